@@ -1,0 +1,38 @@
+"""Which guard a run gets: the same rule for every adapter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from donewhen.completion import CompositeChecker, GuardPolicy, StopGuard, as_checker
+from donewhen.completion.checking import is_checking
+from donewhen.foundation.errors import DonewhenError
+from donewhen.prompt import Prompt
+from donewhen.runtime import CompletionChecked, Limits, Session, ToolInvoked, append_all
+
+
+class AdapterError(DonewhenError):
+    """An agent runtime could not be used."""
+
+    code = "adapter"
+
+
+def prepare(prompt: Prompt[Any], session: Session) -> None:
+    """Get a session ready for a run: the sections' state, and the slices in which adapters keep events."""
+    prompt.install(session)
+    session[ToolInvoked].register(ToolInvoked, append_all)
+    session[CompletionChecked].register(CompletionChecked, append_all)
+
+
+def guard_for(configured: object | None, prompt: Prompt[Any], limits: Limits, policy: GuardPolicy) -> StopGuard | None:
+    """The guard for this run; None when nobody asked for one.
+
+    A checker in the adapter's configuration and one on the template must both pass. A run inside a check,
+    such as a judge's, is not guarded: it would be asked whether it may stop by the very check it serves.
+    """
+    if is_checking():
+        return None
+    checkers = [as_checker(one) for one in (configured, prompt.template.task_completion_checker) if one is not None]
+    if not checkers:
+        return None
+    return StopGuard(checkers[0] if len(checkers) == 1 else CompositeChecker(checkers), limits, policy)

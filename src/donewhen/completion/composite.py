@@ -1,0 +1,124 @@
+"""Checkers made of checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from donewhen.completion.checking import AnyChecker, name_of, run_check
+from donewhen.completion.functions import CheckFunction, as_checker
+from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
+
+Checkable = AnyChecker | CheckFunction
+
+
+class CompositeChecker:
+    """All of several checkers, or any of them.
+
+    With ``all_must_pass`` the first failure is the answer; with ``collect_all`` as well, every checker is asked
+    and the answer lists every failure. Without ``all_must_pass`` the first success is the answer.
+    """
+
+    def __init__(self, checkers: Iterable[Checkable], all_must_pass: bool = True, *, collect_all: bool = False) -> None:
+        if collect_all and not all_must_pass:
+            raise ValueError("collect_all belongs to all_must_pass: where any may pass, all failures are listed anyway")
+        self.checkers = _coerced(checkers)
+        self.all_must_pass = all_must_pass
+        self.collect_all = collect_all
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        if not self.checkers:
+            return TaskCompletionResult.ok("No checkers configured.")
+        return self._all(context) if self.all_must_pass else self._any(context)
+
+    def _all(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        results: list[TaskCompletionResult] = []
+        for one in self.checkers:
+            result = run_check(one, context)
+            if not result.complete and not self.collect_all:
+                return result
+            results.append(result)
+        failures = [result for result in results if not result.complete]
+        if len(failures) == 1:
+            return failures[0]
+        if failures:
+            listed = "\n".join(f"- {result.feedback or 'A check failed without saying why.'}" for result in failures)
+            return TaskCompletionResult.incomplete(
+                f"{len(failures)} of {len(results)} checks failed:\n{listed}", code=_common_code(failures)
+            )
+        return TaskCompletionResult.ok(_joined(results) or "All checks passed.")
+
+    def _any(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        failures: list[TaskCompletionResult] = []
+        for one in self.checkers:
+            result = run_check(one, context)
+            if result.complete:
+                return result
+            failures.append(result)
+        return TaskCompletionResult.incomplete(_joined(failures) or "No checks passed.", code=_common_code(failures))
+
+
+class AtLeast:
+    """At least ``n`` of several checkers must pass; asking ends as soon as the answer is certain."""
+
+    def __init__(self, n: int, checkers: Iterable[Checkable]) -> None:
+        self.n = n
+        self.checkers = _coerced(checkers)
+        if not 1 <= n <= len(self.checkers):
+            raise ValueError(
+                f"AtLeast({n}) of {len(self.checkers)} checkers can't be meant: use 1 to the number of them"
+            )
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        passed: list[TaskCompletionResult] = []
+        failed: list[TaskCompletionResult] = []
+        for one in self.checkers:
+            result = run_check(one, context)
+            (passed if result.complete else failed).append(result)
+            if len(passed) == self.n:
+                return TaskCompletionResult.ok(_joined(passed) or f"At least {self.n} checks passed.")
+            if len(self.checkers) - len(failed) < self.n:
+                break
+        return TaskCompletionResult.incomplete(
+            f"At least {self.n} of {len(self.checkers)} checks must pass, which {len(failed)} failed check(s) make "
+            f"impossible: {_joined(failed) or 'they gave no reason.'}",
+            code=_undecided(failed) or ReasonCode.TOO_FEW_PASSED,
+        )
+
+
+class Not:
+    """Complete when ``checker`` is not. A check that could not be made stays incomplete: it says nothing either way."""
+
+    def __init__(self, checker: Checkable, *, feedback: str | None = None) -> None:
+        self.checker = as_checker(checker)
+        self.feedback = feedback
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        result = run_check(self.checker, context)
+        if result.complete:
+            said = f" ({result.feedback})" if result.feedback else ""
+            return TaskCompletionResult.incomplete(
+                self.feedback or f"{name_of(self.checker)} must not hold, but it does{said}.",
+                code=ReasonCode.NOT_WANTED,
+            )
+        if result.code is not None and result.code.undecided:
+            return result
+        return TaskCompletionResult.ok(f"{name_of(self.checker)} does not hold, as it should be.")
+
+
+def _coerced(checkers: object) -> tuple[TaskCompletionChecker, ...]:
+    if not isinstance(checkers, Iterable) or isinstance(checkers, str):
+        raise TypeError(f"checkers must be a tuple of checkers, not {type(checkers).__name__}")
+    return tuple(as_checker(one) for one in checkers)
+
+
+def _joined(results: list[TaskCompletionResult]) -> str:
+    return " ".join(result.feedback for result in results if result.feedback)
+
+
+def _undecided(failures: list[TaskCompletionResult]) -> ReasonCode | None:
+    return next((one.code for one in failures if one.code is not None and one.code.undecided), None)
+
+
+def _common_code(failures: list[TaskCompletionResult]) -> ReasonCode | None:
+    """A check that could not be made colours the whole, so that nobody takes it for a plain *no*."""
+    return _undecided(failures) or next((one.code for one in failures if one.code is not None), None)

@@ -1,0 +1,67 @@
+"""Functions as checkers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from donewhen.protocols import TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
+
+CheckFunction = Callable[[TaskCompletionContext], TaskCompletionResult | bool | Awaitable[TaskCompletionResult | bool]]
+
+
+class CallableChecker:
+    """A function, plain or ``async``, as a checker.
+
+    It returns a :class:`TaskCompletionResult`, or True or False; for False, the first line of its docstring
+    says what is missing. Anything else, None above all, is an error and never a pass.
+    """
+
+    def __init__(self, function: CheckFunction, *, name: str | None = None) -> None:
+        if not callable(function):
+            raise TypeError(f"{function!r} can't be called, so it can't be a checker")
+        self.function = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.__doc__ = inspect.getdoc(function)
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        answer = self.function(context)
+        # run_check and its like await what is awaitable; the protocol promises a result.
+        return cast(
+            "TaskCompletionResult",
+            self._later(answer) if inspect.isawaitable(answer) else self._result(answer),
+        )
+
+    def __call__(self, context: TaskCompletionContext) -> Any:
+        return self.function(context)
+
+    def __repr__(self) -> str:
+        return f"<checker {self.name}>"
+
+    async def _later(self, answer: Awaitable[object]) -> object:
+        return self._result(await answer)
+
+    def _result(self, answer: object) -> object:
+        if answer is True:
+            return TaskCompletionResult.ok()
+        if answer is False:
+            said = (self.__doc__ or "").strip().split("\n")[0]
+            return TaskCompletionResult.incomplete(f"{self.name} is not met" + (f": {said}" if said else "."))
+        return answer
+
+
+def checker(function: CheckFunction) -> CallableChecker:
+    """Decorator: make a checker of a function ``(context) -> TaskCompletionResult | bool``, plain or async."""
+    return CallableChecker(function)
+
+
+def as_checker(one: object) -> TaskCompletionChecker:
+    """``one`` as a checker: itself when it has ``check``, wrapped when it is a function, an error otherwise."""
+    if isinstance(one, type):
+        raise TypeError(f"{one.__name__} is a class; pass an instance: {one.__name__}(...)")
+    if callable(getattr(one, "check", None)):
+        return cast("TaskCompletionChecker", one)
+    if callable(one):
+        return CallableChecker(cast("CheckFunction", one))
+    raise TypeError(f"{one!r} is not a checker: it has no check(context) method and can't be called")

@@ -1,0 +1,157 @@
+"""Is every step of the plan closed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sized
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, cast
+
+from donewhen.completion.checking import gate_error
+from donewhen.foundation.text import one_line
+from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SHOWN = 3
+_CLOSED_WITH_REASON = ("cancelled", "removed")
+_OPEN = ("pending", "in_progress")
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class PlanBasedChecker:
+    """Complete when every step of the session's latest plan is done, or cancelled with a reason.
+
+    ``plan_type`` is the plan's class: :class:`donewhen.contrib.tools.planning.Plan`, or one of your own whose
+    ``steps`` have a ``status`` and a ``title`` (attributes or dict keys). Without it the checker is a no-op.
+
+    By default a session without a plan, and a plan without steps, count as complete. The strict variants are
+    better where a plan is part of the job: ``require_plan=True`` wants one, ``allow_empty=False`` wants steps
+    in it, ``allow_shrinking=False`` wants every step that was dropped after work had begun back or accounted for.
+    """
+
+    plan_type: type[Any] | None = None
+    require_plan: bool = False
+    allow_empty: bool = True
+    allow_shrinking: bool = True
+
+    def __post_init__(self) -> None:
+        if self.plan_type is None:
+            if self.require_plan or not self.allow_empty or not self.allow_shrinking:
+                raise ValueError("a strict PlanBasedChecker needs plan_type: without it, nothing is checked")
+        elif not isinstance(self.plan_type, type):
+            raise TypeError(f"plan_type must be a class, not {self.plan_type!r}")
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        if self.plan_type is None:
+            return TaskCompletionResult.ok("No planning tools available.")
+        plan = context.session[self.plan_type].latest()
+        if plan is None:
+            if self.require_plan:
+                return TaskCompletionResult.incomplete(
+                    "No plan has been created. Set up a plan for the task, then work through its steps.",
+                    code=ReasonCode.PLAN_MISSING,
+                )
+            return TaskCompletionResult.ok("No plan has been created.")
+        steps = _field(plan, "steps")
+        if (problem := _unreadable(steps)) is not None:
+            return gate_error(self, problem)
+        return self._judged(_Tally(cast("Iterable[object]", steps)), _dropped(plan))
+
+    def _judged(self, tally: _Tally, dropped: tuple[str, ...]) -> TaskCompletionResult:
+        if tally.open_titles:
+            return TaskCompletionResult.incomplete(
+                f"You have {len(tally.open_titles)} incomplete task(s) out of {tally.total}. Please either complete "
+                "all remaining tasks or update the plan to remove tasks that are no longer needed before "
+                f"producing output: {_listed(tally.open_titles)}{tally.remarks()}",
+                code=ReasonCode.PLAN_INCOMPLETE,
+            )
+        if not tally.total and not self.allow_empty:
+            return TaskCompletionResult.incomplete(
+                "The plan has no steps. Add the steps that the task needs, then work through them.",
+                code=ReasonCode.PLAN_EMPTY,
+            )
+        if dropped and not self.allow_shrinking:
+            return TaskCompletionResult.incomplete(
+                f"The plan shrank after work began; {len(dropped)} open task(s) were dropped. Please add them again, "
+                f"or cancel each with a reason: {_listed(dropped)}",
+                code=ReasonCode.PLAN_SHRUNK,
+            )
+        shrunk = f" The plan shrank after work began; dropped: {_listed(dropped)}." if dropped else ""
+        return TaskCompletionResult.ok(
+            f"All {tally.total} task(s) in the plan are complete.{tally.cancellations()}{shrunk}"
+        )
+
+
+class _Tally:
+    """The steps, counted in one pass."""
+
+    def __init__(self, steps: Iterable[object]) -> None:
+        self.total = 0
+        self.open_titles: list[str] = []
+        self._cancelled: list[str] = []
+        self._odd: list[str] = []
+        for step in steps:
+            self.total += 1
+            # The quick way for the usual case; whatever is not plainly done gets a closer look.
+            if getattr(step, "status", None) != "done":
+                self._look(step)
+
+    def _look(self, step: object) -> None:
+        status = _field(step, "status")
+        status = status.value if isinstance(status, Enum) else status
+        if status == "done":
+            return
+        title = _title(step, self.total)
+        if status in _CLOSED_WITH_REASON:
+            reason = _field(step, "reason")
+            if isinstance(reason, str) and reason.strip():
+                self._cancelled.append(f"{title} ({one_line(reason, 80)})")
+                return
+            self._odd.append(f"{title} is {status} without a reason")
+        elif status is _MISSING:
+            self._odd.append(f"{title} has no status")
+        elif status not in _OPEN:
+            self._odd.append(f"{title} has the unknown status {one_line(repr(status), 40)}")
+        self.open_titles.append(title)
+
+    def remarks(self) -> str:
+        return f"\nNote: {'; '.join(self._odd[:_SHOWN])}." if self._odd else ""
+
+    def cancellations(self) -> str:
+        return f" {len(self._cancelled)} cancelled: {_listed(self._cancelled)}." if self._cancelled else ""
+
+
+def _field(thing: object, name: str) -> object:
+    if isinstance(thing, Mapping):
+        return thing.get(name, _MISSING)
+    return getattr(thing, name, _MISSING)
+
+
+def _title(step: object, number: int) -> str:
+    title = _field(step, "title")
+    return one_line(title, 120) if isinstance(title, str) and title.strip() else f"step {number}"
+
+
+def _listed(titles: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(titles[:_SHOWN]) + ("..." if len(titles) > _SHOWN else "")
+
+
+def _dropped(plan: object) -> tuple[str, ...]:
+    dropped = _field(plan, "dropped")
+    if not isinstance(dropped, tuple | list):
+        return ()
+    return tuple(_title(step, number) for number, step in enumerate(dropped, 1))
+
+
+def _unreadable(steps: object) -> str | None:
+    """Why ``steps`` can't be trusted as a collection of steps, or None."""
+    if steps is _MISSING:
+        return "found a plan that has no steps attribute"
+    if isinstance(steps, Iterator):
+        return "found steps that can be read only once (a generator); keep them in a tuple"
+    if isinstance(steps, str | bytes | Mapping) or not hasattr(steps, "__iter__") or not isinstance(steps, Sized):
+        return f"found steps of type {type(steps).__name__}; keep them in a tuple"
+    return None

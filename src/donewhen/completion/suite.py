@@ -1,0 +1,199 @@
+"""Do the tests pass, and are they still all there?"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.completion.command import CommandChecker, not_runnable, run, unfinished
+from donewhen.completion.junit import ReportError, SuiteReport, read_junit
+from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import write_atomically
+from donewhen.foundation.process import CommandNotRunnableError, CommandResult
+from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
+
+_SHOWN = 3
+_SCHEMA = "donewhen/suite-baseline/v1"
+
+
+@dataclass(frozen=True)
+class SuiteBaseline:
+    """The test ids that ran, and those that were skipped, when the suite was last agreed to be good."""
+
+    executed: frozenset[str]
+    skipped: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, report: SuiteReport) -> SuiteBaseline:
+        """The baseline that this report would be."""
+        skipped = frozenset(report.ids("skipped"))
+        return cls(frozenset(report.outcomes) - skipped, skipped)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SuiteBaseline:
+        """Read a baseline file."""
+        try:
+            data = json.loads(Path(path).read_bytes())
+            if data["schema"] != _SCHEMA:
+                raise ValueError(f"its schema is {data['schema']!r}, not {_SCHEMA!r}")
+            return cls(frozenset(_ids(data["executed"])), frozenset(_ids(data["skipped"])))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"The test baseline could not be read: {_explained(error)}.",
+                where=str(path),
+                next_step=f"Record it with: donewhen baseline --out {path} -- COMMAND",
+            ) from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a baseline file: sorted, one id a line, so that a review shows what changed."""
+        data = {"schema": _SCHEMA, "executed": sorted(self.executed), "skipped": sorted(self.skipped)}
+        write_atomically(Path(path), (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+class TestSuiteChecker(CommandChecker):
+    """Complete when a test command succeeds *and* its JUnit report agrees.
+
+    The command writes its report to the path that replaces ``{junit}`` in ``argv`` or ``env``, or into the
+    folder that replaces ``{junit_dir}``: a fresh one with a name that nothing could have written to before.
+
+    Zero tests is incomplete. With a ``baseline`` (a :class:`SuiteBaseline` or the path of a saved one), tests
+    that have disappeared, or that ran then and are skipped now, are incomplete as well.
+
+        TestSuiteChecker(["python", "-m", "pytest", "--junitxml={junit}"], baseline="tests/baseline.json")
+    """
+
+    __test__ = False  # pytest collects classes by their name
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        baseline: SuiteBaseline | str | Path | None = None,
+        timeout: float = 900.0,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        pass_env: Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
+        super().__init__(argv, timeout=timeout, cwd=cwd, env=env, pass_env=pass_env, name=name)
+        self.baseline = baseline
+        texts = (*self.argv, *self.env.values())
+        if not any("{junit}" in text or "{junit_dir}" in text for text in texts):
+            raise ValueError(
+                "nothing tells the command where to write its report: put {junit} (a file) or {junit_dir} (a folder) "
+                "into argv or env, as in --junitxml={junit}"
+            )
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        try:
+            command, report = self.run(context)
+        except CommandNotRunnableError as error:
+            return not_runnable(error)
+        except ReportError as error:
+            return TaskCompletionResult.incomplete(str(error), code=ReasonCode.REPORT_UNREADABLE)
+        failure = unfinished(self, command)
+        if command.ending != "exited" and failure is not None:
+            return failure
+        if report is None:
+            said = f" {failure.feedback}" if failure is not None else ""
+            return TaskCompletionResult.incomplete(
+                f"`{self.name}` wrote no JUnit report, so nothing shows that tests ran.{said}",
+                code=ReasonCode.REPORT_MISSING,
+            )
+        return _verdict(report, failure) or self._against_baseline(report, context) or _passed(report)
+
+    def run(self, context: TaskCompletionContext) -> tuple[CommandResult, SuiteReport | None]:
+        """Run the tests and read the report; None when the command wrote none."""
+        with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
+
+            def placed(text: str) -> str:
+                return text.replace("{junit_dir}", folder).replace("{junit}", f"{folder}/junit.xml")
+
+            argv = [placed(word) for word in self.argv]
+            env = {name: placed(value) for name, value in self.env.items()}
+            result = run(self, argv, env, context)
+            files = sorted(path for path in Path(folder).rglob("*.xml") if path.is_file() and not path.is_symlink())
+            return result, read_junit(path.read_bytes() for path in files) if files else None
+
+    def _against_baseline(self, report: SuiteReport, context: TaskCompletionContext) -> TaskCompletionResult | None:
+        if self.baseline is None:
+            return None
+        try:
+            baseline = self._loaded(self.baseline, context)
+        except ConfigError as error:
+            return TaskCompletionResult.incomplete(str(error), code=ReasonCode.BASELINE_UNREADABLE)
+        return against_baseline(report, baseline)
+
+    def _loaded(self, baseline: SuiteBaseline | str | Path, context: TaskCompletionContext) -> SuiteBaseline:
+        if isinstance(baseline, SuiteBaseline):
+            return baseline
+        root = getattr(context.filesystem, "root", None)
+        return SuiteBaseline.load(root / baseline if isinstance(root, Path) else baseline)
+
+
+def against_baseline(report: SuiteReport, baseline: SuiteBaseline) -> TaskCompletionResult | None:
+    """What the suite has lost since the baseline; None when nothing."""
+    lost = sorted((baseline.executed | baseline.skipped) - report.outcomes.keys())
+    if lost:
+        return TaskCompletionResult.incomplete(
+            f"{len(lost)} test(s) of the baseline are gone: {_listed(lost)}. Bring them back or record a new baseline.",
+            code=ReasonCode.TESTS_LOST,
+        )
+    skipped = sorted(baseline.executed.intersection(report.ids("skipped")))
+    if skipped:
+        return TaskCompletionResult.incomplete(
+            f"{len(skipped)} test(s) that ran in the baseline are skipped now: {_listed(skipped)}. "
+            "Let them run, or record a new baseline.",
+            code=ReasonCode.TESTS_SKIPPED,
+        )
+    return None
+
+
+def _verdict(report: SuiteReport, failure: TaskCompletionResult | None) -> TaskCompletionResult | None:
+    """What report and exit status say together; None when both are content."""
+    failing = report.ids("failed", "errored")
+    if failing:
+        told = [f"{one} ({report.messages[one]})" if one in report.messages else one for one in failing]
+        return TaskCompletionResult.incomplete(
+            f"{len(failing)} of {report.executed} test(s) are failing: {_listed(told)}",
+            code=ReasonCode.TESTS_FAILED,
+        )
+    if not report.executed:
+        skipped = f"; {len(report.outcomes)} were skipped" if report.outcomes else ""
+        return TaskCompletionResult.incomplete(
+            f"No test was executed{skipped}. Zero tests is not a pass.", code=ReasonCode.TESTS_NONE
+        )
+    if failure is not None:
+        return TaskCompletionResult.incomplete(
+            f"The report has no failing test, but the command did not succeed. {failure.feedback}",
+            code=ReasonCode.REPORT_DISAGREES,
+        )
+    return None
+
+
+def _passed(report: SuiteReport) -> TaskCompletionResult:
+    skipped = len(report.outcomes) - report.executed
+    return TaskCompletionResult.ok(
+        f"All {report.executed} test(s) passing" + (f", {skipped} skipped." if skipped else ".")
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _ids(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError("its test ids must be a list of strings")
+    return value
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return str(error)

@@ -1,0 +1,1 @@
+"""Sections and tools that are ready to use."""

@@ -1,0 +1,27 @@
+"""A plan that an agent keeps in the session, and the tools with which it keeps it."""
+
+from donewhen.contrib.tools.planning.plan import (
+    AddSteps,
+    CancelStep,
+    Plan,
+    PlanError,
+    PlanStatus,
+    PlanStep,
+    SetupPlan,
+    StepStatus,
+    UpdateStep,
+)
+from donewhen.contrib.tools.planning.section import PlanningToolsSection
+
+__all__ = [
+    "AddSteps",
+    "CancelStep",
+    "Plan",
+    "PlanError",
+    "PlanStatus",
+    "PlanStep",
+    "PlanningToolsSection",
+    "SetupPlan",
+    "StepStatus",
+    "UpdateStep",
+]

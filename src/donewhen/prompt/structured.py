@@ -1,0 +1,61 @@
+"""Typed data across the border to a model: a JSON Schema out, strictly checked values in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from donewhen.prompt.errors import PromptError
+
+T = TypeVar("T")
+
+
+def json_schema(kind: object) -> dict[str, Any]:
+    """The JSON Schema of a dataclass, a msgspec struct or anything msgspec knows, without ``$ref`` at the top."""
+    import msgspec
+
+    try:
+        schema = msgspec.json.schema(kind)
+    except TypeError as error:
+        raise PromptError(f"{kind!r} can't be described as JSON: {error}") from error
+    definitions = schema.get("$defs", {})
+    reference = schema.pop("$ref", None)
+    if isinstance(reference, str):
+        schema = {**definitions.pop(reference.rsplit("/", 1)[-1]), **schema}
+        if not definitions:
+            schema.pop("$defs", None)
+    return schema
+
+
+def decode(value: object, kind: type[T]) -> T:
+    """``value`` (JSON-like data) as ``kind``; a :class:`ValueError` says which field is wrong."""
+    import msgspec
+
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+def as_json(value: object) -> str:
+    """``value`` as readable JSON, whatever it is: what has no JSON form is shown by its ``repr``."""
+    import msgspec
+
+    data = msgspec.to_builtins(value, enc_hook=repr, str_keys=True)
+    return json.dumps(data, ensure_ascii=False, indent=2, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class OutputSpec(Generic[T]):
+    """The type that the model's final output must have."""
+
+    kind: type[T]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return json_schema(self.kind)
+
+    def decode(self, payload: object) -> T:
+        """The payload as the output type, or a :class:`ValueError` that says what is wrong with it."""
+        return decode(payload, self.kind)

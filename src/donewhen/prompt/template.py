@@ -1,0 +1,89 @@
+"""Templates: what a prompt is made of, and the type of what comes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin
+
+from donewhen.prompt.errors import PromptError
+from donewhen.prompt.section import Section, checked_key
+from donewhen.prompt.structured import OutputSpec
+
+if TYPE_CHECKING:
+    from donewhen.prompt.tool import Tool
+    from donewhen.protocols import TaskCompletionChecker
+
+OutputT = TypeVar("OutputT")
+
+
+# Not a frozen dataclass: for those, PromptTemplate[Report](...) can't remember Report (and with slots
+# CPython 3.12.1 raises).
+class PromptTemplate(Generic[OutputT]):
+    """``PromptTemplate[Report](ns=..., key=..., sections=[...])``; ``[None]`` for a prompt without typed output.
+
+    ``task_completion_checker`` guards every run of this template. Where the adapter has a checker as well,
+    both must find the work complete.
+    """
+
+    def __init__(
+        self,
+        *,
+        ns: str,
+        key: str,
+        sections: Sequence[Section] = (),
+        task_completion_checker: TaskCompletionChecker | None = None,
+    ) -> None:
+        self.ns = checked_key(ns, "namespace of a prompt")
+        self.key = checked_key(key, "key of a prompt")
+        self.sections = tuple(sections)
+        self.task_completion_checker = task_completion_checker
+        for one in self.sections:
+            if not isinstance(one, Section):
+                raise PromptError(f"{one!r} is not a section.", next_step="Derive it from donewhen.prompt.Section.")
+        _refuse_doubles("section key", (one.key for one, _ in self.walk()))
+        _refuse_doubles("tool", (one.name for one in self.tools))
+
+    @property
+    def name(self) -> str:
+        return f"{self.ns}:{self.key}"
+
+    @property
+    def tools(self) -> tuple[Tool[Any, Any], ...]:
+        """The tools of all sections, in their order."""
+        return tuple(one for section, _ in self.walk() for one in section.tools)
+
+    @property
+    def output(self) -> OutputSpec[OutputT] | None:
+        """The type in the brackets; None for ``PromptTemplate[None]`` and for no brackets."""
+        kind = _bracketed(self)
+        return None if kind in (None, type(None)) or isinstance(kind, TypeVar) else OutputSpec(kind)
+
+    def walk(self) -> Iterator[tuple[Section, int]]:
+        """Every section with its depth, parents first."""
+        waiting = [(one, 0) for one in reversed(self.sections)]
+        while waiting:
+            section, depth = waiting.pop()
+            yield section, depth
+            waiting += [(child, depth + 1) for child in reversed(section.children)]
+
+    def __repr__(self) -> str:
+        return f"<PromptTemplate {self.name}>"
+
+
+def _bracketed(template: PromptTemplate[Any]) -> Any:
+    """The type argument of ``PromptTemplate[X](...)`` or of ``class Mine(PromptTemplate[X])``."""
+    alias = template.__dict__.get("__orig_class__")
+    if alias is not None:
+        return get_args(alias)[0]
+    for kind in type(template).__mro__:
+        for base in kind.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is PromptTemplate:
+                return get_args(base)[0]
+    return None
+
+
+def _refuse_doubles(what: str, names: Iterator[str]) -> None:
+    doubles = sorted(name for name, count in Counter(names).items() if count > 1)
+    if doubles:
+        raise PromptError(f"A prompt has each {what} once; found twice: {', '.join(doubles)}.")

@@ -1,0 +1,118 @@
+"""Tools: what an agent may call, with typed parameters and a typed result."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+from donewhen.prompt.errors import PromptError
+from donewhen.prompt.structured import decode, json_schema
+
+if TYPE_CHECKING:
+    from donewhen.filesystem import Filesystem
+    from donewhen.protocols import ProviderAdapter
+    from donewhen.runtime import Session
+
+ParamsT = TypeVar("ParamsT")
+ResultT = TypeVar("ResultT")
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a tool may use besides its parameters."""
+
+    session: Session
+    filesystem: Filesystem | None = None
+    adapter: ProviderAdapter | None = None
+
+
+@dataclass(frozen=True)
+class ToolResult(Generic[ResultT]):
+    """What a tool answers: ``message`` is for the model; ``value`` goes into the session's slice of its type."""
+
+    message: str
+    value: ResultT | None = None
+    success: bool = True
+
+    @classmethod
+    def error(cls, message: str) -> ToolResult[ResultT]:
+        """The tool could not do it; ``message`` tells the model why."""
+        return cls(message, None, success=False)
+
+
+Handler = Callable[[ParamsT, ToolContext], ToolResult[ResultT]]
+
+
+@dataclass(frozen=True)
+class Tool(Generic[ParamsT, ResultT]):
+    """One tool. ``params`` is a dataclass (or msgspec struct) whose fields are the parameters.
+
+    Make one with the :func:`tool` decorator, or spell it out.
+    """
+
+    name: str
+    description: str
+    params: type[ParamsT]
+    handler: Handler[ParamsT, ResultT]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise PromptError(f"{self.name!r} can't name a tool: use 1 to 64 letters, digits, '_' or '-'.")
+        if not self.description.strip():
+            raise PromptError(f"The tool {self.name} needs a description: the model chooses by it.")
+        if not (is_dataclass(self.params) or hasattr(self.params, "__struct_fields__")):
+            raise PromptError(f"The parameters of {self.name} must be a dataclass, not {self.params!r}.")
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the parameters."""
+        return json_schema(self.params)
+
+
+def tool(handler: Handler[ParamsT, ResultT]) -> Tool[ParamsT, ResultT]:
+    """Make a tool of a function: its name, its docstring and the type of its first parameter say the rest."""
+    name = handler.__name__
+    description = inspect.getdoc(handler)
+    if not description:
+        raise PromptError(f"The tool {name} needs a docstring: it is the description the model chooses by.")
+    try:
+        first = next(iter(inspect.signature(handler).parameters))
+        # The context's own type is imported for type checkers only, in users' modules often too.
+        hints = get_type_hints(handler, localns={"ToolContext": ToolContext, "ToolResult": ToolResult})
+        params = hints[first]
+    except (StopIteration, KeyError, NameError) as error:
+        raise PromptError(
+            f"The parameter type of the tool {name} is not known: {error!r}.",
+            next_step="Annotate its first parameter with a dataclass that is defined at module level.",
+        ) from error
+    if get_origin(params) is not None:
+        raise PromptError(f"The parameters of {name} must be a plain dataclass, not {params} of {get_args(params)}.")
+    return Tool(name, description, params, handler)
+
+
+def call_tool(one: Tool[Any, Any], arguments: Mapping[str, Any], context: ToolContext) -> ToolResult[Any]:
+    """Call a tool with a model's arguments. Whatever goes wrong is an answer to the model, never a crash.
+
+    A successful result's value, when it is a dataclass or a struct, becomes the latest of its slice.
+    """
+    try:
+        params = decode(dict(arguments), one.params)
+    except (ValueError, TypeError) as error:
+        return ToolResult.error(f"The arguments do not fit {one.name}: {error}")
+    try:
+        result = one.handler(params, context)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool that breaks must not end the agent's run
+        return ToolResult.error(f"{one.name} failed with {type(error).__name__}: {error}")
+    if not isinstance(result, ToolResult):
+        return ToolResult.error(f"{one.name} is broken: it returned {type(result).__name__}, not a ToolResult.")
+    value = result.value
+    if result.success and (is_dataclass(value) or hasattr(value, "__struct_fields__")):
+        kept = context.session[type(value)]
+        if kept.latest() is not value:
+            kept.append(value)
+    return result

@@ -1,0 +1,71 @@
+"""The question *may this agent stop?*: what is asked, what is answered, and who answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from donewhen.filesystem import Filesystem
+    from donewhen.protocols.adapter import ProviderAdapter
+    from donewhen.protocols.reasons import ReasonCode
+    from donewhen.runtime import Session
+
+StopReason = Literal["end_turn", "structured_output", "max_turns", "error"]
+"""Why an agent is stopping, as the adapters of this package say it."""
+
+
+@dataclass(frozen=True)
+class TaskCompletionResult:
+    """The immutable answer of a check: is the work complete, and if not, what is missing?
+
+    ``code`` is set by the checkers of this package (:class:`~donewhen.protocols.ReasonCode`); a checker
+    of your own may leave it out. A result is true exactly when it is complete.
+    """
+
+    complete: bool
+    feedback: str | None = None
+    code: ReasonCode | None = None
+
+    def __post_init__(self) -> None:
+        # "complete" decides whether an agent may go: 1, "no" and a forgotten call must not look like a yes.
+        if not isinstance(self.complete, bool):
+            raise TypeError(f"complete must be True or False, not {type(self.complete).__name__}")
+        if not (self.feedback is None or isinstance(self.feedback, str)):
+            raise TypeError(f"feedback must be a str or None, not {type(self.feedback).__name__}")
+
+    def __bool__(self) -> bool:
+        return self.complete
+
+    @classmethod
+    def ok(cls, feedback: str | None = None) -> TaskCompletionResult:
+        """The tasks are complete."""
+        return cls(complete=True, feedback=feedback)
+
+    @classmethod
+    def incomplete(cls, feedback: str, *, code: ReasonCode | None = None) -> TaskCompletionResult:
+        """The tasks are not complete; ``feedback`` tells the agent what is missing."""
+        return cls(complete=False, feedback=feedback, code=code)
+
+
+@dataclass(slots=True)
+class TaskCompletionContext:
+    """What a checker may look at.
+
+    ``tentative_output`` is the output being produced: the structured payload, or the agent's last words.
+    """
+
+    session: Session
+    tentative_output: Any = None
+    filesystem: Filesystem | None = None
+    adapter: ProviderAdapter | None = None
+    stop_reason: str | None = None
+
+
+@runtime_checkable
+class TaskCompletionChecker(Protocol):
+    """Anything with a ``check`` method; no inheritance needed."""
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        """Say whether the tasks are complete, with feedback in plain words."""
+        ...

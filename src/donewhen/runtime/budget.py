@@ -1,0 +1,126 @@
+"""How much a run may use, and how much it has used."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.foundation.errors import DonewhenError, ExitCode
+
+Dimension = Literal["input_tokens", "output_tokens", "total_tokens", "cost_usd", "seconds"]
+
+
+class BudgetExceededError(DonewhenError):
+    """A budget is spent."""
+
+    code = "budget_exhausted"
+    exit_code = ExitCode.GATE_FAILED
+
+    def __init__(self, dimension: Dimension, used: float, limit: float) -> None:
+        super().__init__(f"The budget is spent: {dimension} {used:g} of {limit:g}.")
+        self.dimension = dimension
+
+
+@dataclass(frozen=True)
+class TokenUsage:
+    """Tokens of one or more model calls; cached input is part of the input."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if getattr(self, one.name) < 0:
+                raise ValueError(f"{one.name} must not be negative")
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Upper limits; a dimension left out is unlimited. The budget is spent when any of them is reached."""
+
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    max_total_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        limits = [getattr(self, one.name) for one in fields(self)]
+        if all(limit is None for limit in limits):
+            raise ValueError("a budget needs at least one limit")
+        for one, limit in zip(fields(self), limits, strict=True):
+            if limit is not None and not (math.isfinite(limit) and limit > 0):
+                raise ValueError(f"{one.name} must be a positive number, not {limit!r}")
+
+    def limit(self, dimension: Dimension) -> float | None:
+        value: float | None = getattr(self, f"max_{dimension}")
+        return value
+
+
+class BudgetTracker:
+    """Counts use against a budget; safe to share between threads and between runs. Time runs from its creation."""
+
+    def __init__(self, budget: Budget, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.budget = budget
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._lock = threading.Lock()
+        self._usage = TokenUsage()
+        self._cost = 0.0
+
+    def record(self, usage: TokenUsage | None = None, *, cost_usd: float = 0.0) -> None:
+        """Add what a call has used."""
+        if not (math.isfinite(cost_usd) and cost_usd >= 0):
+            raise ValueError(f"cost_usd must be a number that is not negative, not {cost_usd!r}")
+        with self._lock:
+            self._usage += usage or TokenUsage()
+            self._cost += cost_usd
+
+    @property
+    def usage(self) -> TokenUsage:
+        with self._lock:
+            return self._usage
+
+    def used(self, dimension: Dimension) -> float:
+        """How much of one dimension is used up."""
+        with self._lock:
+            match dimension:
+                case "cost_usd":
+                    return self._cost
+                case "seconds":
+                    return self._clock.monotonic() - self._started
+                case _:
+                    return float(getattr(self._usage, dimension))
+
+    def remaining(self, dimension: Dimension) -> float | None:
+        """What is left of one dimension, never negative; None where there is no limit."""
+        limit = self.budget.limit(dimension)
+        return None if limit is None else max(0.0, limit - self.used(dimension))
+
+    def exhausted(self) -> Dimension | None:
+        """The first dimension whose limit is reached, or None."""
+        return next((one for one in DIMENSIONS if self.remaining(one) == 0), None)
+
+    def check(self) -> None:
+        """Raise :class:`BudgetExceededError` when the budget is spent."""
+        if (dimension := self.exhausted()) is not None:
+            limit = self.budget.limit(dimension)
+            raise BudgetExceededError(dimension, self.used(dimension), limit or 0.0)
+
+
+DIMENSIONS: tuple[Dimension, ...] = ("input_tokens", "output_tokens", "total_tokens", "cost_usd", "seconds")

@@ -1,0 +1,117 @@
+"""Delivering an event to everybody who asked for it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True)
+class DispatchError:
+    """A handler or reducer that raised; the others were served all the same."""
+
+    handler: str
+    error: Exception
+
+    def __str__(self) -> str:
+        return f"{self.handler}: {type(self.error).__name__}: {self.error}"
+
+
+@dataclass(frozen=True)
+class DispatchResult:
+    """Who was served, and who failed."""
+
+    handled: int = 0
+    errors: tuple[DispatchError, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    def raise_if_errors(self) -> None:
+        """Raise all errors of this dispatch as one group."""
+        if self.errors:
+            raise ExceptionGroup("dispatch failed", [failure.error for failure in self.errors])
+
+    def __add__(self, other: DispatchResult) -> DispatchResult:
+        return DispatchResult(self.handled + other.handled, self.errors + other.errors)
+
+
+class Reduces(Protocol):
+    """Something that keeps state from events, such as a session."""
+
+    def reduce(self, event: object) -> DispatchResult:
+        """Take the event into the state."""
+        ...
+
+
+class Dispatcher(Protocol):
+    """Carries events from whoever has one to whoever wants it."""
+
+    def dispatch(self, event: object) -> DispatchResult:
+        """Deliver to every attached session and every handler of the event's type."""
+        ...
+
+    def announce(self, event: object) -> DispatchResult:
+        """Deliver to the handlers only."""
+        ...
+
+    def attach(self, session: Reduces) -> None:
+        """Let a session take part in :meth:`dispatch`."""
+        ...
+
+
+class InProcessDispatcher:
+    """Delivers in the calling thread, at once. Sessions are held weakly: a forgotten one costs nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._handlers: dict[type, tuple[Callable[[Any], object], ...]] = {}
+        self._sessions: tuple[weakref.ref[Reduces], ...] = ()
+
+    def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
+        """Call ``handler`` for each event of exactly this type; subscribing it again changes nothing."""
+        with self._lock:
+            known = self._handlers.get(event_type, ())
+            if handler not in known:
+                self._handlers[event_type] = (*known, handler)
+
+    def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
+        """Stop calling ``handler``; false if it was not subscribed."""
+        with self._lock:
+            known = self._handlers.get(event_type, ())
+            self._handlers[event_type] = tuple(one for one in known if one != handler)
+            return handler in known
+
+    def attach(self, session: Reduces) -> None:
+        with self._lock:
+            alive = [one for one in self._sessions if one() is not None]
+            if not any(one() is session for one in alive):
+                alive.append(weakref.ref(session))
+            self._sessions = tuple(alive)
+
+    def dispatch(self, event: object) -> DispatchResult:
+        result = DispatchResult()
+        for reference in self._sessions:
+            if (session := reference()) is not None:
+                result += session.reduce(event)
+        return result + self.announce(event)
+
+    def announce(self, event: object) -> DispatchResult:
+        handlers = self._handlers.get(type(event), ())
+        errors: list[DispatchError] = []
+        for handler in handlers:
+            try:
+                handler(event)
+            except Exception as error:  # noqa: BLE001 - one bad handler must not starve the others; it is reported
+                errors.append(DispatchError(describe(handler), error))
+        return DispatchResult(len(handlers) - len(errors), tuple(errors))
+
+
+def describe(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__qualname__", None) or type(function).__qualname__)

@@ -1,0 +1,77 @@
+"""Reducers say how an event changes a slice; they return an operation and touch nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+E = TypeVar("E")
+
+
+class SliceView(Protocol[T_co]):
+    """What a reducer sees of a slice."""
+
+    def latest(self) -> T_co | None:
+        """The newest value, or None."""
+        ...
+
+    def all(self) -> tuple[T_co, ...]:
+        """Every value, oldest first."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+
+@dataclass(frozen=True)
+class Append(Generic[T]):
+    """Put one value at the end. Costs the same however long the slice is."""
+
+    value: T
+
+
+@dataclass(frozen=True)
+class Replace(Generic[T]):
+    """Make these the values of the slice."""
+
+    values: tuple[T, ...]
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Empty the slice."""
+
+
+SliceOp: TypeAlias = Append[T] | Replace[T] | Clear
+Reducer: TypeAlias = Callable[[SliceView[T], E], SliceOp[T] | None]
+"""``(view, event) -> operation``; None leaves the slice as it is."""
+
+
+def append_all(view: SliceView[T], event: T) -> Append[T]:
+    """Keep every event."""
+    return Append(event)
+
+
+def replace_latest(view: SliceView[T], event: T) -> Replace[T]:
+    """Keep the newest event only."""
+    return Replace((event,))
+
+
+def upsert_by(key: Callable[[T], Hashable]) -> Callable[[SliceView[T], T], Replace[T]]:
+    """Keep one value for each key: a later one takes its predecessor's place."""
+
+    def upsert(view: SliceView[T], event: T) -> Replace[T]:
+        wanted = key(event)
+        values = [event if key(value) == wanted else value for value in view]
+        if not any(value is event for value in values):
+            values.append(event)
+        return Replace(tuple(values))
+
+    return upsert
+
+
+AnyReducer: TypeAlias = Callable[[SliceView[Any], Any], SliceOp[Any] | None]

@@ -1,0 +1,257 @@
+"""A session: typed slices of state that change by events, atomically under threads."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar, cast
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.runtime.dispatcher import (
+    Dispatcher,
+    DispatchError,
+    DispatchResult,
+    InProcessDispatcher,
+    describe,
+)
+from donewhen.runtime.reducers import AnyReducer, Append, Clear, Reducer, Replace, SliceOp
+
+T = TypeVar("T")
+E = TypeVar("E")
+
+
+class SessionError(DonewhenError):
+    """A session was used in a way that would lose or mix up state."""
+
+    code = "session"
+
+
+class _Store:
+    """One slice's values. ``all`` is cached, so that reading twice copies once."""
+
+    __slots__ = ("_cached", "_values")
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._cached: tuple[Any, ...] | None = ()
+
+    def latest(self) -> Any:
+        return self._values[-1] if self._values else None
+
+    def all(self) -> tuple[Any, ...]:
+        if self._cached is None:
+            self._cached = tuple(self._values)
+        return self._cached
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.all())
+
+    def append(self, value: Any) -> None:
+        self._values.append(value)
+        self._cached = None
+
+    def replace(self, values: tuple[Any, ...]) -> None:
+        self._values = list(values)
+        self._cached = values
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The values of every slice at one moment. Values are shared, not copied: keep them immutable."""
+
+    slices: Mapping[type, tuple[Any, ...]]
+
+
+class Session:
+    """Typed state of one run.
+
+    ``session[Plan]`` is the slice of all :class:`Plan` values. Reading, reducing and applying an event is
+    one step under one lock, so no update is lost, whichever threads dispatch. Reducers are pure: one that
+    dispatches or writes while it runs is an error, reported in the :class:`DispatchResult`.
+
+    Give the dispatcher as ``dispatcher`` or as ``bus``; without one the session makes its own.
+    """
+
+    def __init__(self, *, bus: Dispatcher | None = None, dispatcher: Dispatcher | None = None) -> None:
+        if bus is not None and dispatcher is not None and bus is not dispatcher:
+            raise SessionError("bus and dispatcher are two names for one thing, but two different ones were given.")
+        self.session_id = uuid.uuid4().hex
+        given = bus if bus is not None else dispatcher
+        self.dispatcher: Dispatcher = InProcessDispatcher() if given is None else given
+        self._lock = threading.RLock()
+        self._reducing = False
+        self._stores: dict[type, _Store] = {}
+        self._reducers: dict[type, dict[type, AnyReducer]] = {}
+        self.dispatcher.attach(self)
+
+    def __getitem__(self, slice_type: type[T]) -> Slice[T]:
+        if not isinstance(slice_type, type):
+            raise TypeError(f"a session is indexed by a class, as in session[Plan], not by {slice_type!r}")
+        return Slice(self, slice_type)
+
+    def __contains__(self, slice_type: object) -> bool:
+        """Whether the slice was registered or ever written to."""
+        return slice_type in self._stores or any(slice_type in by_slice for by_slice in self._reducers.values())
+
+    def dispatch(self, event: object) -> DispatchResult:
+        """Take ``event`` into this session's slices, then announce it to the dispatcher's handlers."""
+        return self.reduce(event) + self.dispatcher.announce(event)
+
+    def reduce(self, event: object) -> DispatchResult:
+        """Take ``event`` into this session's slices. A reducer that fails leaves its own slice unchanged."""
+        errors: list[DispatchError] = []
+        handled = 0
+        with self._writing():
+            # A list: a reducer is registered by others only under this lock, but may be registered anew by itself.
+            for slice_type, reducer in list(self._reducers.get(type(event), {}).items()):
+                try:
+                    self._apply(slice_type, self._reduced(slice_type, reducer, event))
+                except Exception as error:  # noqa: BLE001 - reported to the dispatching caller
+                    errors.append(DispatchError(describe(reducer), error))
+                else:
+                    handled += 1
+        return DispatchResult(handled, tuple(errors))
+
+    def snapshot(self) -> Snapshot:
+        """Every slice as it is now, all at the same moment."""
+        with self._lock:
+            return Snapshot(MappingProxyType({kind: store.all() for kind, store in self._stores.items()}))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to ``snapshot``: its slices as they were, all others empty. Reducers stay registered."""
+        with self._writing():
+            for kind in self._stores.keys() | snapshot.slices.keys():
+                self._store(kind).replace(snapshot.slices.get(kind, ()))
+
+    def _writing(self) -> _Writing:
+        return _Writing(self)
+
+    def _store(self, slice_type: type) -> _Store:
+        store = self._stores.get(slice_type)
+        if store is None:
+            store = self._stores.setdefault(slice_type, _Store())
+        return store
+
+    def _reduced(self, slice_type: type, reducer: AnyReducer, event: object) -> SliceOp[Any] | None:
+        self._reducing = True
+        try:
+            return reducer(self._store(slice_type), event)
+        finally:
+            self._reducing = False
+
+    def _apply(self, slice_type: type, operation: SliceOp[Any] | None) -> None:
+        store = self._store(slice_type)
+        match operation:
+            case None:
+                pass
+            case Append(value):
+                store.append(_checked(slice_type, value))
+            case Replace(values):
+                store.replace(tuple(_checked(slice_type, value) for value in values))
+            case Clear():
+                store.replace(())
+            case _:
+                raise TypeError(f"a reducer must return Append, Replace, Clear or None, not {type(operation).__name__}")
+
+
+class _Writing:
+    """The session's lock, refused to a reducer that is running: its view would be stale by the time it returns."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        self._session._lock.acquire()
+        if self._session._reducing:
+            self._session._lock.release()
+            raise SessionError(
+                "A reducer tried to change the session while it was running.",
+                next_step="Return an operation instead, and dispatch further events after the dispatch.",
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self._session._lock.release()
+
+
+class Slice(Generic[T]):
+    """All values of one type in a session. Get it as ``session[T]``."""
+
+    __slots__ = ("_session", "_type")
+
+    def __init__(self, session: Session, slice_type: type[T]) -> None:
+        self._session = session
+        self._type = slice_type
+
+    def latest(self) -> T | None:
+        """The newest value, or None."""
+        with self._session._lock:
+            store = self._session._stores.get(self._type)
+            return None if store is None else cast("T | None", store.latest())
+
+    def all(self) -> tuple[T, ...]:
+        """Every value, oldest first."""
+        with self._session._lock:
+            store = self._session._stores.get(self._type)
+            return () if store is None else store.all()
+
+    def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
+        """The values for which ``predicate`` holds, oldest first."""
+        return tuple(value for value in self.all() if predicate(value))
+
+    def append(self, value: T) -> None:
+        """Put one value at the end, in constant time."""
+        with self._session._writing():
+            self._session._apply(self._type, Append(value))
+
+    def seed(self, values: T | Iterable[T]) -> None:
+        """Make this value, or these values, the whole slice."""
+        given = (values,) if isinstance(values, self._type) else tuple(cast("Iterable[T]", values))
+        with self._session._writing():
+            self._session._apply(self._type, Replace(given))
+
+    def clear(self, predicate: Callable[[T], bool] | None = None) -> None:
+        """Remove every value, or those for which ``predicate`` holds."""
+        with self._session._writing():
+            kept = () if predicate is None else tuple(one for one in self.all() if not predicate(one))
+            self._session._apply(self._type, Replace(kept))
+
+    def register(self, event_type: type[E], reducer: Reducer[T, E]) -> None:
+        """Let ``reducer`` take events of exactly ``event_type`` into this slice.
+
+        A slice has one reducer for each event type: registering the same one again changes nothing, so a
+        section installed twice has its effect once; registering a different one is an error.
+        """
+        with self._session._writing():
+            reducers = self._session._reducers.setdefault(event_type, {})
+            known = reducers.get(self._type)
+            if known is not None and known != reducer:
+                raise SessionError(
+                    f"The slice {self._type.__name__} already has the reducer {describe(known)} "
+                    f"for {event_type.__name__}.",
+                    next_step="Dispatch a different event type, or keep the value in a slice of your own.",
+                )
+            reducers[self._type] = reducer
+            self._session._store(self._type)
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.all())
+
+    def __repr__(self) -> str:
+        return f"<Slice {self._type.__name__}: {len(self)} value(s)>"
+
+
+def _checked(slice_type: type, value: object) -> object:
+    if not isinstance(value, slice_type):
+        raise TypeError(f"the slice holds {slice_type.__name__}, not {type(value).__name__}")
+    return value
