@@ -53,7 +53,8 @@ class CommandChecker:
             result = run(self, self.argv, self.env, context)
         except CommandNotRunnableError as error:
             return not_runnable(error)
-        return unfinished(self, result) or TaskCompletionResult.ok(f"`{self.name}` succeeded.")
+        failure = unfinished(self, result)
+        return TaskCompletionResult.ok(f"`{self.name}` succeeded.") if failure is None else failure
 
 
 def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:

@@ -103,7 +103,10 @@ class TestSuiteChecker(CommandChecker):
                 f"`{self.name}` wrote no JUnit report, so nothing shows that tests ran.{said}",
                 code=ReasonCode.REPORT_MISSING,
             )
-        return _verdict(report, failure) or self._against_baseline(report, context) or _passed(report)
+        verdict = _verdict(report, failure)
+        if verdict is None:
+            verdict = self._against_baseline(report, context)
+        return _passed(report) if verdict is None else verdict
 
     def run(self, context: TaskCompletionContext) -> tuple[CommandResult, SuiteReport | None]:
         """Run the tests and read the report; None when the command wrote none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from donewhen.filesystem import Filesystem
@@ -20,7 +20,8 @@ class TaskCompletionResult:
     """The immutable answer of a check: is the work complete, and if not, what is missing?
 
     ``code`` is set by the checkers of this package (:class:`~donewhen.protocols.ReasonCode`); a checker
-    of your own may leave it out. A result is true exactly when it is complete.
+    of your own may leave it out. Ask ``result.complete``: a result itself is neither true nor false, because
+    ``if checker.check(context):`` and ``first or second`` would each let unfinished work slip through.
     """
 
     complete: bool
@@ -34,8 +35,8 @@ class TaskCompletionResult:
         if not (self.feedback is None or isinstance(self.feedback, str)):
             raise TypeError(f"feedback must be a str or None, not {type(self.feedback).__name__}")
 
-    def __bool__(self) -> bool:
-        return self.complete
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a TaskCompletionResult is neither true nor false: ask result.complete")
 
     @classmethod
     def ok(cls, feedback: str | None = None) -> TaskCompletionResult:
