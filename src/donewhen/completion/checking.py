@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from donewhen.foundation.cancellation import cancellable
 from donewhen.foundation.text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 @runtime_checkable
@@ -63,6 +65,8 @@ async def arun_check(
 
     A checker whose ``check`` is a coroutine function is awaited on the caller's own loop.
     """
+    import asyncio
+
     if inspect.iscoroutinefunction(getattr(checker, "check", None)):
         task = asyncio.ensure_future(_await_checked(checker, context))
         try:
@@ -168,7 +172,9 @@ def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionR
         answer: object = check(context)
         if inspect.isawaitable(answer):
             answer = _finish(answer)
-    except (Exception, SystemExit, GeneratorExit, asyncio.CancelledError) as error:  # noqa: BLE001 - fail closed
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - fail closed: sys.exit(0) in a checker is no pass either
         return gate_error(checker, _raised(error))
     return _checked(checker, answer)
 
@@ -197,6 +203,7 @@ def _raised(error: BaseException) -> str:
 
 def _finish(answer: Awaitable[object]) -> object:
     """Run an awaitable to its end, on a loop of its own, from any thread, also one whose loop is running."""
+    import asyncio
 
     async def awaited() -> object:
         return await answer

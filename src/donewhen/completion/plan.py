@@ -58,7 +58,7 @@ class PlanBasedChecker:
         steps = _field(plan, "steps")
         if (problem := _unreadable(steps)) is not None:
             return gate_error(self, problem)
-        return self._judged(_Tally(cast("Iterable[object]", steps)), _dropped(plan))
+        return self._judged(_Tally(tuple(cast("Iterable[object]", steps))), _dropped(plan))
 
     def _judged(self, tally: _Tally, dropped: tuple[str, ...]) -> TaskCompletionResult:
         if tally.open_titles:
@@ -86,25 +86,22 @@ class PlanBasedChecker:
 
 
 class _Tally:
-    """The steps, counted in one pass."""
+    """How the steps stand."""
 
-    def __init__(self, steps: Iterable[object]) -> None:
-        self.total = 0
+    def __init__(self, steps: tuple[object, ...]) -> None:
+        self.total = len(steps)
         self.open_titles: list[str] = []
         self._cancelled: list[str] = []
         self._odd: list[str] = []
-        for step in steps:
-            self.total += 1
-            # The quick way for the usual case; whatever is not plainly done gets a closer look.
-            if getattr(step, "status", None) != "done":
-                self._look(step)
+        for step in _not_plainly_done(steps):
+            self._look(step)
 
     def _look(self, step: object) -> None:
         status = _field(step, "status")
         status = status.value if isinstance(status, Enum) else status
         if status == "done":
             return
-        title = _title(step, self.total)
+        title = _title(step)
         if status in _CLOSED_WITH_REASON:
             reason = _field(step, "reason")
             if isinstance(reason, str) and reason.strip():
@@ -124,15 +121,23 @@ class _Tally:
         return f" {len(self._cancelled)} cancelled: {_listed(self._cancelled)}." if self._cancelled else ""
 
 
+def _not_plainly_done(steps: tuple[Any, ...]) -> tuple[object, ...] | list[object]:
+    """The steps that need a closer look; in the usual case this costs what a plain loop over them does."""
+    try:
+        return [step for step in steps if step.status != "done"]
+    except AttributeError:
+        return steps
+
+
 def _field(thing: object, name: str) -> object:
     if isinstance(thing, Mapping):
         return thing.get(name, _MISSING)
     return getattr(thing, name, _MISSING)
 
 
-def _title(step: object, number: int) -> str:
+def _title(step: object) -> str:
     title = _field(step, "title")
-    return one_line(title, 120) if isinstance(title, str) and title.strip() else f"step {number}"
+    return one_line(title, 120) if isinstance(title, str) and title.strip() else "a step without a title"
 
 
 def _listed(titles: list[str] | tuple[str, ...]) -> str:
@@ -143,7 +148,7 @@ def _dropped(plan: object) -> tuple[str, ...]:
     dropped = _field(plan, "dropped")
     if not isinstance(dropped, tuple | list):
         return ()
-    return tuple(_title(step, number) for number, step in enumerate(dropped, 1))
+    return tuple(_title(step) for step in dropped)
 
 
 def _unreadable(steps: object) -> str | None:

@@ -88,27 +88,31 @@ class TestSuiteChecker(CommandChecker):
             )
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        return self.check_with_report(context)[0]
+
+    def check_with_report(self, context: TaskCompletionContext) -> tuple[TaskCompletionResult, SuiteReport | None]:
+        """The verdict together with the report that it rests on, where there is one."""
         try:
-            command, report = self.run(context)
+            command, report = self._run(context)
         except CommandNotRunnableError as error:
-            return not_runnable(error)
+            return not_runnable(error), None
         except ReportError as error:
-            return TaskCompletionResult.incomplete(str(error), code=ReasonCode.REPORT_UNREADABLE)
+            return TaskCompletionResult.incomplete(str(error), code=ReasonCode.REPORT_UNREADABLE), None
         failure = unfinished(self, command)
         if command.ending != "exited" and failure is not None:
-            return failure
+            return failure, report
         if report is None:
             said = f" {failure.feedback}" if failure is not None else ""
             return TaskCompletionResult.incomplete(
                 f"`{self.name}` wrote no JUnit report, so nothing shows that tests ran.{said}",
                 code=ReasonCode.REPORT_MISSING,
-            )
+            ), None
         verdict = _verdict(report, failure)
         if verdict is None:
             verdict = self._against_baseline(report, context)
-        return _passed(report) if verdict is None else verdict
+        return (_passed(report) if verdict is None else verdict), report
 
-    def run(self, context: TaskCompletionContext) -> tuple[CommandResult, SuiteReport | None]:
+    def _run(self, context: TaskCompletionContext) -> tuple[CommandResult, SuiteReport | None]:
         """Run the tests and read the report; None when the command wrote none."""
         with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from donewhen.foundation.cancellation import cancelled
-from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.errors import DonewhenError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,7 @@ _PASSED_ON = frozenset(
         "GOCACHE", "JAVA_HOME", "NVM_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
     }
 )  # fmt: skip
+_EXPANDS = tuple("({_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _HEAD = 16 * 1024
 _TAIL = 112 * 1024
 _POLL = 0.05
@@ -38,6 +40,43 @@ class CommandNotRunnableError(DonewhenError):
     """The command could not be started at all."""
 
     code = "command_not_found"
+
+
+def split_command(text: str) -> tuple[str, ...]:
+    """Split a command as a shell would, for running without one; what only a shell can do is refused with a hint."""
+    if (operator := _shell_syntax(text)) is not None:
+        raise UsageError(
+            f"The command {text!r} uses {operator!r}, but there is no shell to understand it.",
+            next_step="Give one plain command, or put the line into a script and run that.",
+        )
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"The command {text!r} can't be split: {error}.") from error
+    if not words:
+        raise UsageError("The command is empty.")
+    return words
+
+
+def _shell_syntax(text: str) -> str | None:
+    """The first piece of ``text`` that would mean something to a shell beyond words and quotes."""
+    quote = ""
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character == "\\" and quote != "'":
+            position += 1
+        elif quote:
+            if character == quote:
+                quote = ""
+        elif character in "'\"":
+            quote = character
+        elif character in "|&;<>()\n":
+            return character
+        if quote != "'" and (character == "`" or (character == "$" and text[position + 1 : position + 2] in _EXPANDS)):
+            return text[position : position + 2] if character == "$" else character
+        position += 1
+    return None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,57 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs, with nothing but Python.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+ARGS ?=
+INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python $(1); \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench docs clean
+
+help:  ## Show what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
+
+demo: $(VENV)/.demo  ## Watch an agent being held back until the proof is there
+	@$(BIN)/donewhen demo $(ARGS)
+
+test: $(VENV)/.test  ## Run every test that needs nothing but Python (ARGS='-k name' for some)
+	@$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
+	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
+
+lint: $(VENV)/.lint  ## Format, lint, types, layers
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.lint  ## Put the code in shape
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+bench: $(VENV)/.demo  ## Print the ratios: import cost, plan checking, dispatching
+	@$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.demo  ## Write the pages and pictures that are made from the code
+	@$(BIN)/python -m tools.write_docs
+
+clean:  ## Remove what was set up or built
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	@if [ -z "$(PYTHON)" ]; then echo "donewhen needs Python 3.11 or later; none was found. Try: make PYTHON=/path/to/python"; exit 1; fi
+	@echo "Setting up $(VENV) (once; a minute at most) ..."
+	@$(PYTHON) -m venv $(VENV) || { echo "The venv module is missing: on Debian, install python3-venv."; exit 1; }
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	@$(call INSTALL,-e .) && touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml
+	@$(call INSTALL,-e '.[test]') && touch $@
+
+$(VENV)/.lint: $(VENV)/bin/python pyproject.toml
+	@$(call INSTALL,-e '.[test$(comma)lint]') && touch $@
+
+comma := ,

@@ -1,0 +1,1 @@
+"""Measurements, as ratios within one run. They inform; they decide nothing."""

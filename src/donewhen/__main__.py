@@ -1,0 +1,7 @@
+"""``python -m donewhen``."""
+
+import sys
+
+from donewhen.cli import main
+
+sys.exit(main())

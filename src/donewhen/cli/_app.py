@@ -1,0 +1,101 @@
+"""The command's verbs, grouped by what people want to do; a verb's file is imported when it is called."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from donewhen import __version__
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import UsageError
+
+
+class Verb(NamedTuple):
+    """A verb's file in this folder, and its line in the help."""
+
+    module: str
+    summary: str
+
+
+VERBS: dict[str, dict[str, Verb]] = {
+    "See it work": {
+        "demo": Verb("demo", "Watch an agent say done too early, and be held back."),
+    },
+    "Decide": {
+        "check": Verb("check", "Is it done? Files exist, commands succeed, tests pass."),
+        "baseline": Verb("baseline", "Record which tests exist, so that none gets lost."),
+    },
+    "Find your way": {
+        "doctor": Verb("doctor", "Does donewhen work on this machine?"),
+        "explain": Verb("explain", "What does a reason code mean, and what to do about it?"),
+        "completion": Verb("completion", "Set up completion in your shell."),
+    },
+}
+
+_MODULES = {name: verb for group in VERBS.values() for name, verb in group.items()}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its verbs by name and imports only the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        verb = _MODULES.get(cmd_name)
+        if verb is None:
+            return None
+        command: click.Command = import_module(f"donewhen.cli.{verb.module}").command
+        command.short_help = verb.summary
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _MODULES and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], _MODULES, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"There is no command {args[0]!r}.{hint}", next_step="donewhen --help")
+        ctx.find_object(Output).command = args[0] if args else "donewhen"  # type: ignore[union-attr]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, _MODULES))
+        for title, verbs in VERBS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), verb.summary) for name, verb in verbs.items()])
+
+
+def common_options(command: Any) -> Any:
+    """The options that every verb takes in the same sense as ``donewhen`` itself."""
+    for option in (
+        click.option("--no-color", is_flag=True, expose_value=False, help="Plain text (as does NO_COLOR)."),
+        click.option("--json", is_flag=True, expose_value=False, help="One JSON envelope on standard output."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 pass · 1 not done · 2 usage or configuration · 3 unverified or internal · 130 interrupted.",
+)
+@click.option(
+    "-C",
+    "directory",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Work in DIR instead of the current folder.",
+)
+@common_options
+@click.version_option(__version__, "-V", "--version", message="donewhen %(version)s")
+def app(directory: Path | None) -> None:
+    """Nothing is done because somebody says so. It is done when the proof is there."""
+    if directory is not None:
+        os.chdir(directory)

@@ -1,0 +1,97 @@
+"""What the command line prints: text for people, or one JSON envelope for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.text import plain
+
+SCHEMA = "donewhen/v1"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to know or to fix: a code, a sentence, a place, and the next command."""
+
+    code: str
+    message: str
+    where: str | None = None
+    next: str | None = None
+
+    @classmethod
+    def of(cls, error: DonewhenError) -> Finding:
+        return cls(error.code, error.message, error.where, error.next_step)
+
+
+@dataclass
+class Output:
+    """How to talk to whoever called. Options anywhere on the command line set it."""
+
+    json: bool = False
+    color: bool = True
+    command: str = "donewhen"
+
+    @classmethod
+    def from_arguments(cls, arguments: Sequence[str]) -> Output:
+        """Looked at before parsing, so that a mistake on the command line is answered in the right form, too."""
+        ours = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+        color = not os.environ.get("NO_COLOR") and "--no-color" not in ours
+        return cls(json="--json" in ours, color=color)
+
+    def say(self, text: str = "", *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
+        """One line for people; untrusted text is made harmless. Silent when JSON was asked for."""
+        if not self.json:
+            styled = click.style(plain(text), bold=bold or None, fg=fg, dim=dim or None)
+            click.echo(styled, color=None if self.color else False)
+
+    def finish(
+        self, status: ExitCode, data: Mapping[str, Any] | None = None, findings: Sequence[Finding] = ()
+    ) -> ExitCode:
+        """End a command: print the envelope if JSON was asked for, and hand the exit status on."""
+        if self.json:
+            envelope = {
+                "schema": SCHEMA,
+                "command": self.command,
+                "ok": status == ExitCode.PASS,
+                "data": dict(data or {}),
+                "findings": [asdict(one) for one in findings],
+            }
+            click.echo(json.dumps(envelope, indent=2, ensure_ascii=False, default=str))
+        return status
+
+    def fail(self, status: ExitCode, finding: Finding) -> ExitCode:
+        """End a command with an error."""
+        if not self.json:
+            place = f"{finding.where}: " if finding.where else ""
+            self._to_stderr(f"donewhen: {place}{finding.message}", fg="red")
+            if finding.next:
+                self._to_stderr(f"  next: {finding.next}")
+        return self.finish(status, findings=[finding])
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[None]:
+        """A spinner with the time taken, where somebody is watching."""
+        if self.json or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.text import Text
+
+        console = Console(stderr=True, no_color=not self.color)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            bar.add_task(Text(plain(text)).markup)
+            yield
+
+    def _to_stderr(self, text: str, fg: str | None = None) -> None:
+        click.echo(click.style(plain(text), fg=fg), err=True, color=None if self.color else False)

@@ -1,0 +1,78 @@
+"""Where every outcome of the command line becomes an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import NoReturn
+
+import click
+
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import DonewhenError, ExitCode
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; whatever happens inside ends as one of :class:`ExitCode`."""
+    _never_fail_to_print()
+    output = Output.from_arguments(arguments)
+    if sys.platform == "win32":
+        return output.fail(
+            ExitCode.USAGE, Finding("platform", "donewhen runs on Linux and macOS; Windows is not supported.")
+        )
+    try:
+        from donewhen.cli._app import app
+
+        status = app.main(list(arguments), prog_name="donewhen", standalone_mode=False, obj=output)
+        sys.stdout.flush()
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return output.fail(ExitCode.INTERRUPTED, Finding("interrupted", "Interrupted; nothing was left half done."))
+    except click.ClickException as error:
+        return output.fail(ExitCode.USAGE, _usage_finding(error))
+    except DonewhenError as error:
+        return output.fail(error.exit_code, Finding.of(error))
+    except BrokenPipeError:
+        _leave_quietly()
+    except Exception as error:
+        if os.environ.get("DONEWHEN_DEBUG"):
+            raise
+        return output.fail(ExitCode.INTERNAL, _internal_finding(error))
+    return status if isinstance(status, int) else ExitCode.PASS
+
+
+def _usage_finding(error: click.ClickException) -> Finding:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "donewhen"
+    return Finding("usage", error.format_message(), next=f"{path} --help")
+
+
+def _internal_finding(error: Exception) -> Finding:
+    if isinstance(error, OSError) and error.strerror:
+        place = str(error.filename) if error.filename else None
+        return Finding(
+            "io", f"{error.strerror}.", where=place, next="Check the path, the disk space and the permissions."
+        )
+    return Finding(
+        "internal",
+        f"Something went wrong inside donewhen: {type(error).__name__}: {error}",
+        next="Run it again with DONEWHEN_DEBUG=1 and report the traceback.",
+    )
+
+
+def _never_fail_to_print() -> None:
+    """A character that the terminal lacks is shown as '?', and never ends the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _leave_quietly() -> NoReturn:
+    """The reader of our output has gone (as with ``| head``): there is nobody left to tell."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(ExitCode.INTERNAL)

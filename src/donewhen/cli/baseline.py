@@ -1,0 +1,69 @@
+"""Recording which tests there are."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._output import Finding, Output
+from donewhen.cli.check import suite_checker
+from donewhen.completion import SuiteBaseline, TaskCompletionContext
+from donewhen.filesystem import HostFilesystem
+from donewhen.foundation.errors import ExitCode
+from donewhen.runtime import Session
+
+
+@click.command()
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
+@click.option("--accept-losses", is_flag=True, help="Replace a baseline that has tests which are gone now.")
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Let the command see this environment variable.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=900.0, show_default=True, metavar="S")
+@click.argument("argv", nargs=-1, required=True, metavar="COMMAND...")
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    out: Path,
+    accept_losses: bool,
+    pass_env: tuple[str, ...],
+    timeout: float,
+    argv: tuple[str, ...],
+) -> ExitCode:
+    """Run a test command and write down which tests ran and which were skipped.
+
+    \b
+    donewhen baseline --out tests/baseline.json -- python -m pytest --junitxml={junit}
+
+    Only a good run makes a baseline: tests that fail, or no tests at all, are refused, and so is losing tests of an
+    existing baseline, unless you accept it.
+    """
+    checker = suite_checker(shlex.join(argv), baseline=None, timeout=timeout, pass_env=pass_env)
+    context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(Path.cwd()))
+    with output.progress(checker.name):
+        result, report = checker.check_with_report(context)
+    if not result.complete or report is None:
+        code = result.code or "incomplete"
+        finding = Finding(code, result.feedback or "", next="Make the tests pass first.")
+        return output.fail(ExitCode.GATE_FAILED, finding)
+    new = SuiteBaseline.of(report)
+    old = SuiteBaseline.load(out) if out.exists() else SuiteBaseline(frozenset())
+    lost = sorted((old.executed - new.executed) | (old.skipped - new.skipped - new.executed))
+    if lost and not accept_losses:
+        return output.fail(
+            ExitCode.GATE_FAILED,
+            Finding(
+                "tests_lost",
+                f"{len(lost)} test(s) of the old baseline are gone or skipped now: {', '.join(lost[:5])}"
+                + ("…" if len(lost) > 5 else ""),
+                where=str(out),
+                next="Bring them back, or accept the loss with --accept-losses.",
+            ),
+        )
+    new.save(out)
+    added = len(new.executed - old.executed)
+    output.say(f"{out}: {len(new.executed)} test(s) run ({added} new), {len(new.skipped)} skipped, {len(lost)} lost.")
+    data = {"path": str(out), "executed": sorted(new.executed), "skipped": sorted(new.skipped), "lost": lost}
+    return output.finish(ExitCode.PASS, data)

@@ -1,0 +1,121 @@
+"""Is it done? Checks given on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._output import Finding, Output
+from donewhen.completion import (
+    REASONS,
+    CommandChecker,
+    FileExistsChecker,
+    TaskCompletionChecker,
+    TaskCompletionContext,
+    TaskCompletionResult,
+    TestSuiteChecker,
+    run_check,
+)
+from donewhen.filesystem import HostFilesystem
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.process import split_command
+from donewhen.runtime import Session
+
+
+@click.command()
+@click.option("--file", "files", multiple=True, metavar="PATH", help="This file exists and is not empty.")
+@click.option("--run", "commands", multiple=True, metavar="CMD", help="This command succeeds. There is no shell.")
+@click.option(
+    "--tests",
+    "suites",
+    multiple=True,
+    metavar="CMD",
+    help="This test command succeeds and its JUnit report agrees; write {junit} where the report's path goes.",
+)
+@click.option("--baseline", type=click.Path(dir_okay=False), help="No test of this baseline is lost or newly skipped.")
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Let the commands see this environment variable.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=900.0, show_default=True, metavar="S")
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    files: tuple[str, ...],
+    commands: tuple[str, ...],
+    suites: tuple[str, ...],
+    baseline: str | None,
+    pass_env: tuple[str, ...],
+    timeout: float,
+) -> ExitCode:
+    """Check what is asked for; every check is made, and every one must pass.
+
+    \b
+    donewhen check --file report.md --run "ruff check ."
+    donewhen check --tests "python -m pytest --junitxml={junit}" --baseline tests/baseline.json
+    """
+    checks: list[tuple[str, TaskCompletionChecker]] = []
+    if files:
+        checks.append((f"files {', '.join(files)}", FileExistsChecker(files, strict=True)))
+    checks += [
+        (text, CommandChecker(split_command(text), timeout=timeout, pass_env=pass_env, name=text)) for text in commands
+    ]
+    checks += [(text, suite_checker(text, baseline=baseline, timeout=timeout, pass_env=pass_env)) for text in suites]
+    if baseline is not None and not suites:
+        raise UsageError("--baseline needs --tests: it is compared with a test report.")
+    if not checks:
+        raise UsageError(
+            "There is nothing to check, and zero checks is not a pass.",
+            next_step="Give --file, --run or --tests; see donewhen check --help.",
+        )
+    context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(Path.cwd()))
+    results = [(label, _asked(output, label, one, context)) for label, one in checks]
+    return _told(output, results)
+
+
+def suite_checker(
+    text: str, *, baseline: str | None, timeout: float, pass_env: tuple[str, ...] = ()
+) -> TestSuiteChecker:
+    """The checker for a test command as typed."""
+    try:
+        return TestSuiteChecker(split_command(text), baseline=baseline, timeout=timeout, pass_env=pass_env, name=text)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}.") from error
+
+
+def _asked(
+    output: Output, label: str, checker: TaskCompletionChecker, context: TaskCompletionContext
+) -> TaskCompletionResult:
+    with output.progress(label):
+        result = run_check(checker, context)
+    mark, color = ("✓", "green") if result.complete else ("✗", "red")
+    code = f" [{result.code}]" if result.code else ""
+    output.say(f"{mark} {label}{code}", fg=color, bold=True)
+    for line in (result.feedback or "").split("\n"):
+        output.say(f"  {line}")
+    return result
+
+
+def _told(output: Output, results: list[tuple[str, TaskCompletionResult]]) -> ExitCode:
+    failures = [(label, result) for label, result in results if not result.complete]
+    findings = [
+        Finding(
+            result.code or "incomplete",
+            result.feedback or "",
+            where=label,
+            next=REASONS[result.code].next_step if result.code else None,
+        )
+        for label, result in failures
+    ]
+    broken = any(result.code is not None and result.code.is_error for _, result in failures)
+    status = ExitCode.INTERNAL if broken else ExitCode.GATE_FAILED if failures else ExitCode.PASS
+    passed = len(results) - len(failures)
+    output.say()
+    output.say(f"{passed} of {len(results)} check(s) passed: {'done.' if not failures else 'not done.'}", bold=True)
+    data = {
+        "checks": [
+            {"check": label, "complete": result.complete, "code": result.code, "feedback": result.feedback}
+            for label, result in results
+        ]
+    }
+    return output.finish(status, data, findings)

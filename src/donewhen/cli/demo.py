@@ -1,0 +1,130 @@
+"""Thirty seconds of an agent that says done too early."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from donewhen.adapters.scripted import Message
+    from donewhen.protocols import PromptResponse
+
+_NEXT = (
+    ("donewhen check --run 'python -m unittest'", "the same question, asked by you or by CI"),
+    ("donewhen explain", "every reason that donewhen can give"),
+    ("docs/tutorial-task-completion.md", "write, combine and test checkers of your own"),
+)
+
+
+@click.command()
+@click.option("--fast", is_flag=True, help="Don't pause between lines.")
+@common_options
+@click.pass_obj
+def command(output: Output, fast: bool) -> ExitCode:
+    """Watch an agent say done too early, be told what is missing, finish, and be let go.
+
+    The agent is a script, so there is no model and no key. Everything else is real: the folder, the files, the
+    tests, the checks.
+    """
+    from rich.console import Console
+
+    from donewhen.demo.story import play
+
+    console = Console(no_color=not output.color, highlight=False, quiet=output.json, soft_wrap=False)
+    pause = 0.0 if fast or output.json or not sys.stdout.isatty() else 0.9
+    teller = Teller(console, pause)
+    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
+        teller.begin()
+        response = play(Path(folder), teller.tell)
+        teller.end(response)
+    report = response.completion
+    status = ExitCode.PASS if report is not None and report.verified else ExitCode.INTERNAL
+    data = {"transcript": [asdict(one) for one in teller.messages], "completion": report and asdict(report)}
+    return output.finish(status, data)
+
+
+class Teller:
+    """Shows the conversation as a story."""
+
+    def __init__(self, console: Console, pause: float = 0.0) -> None:
+        self._console = console
+        self._pause = pause
+        self.messages: list[Message] = []
+
+    def begin(self) -> None:
+        from donewhen.demo.story import DONE_WHEN, TASK
+
+        self._console.print("\n[bold]Agents say “done” when they are not.[/bold] Here is one.\n")
+        self._line("task", "cyan", TASK)
+        for number, one in enumerate(DONE_WHEN):
+            self._line("done when" if number == 0 else "", "cyan", one)
+        self._console.print()
+
+    def tell(self, message: Message) -> None:
+        self.messages.append(message)
+        if len(self.messages) == 1:
+            return
+        match message.role:
+            case "assistant":
+                if message.text:
+                    self._line("agent", "yellow", f"“{message.text}”")
+                for one in message.calls:
+                    self._line("agent", "yellow", _doing(one.name, dict(one.arguments)), dim=True)
+            case "user":
+                self._line("donewhen", "red", f"✗ Not yet. {message.text}")
+                self._console.print()
+            case "tool" if message.is_error:
+                self._line("tool", "red", message.text)
+            case "tool":
+                pass
+
+    def end(self, response: PromptResponse[None]) -> None:
+        report = response.completion
+        if report is None or not report.verified:
+            self._line("donewhen", "red", "✗ The agent was let go unverified; this demo is broken.")
+            return
+        self._line("donewhen", "green", f"✓ Done. {report.feedback}")
+        said = f"The agent said done {report.attempts} times. It was done once: when the proof was there."
+        self._console.print(f"\n[bold]{said}[/bold]\n\nWhere to go next:")
+        for what, why in _NEXT:
+            self._console.print(f"  [cyan]{what}[/cyan]", f"[dim]{why}[/dim]", sep="\n      ")
+        self._console.print()
+
+    def _line(self, who: str, color: str, text: str, *, dim: bool = False) -> None:
+        from rich.padding import Padding
+        from rich.table import Table
+        from rich.text import Text
+
+        row = Table.grid(padding=(0, 1))
+        row.add_column(width=9, justify="right")
+        row.add_column(ratio=1)
+        row.add_row(Text(who, style=f"bold {color}"), Text(plain(text), style="dim" if dim else ""))
+        self._console.print(Padding(row, (0, 0, 0, 1)))
+        if self._pause:
+            time.sleep(self._pause)
+
+
+def _doing(tool: str, arguments: dict[str, object]) -> str:
+    match tool:
+        case "planning_setup_plan":
+            steps = arguments.get("steps")
+            return f"plans: {' · '.join(map(str, steps))}" if isinstance(steps, list) else "plans"
+        case "planning_update_step":
+            return f"marks step {arguments.get('step_id')} {arguments.get('status')}"
+        case "write_file":
+            return f"writes {arguments.get('path')}"
+        case _:
+            return tool

@@ -1,0 +1,1 @@
+"""What the project's own chores need; not part of the package."""
