@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from donewhen.completion import PlanBasedChecker
 from donewhen.contrib.tools.planning import Plan, PlanStep
@@ -24,6 +27,7 @@ def main() -> None:
         f"Python {sys.version.split()[0]}, medians of {ROUNDS}. Ratios matter; absolute times depend on the machine.\n"
     )
     imports()
+    hooks()
     plans()
     dispatching()
 
@@ -39,6 +43,26 @@ def imports() -> None:
     ):
         cost = _cpu_of(statement)
         print(f"  {statement:45} {cost / bare:5.2f} ×   (+{1000 * (cost - bare):5.1f} ms on {1000 * bare:.1f} ms)")
+    print()
+
+
+def hooks() -> None:
+    print("CPU time of `donewhen hook stop`, over `python -c pass`")
+    bare = _cpu_of("pass")
+    with tempfile.TemporaryDirectory() as folder:
+        names = [f"file{number}.txt" for number in range(5)]
+        for name in names:
+            Path(folder, name).write_text("x")
+        event = json.dumps({"session_id": "s", "cwd": folder, "hook_event_name": "Stop", "stop_hook_active": False})
+        run = "import sys; from donewhen.cli import main; main(['hook', 'stop', '--runtime', 'claude'])"
+        for label, settings in (
+            ("no settings: silent allow", None),
+            ("5 files to check", f"[stop]\nfiles = {json.dumps(names)}\n"),
+        ):
+            if settings is not None:
+                Path(folder, "donewhen.toml").write_text(settings)
+            cost = _cpu_of(run, event)
+            print(f"  {label:45} {cost / bare:5.2f} ×   (+{1000 * (cost - bare):5.1f} ms)")
     print()
 
 
@@ -100,13 +124,20 @@ def _seconds(function: Callable[[], object], rounds: int = ROUNDS) -> float:
     return statistics.median(times) or 1e-9
 
 
-def _cpu_of(statement: str) -> float:
+def _cpu_of(statement: str, stdin: str = "") -> float:
     # With byte code cached, as it is for everybody who has run the program once.
     surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times = []
     for _ in range(ROUNDS + 1):
         before = _children()
-        subprocess.run([sys.executable, "-c", statement], check=True, env=surroundings)
+        subprocess.run(
+            [sys.executable, "-c", statement],
+            check=True,
+            env=surroundings,
+            input=stdin,
+            text=True,
+            stdout=subprocess.DEVNULL,
+        )
         times.append(_children() - before)
     return statistics.median(times[1:])
 

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from donewhen.protocols import (
-    REASONS,
-    CompletionReport,
-    CompletionStatus,
-    ReasonCode,
-    TaskCompletionChecker,
-    TaskCompletionContext,
-    TaskCompletionResult,
-)
+from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
     from donewhen.completion.checking import AsyncTaskCompletionChecker, arun_check, run_check
     from donewhen.completion.command import CommandChecker
     from donewhen.completion.composite import AtLeast, CompositeChecker, Not
+    from donewhen.completion.decision import GuardPolicy, GuardState, StopDecision, decide_stop
     from donewhen.completion.files import FileExistsChecker
     from donewhen.completion.functions import CallableChecker, as_checker, checker
-    from donewhen.completion.guard import GuardPolicy, StopDecision, StopGuard
+    from donewhen.completion.guard import StopGuard
     from donewhen.completion.judge import JudgeAnswer, LLMJudgeChecker
     from donewhen.completion.junit import ReportError, SuiteReport, read_junit
     from donewhen.completion.plan import PlanBasedChecker
     from donewhen.completion.suite import SuiteBaseline, TestSuiteChecker
+    from donewhen.protocols import (
+        REASONS,
+        CompletionReport,
+        CompletionStatus,
+        ReasonCode,
+        TaskCompletionChecker,
+        TaskCompletionContext,
+        TaskCompletionResult,
+    )
 
 # A hook that needs one checker must not pay for all of them: each name is imported when it is first used.
 _FILE_OF = {
@@ -35,13 +36,15 @@ _FILE_OF = {
     "CommandChecker": "command",
     "CompositeChecker": "composite",
     "FileExistsChecker": "files",
-    "GuardPolicy": "guard",
+    "GuardPolicy": "decision",
+    "GuardState": "decision",
+    "decide_stop": "decision",
     "JudgeAnswer": "judge",
     "LLMJudgeChecker": "judge",
     "Not": "composite",
     "PlanBasedChecker": "plan",
     "ReportError": "junit",
-    "StopDecision": "guard",
+    "StopDecision": "decision",
     "StopGuard": "guard",
     "SuiteBaseline": "suite",
     "SuiteReport": "junit",
@@ -53,15 +56,17 @@ _FILE_OF = {
     "run_check": "checking",
 }
 
+_PROTOCOLS = (
+    "REASONS",
+    "CompletionReport",
+    "CompletionStatus",
+    "ReasonCode",
+    "TaskCompletionChecker",
+    "TaskCompletionContext",
+    "TaskCompletionResult",
+)
 
-def __getattr__(name: str) -> Any:
-    file = _FILE_OF.get(name)
-    if file is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{file}"), name)
-    globals()[name] = value
-    return value
-
+__getattr__ = lazily(__name__, _FILE_OF, dict.fromkeys(_PROTOCOLS, "donewhen.protocols"))
 
 __all__ = [
     "REASONS",
@@ -74,6 +79,7 @@ __all__ = [
     "CompositeChecker",
     "FileExistsChecker",
     "GuardPolicy",
+    "GuardState",
     "JudgeAnswer",
     "LLMJudgeChecker",
     "Not",
@@ -91,6 +97,7 @@ __all__ = [
     "arun_check",
     "as_checker",
     "checker",
+    "decide_stop",
     "read_junit",
     "run_check",
 ]

@@ -37,8 +37,8 @@ def is_checking() -> bool:
 
 
 def name_of(checker: object) -> str:
-    """What to call a checker in a sentence."""
-    name = getattr(checker, "name", None)
+    """What to call a checker in a sentence; a str is a name already."""
+    name = checker if isinstance(checker, str) else getattr(checker, "name", None)
     return name if isinstance(name, str) and name else type(checker).__name__
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 
     """The same inside an open directory; an existing file keeps its permissions."""
     with suppress(FileNotFoundError):
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode & 0o7777
-    temporary = f".{name[:100]}.{secrets.token_hex(8)}.tmp"
+    temporary = f".{name[:100]}.{os.urandom(8).hex()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:

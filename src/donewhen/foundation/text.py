@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 
-_ESCAPE_SEQUENCE = re.compile(
+# Compiled by re at the first use, and kept there: a hook that shows nothing doesn't pay for them.
+_ESCAPE_SEQUENCE = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # OSC, DCS and the like, up to their terminator
-    r"|\x1b[ -/]*[0-~]?",  # two-character escapes, and a lone ESC
-    re.DOTALL,
+    r"|\x1b[ -/]*[0-~]?"  # two-character escapes, and a lone ESC
 )
 # C0 and C1 controls except tab and newline; bidirectional overrides and zero-width characters, which can
 # make a line read differently from what it says; lone surrogates, which no terminal can encode.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_HIDDEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 
 
 def plain(text: str) -> str:
     """``text`` without anything that could drive a terminal or hide what it says; lines stay lines."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _HIDDEN.sub("", _ESCAPE_SEQUENCE.sub("", text))
+    return re.sub(_HIDDEN, "", re.sub(_ESCAPE_SEQUENCE, "", text, flags=re.DOTALL))
 
 
 def one_line(text: str, limit: int = 200) -> str:

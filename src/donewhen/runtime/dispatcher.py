@@ -6,13 +6,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 E = TypeVar("E")
 
 
-@dataclass(frozen=True)
-class DispatchError:
+class DispatchError(NamedTuple):
     """A handler or reducer that raised; the others were served all the same."""
 
     handler: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -27,22 +26,19 @@ class SliceView(Protocol[T_co]):
     def __iter__(self) -> Iterator[T_co]: ...
 
 
-@dataclass(frozen=True)
-class Append(Generic[T]):
+class Append(NamedTuple, Generic[T]):
     """Put one value at the end. Costs the same however long the slice is."""
 
     value: T
 
 
-@dataclass(frozen=True)
-class Replace(Generic[T]):
+class Replace(NamedTuple, Generic[T]):
     """Make these the values of the slice."""
 
     values: tuple[T, ...]
 
 
-@dataclass(frozen=True)
-class Clear:
+class Clear(NamedTuple):
     """Empty the slice."""
 
 

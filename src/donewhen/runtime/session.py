@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.runtime.dispatcher import (
@@ -61,8 +60,7 @@ class _Store:
         self._cached = values
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The values of every slice at one moment. Values are shared, not copied: keep them immutable."""
 
     slices: Mapping[type, tuple[Any, ...]]
@@ -81,7 +79,7 @@ class Session:
     def __init__(self, *, bus: Dispatcher | None = None, dispatcher: Dispatcher | None = None) -> None:
         if bus is not None and dispatcher is not None and bus is not dispatcher:
             raise SessionError("bus and dispatcher are two names for one thing, but two different ones were given.")
-        self.session_id = uuid.uuid4().hex
+        self.session_id = os.urandom(16).hex()
         given = bus if bus is not None else dispatcher
         self.dispatcher: Dispatcher = InProcessDispatcher() if given is None else given
         self._lock = threading.RLock()

@@ -1,0 +1,1 @@
+"""Codex as an agent runtime: its command hooks and its configuration."""

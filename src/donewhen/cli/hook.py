@@ -1,0 +1,66 @@
+"""``donewhen hook``: what runtimes call at every stop. No click here: this is cold-start code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from donewhen.adapters.command_hooks import Dialect, HookKind
+
+HOOK_KINDS: tuple[HookKind, ...] = ("stop", "subagent-stop", "pre-tool-use", "task-completed")
+RUNTIMES = ("claude", "codex")
+_USAGE = f"usage: donewhen hook {'|'.join(HOOK_KINDS)} --runtime {'|'.join(RUNTIMES)} < event.json"
+_HELP = f"""{_USAGE}
+
+Reads an event of the runtime on standard input and answers on standard output, as one JSON object in the
+runtime's own words. The exit status is 0 whenever the answer was given; an error inside refuses the stop.
+Without settings ([stop] in donewhen.toml, or [tool.donewhen.stop] in pyproject.toml) every stop is allowed.
+Runtimes call this; to set it up, see: donewhen hooks install --help"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Answer one event."""
+    if any(word in ("-h", "--help") for word in arguments):
+        sys.stdout.write(_HELP + "\n")
+        return 0
+    kind, runtime = _parsed(arguments)
+    from pathlib import Path
+
+    from donewhen.adapters.command_hooks import respond
+
+    answer = respond(kind, _dialect(runtime), sys.stdin.read(), os.environ, Path.cwd())
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+def _parsed(arguments: Sequence[str]) -> tuple[HookKind, str]:
+    words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--runtime=") else [word])]
+    match words:
+        case [name, "--runtime", runtime] | ["--runtime", runtime, name] if runtime in RUNTIMES:
+            known = next((kind for kind in HOOK_KINDS if kind == name), None)
+        case _:
+            known, runtime = None, ""
+    if known is not None:
+        return known, runtime
+    return _refuse(f"donewhen hook: {' '.join(arguments) or 'nothing'} is not a hook that donewhen knows.\n{_USAGE}")
+
+
+def _refuse(message: str) -> NoReturn:
+    # Status 2 with a reason on standard error is how a mistaken hook line still holds the agent back.
+    sys.stderr.write(message + "\n")
+    raise SystemExit(2)
+
+
+def _dialect(runtime: str) -> Dialect:
+    if runtime == "codex":
+        from donewhen.adapters.codex.dialect import CodexDialect
+
+        return CodexDialect()
+    from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
+
+    return ClaudeCodeDialect()

@@ -1,0 +1,77 @@
+"""What a check's result means for an agent that wants to stop. Pure, and light: hooks import it."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from donewhen.protocols import CompletionReport, CompletionStatus
+
+if TYPE_CHECKING:
+    from donewhen.protocols import TaskCompletionResult
+
+_NO_REASON = "The completion check found the work incomplete, but did not say why. Check what is missing, and go on."
+
+
+@dataclass(frozen=True)
+class GuardPolicy:
+    """How long an agent is held back.
+
+    It is let go, unverified, after ``max_stalled`` refusals in a row with the same feedback (no progress), or
+    after ``max_attempts`` refusals in all. A check may take ``check_timeout`` seconds.
+    """
+
+    max_stalled: int = 5
+    max_attempts: int = 50
+    check_timeout: float | None = 600.0
+
+    def __post_init__(self) -> None:
+        if self.max_stalled < 1 or self.max_attempts < 1:
+            raise ValueError("max_stalled and max_attempts must be at least 1")
+        if self.check_timeout is not None and not self.check_timeout > 0:
+            raise ValueError(f"check_timeout must be positive, not {self.check_timeout!r}")
+
+
+class GuardState(NamedTuple):
+    """What has to be remembered from one attempt to stop to the next."""
+
+    attempts: int = 0
+    refusals: int = 0
+    stalled: int = 0
+    last_reason: str | None = None
+    """A fingerprint of the last refusal's feedback; the text itself is not kept."""
+
+
+class StopDecision(NamedTuple):
+    """May the agent stop? If not, ``feedback`` is what to tell it."""
+
+    allow: bool
+    report: CompletionReport
+
+    @property
+    def feedback(self) -> str:
+        return self.report.feedback or _NO_REASON
+
+
+def decide_stop(
+    result: TaskCompletionResult, state: GuardState, policy: GuardPolicy
+) -> tuple[StopDecision, GuardState]:
+    """What a check's result means for an agent that wants to stop, given how often it has tried."""
+    attempts = state.attempts + 1
+    if result.complete:
+        return StopDecision(True, report("verified", attempts, result)), GuardState(attempts)
+    reason = f"{zlib.crc32((result.feedback or '').encode()):08x}"
+    stalled = state.stalled + 1 if reason == state.last_reason else 1
+    following = GuardState(attempts, state.refusals + 1, stalled, reason)
+    capped = following.stalled > policy.max_stalled or following.refusals > policy.max_attempts
+    status = "capped" if capped else refused(result)
+    return StopDecision(capped, report(status, attempts, result)), following
+
+
+def report(status: CompletionStatus, attempts: int, result: TaskCompletionResult) -> CompletionReport:
+    return CompletionReport(status, attempts, result.feedback, result.code)
+
+
+def refused(result: TaskCompletionResult) -> CompletionStatus:
+    return "errored" if result.code is not None and result.code.is_error else "incomplete"

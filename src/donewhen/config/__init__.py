@@ -1,0 +1,14 @@
+"""The project's settings: one loader, and for each value where it came from."""
+
+from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE, find_root, load
+from donewhen.config.settings import GuardSettings, Settings, TestSettings
+
+__all__ = [
+    "CONFIG_FILE",
+    "PROJECT_FILE",
+    "GuardSettings",
+    "Settings",
+    "TestSettings",
+    "find_root",
+    "load",
+]

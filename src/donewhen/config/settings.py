@@ -1,0 +1,60 @@
+"""What can be set. A new setting is a field here; the loader and ``donewhen config show`` follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class TestSettings:
+    """A test suite that must pass. ``run`` has ``{junit}`` where the report's path goes."""
+
+    __test__ = False
+
+    run: str
+    baseline: str | None = None
+    timeout: float = 900.0
+    pass_env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GuardSettings:
+    """What guards one kind of stop."""
+
+    files: tuple[str, ...] = ()
+    """These files exist and are not empty."""
+    commands: tuple[str, ...] = ()
+    """These commands succeed; there is no shell."""
+    tests: TestSettings | None = None
+    """This test suite passes."""
+    pass_env: tuple[str, ...] = ()
+    """Environment variables that the commands may see."""
+    command_timeout: float = 300.0
+    """How many seconds one command may take."""
+    check_timeout: float = 1500.0
+    """How many seconds all checks together may take; keep it below the hook's own timeout."""
+    max_stalled: int = 5
+    """After so many refusals in a row for the same reason the agent is let go, unverified."""
+    max_attempts: int = 50
+    """After so many refusals in all the agent is let go, unverified."""
+
+    @property
+    def has_checks(self) -> bool:
+        return bool(self.files or self.commands or self.tests)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be set, with the file it came from."""
+
+    stop: GuardSettings = field(default_factory=GuardSettings)
+    """The agent wants to end its turn, or to give its structured output."""
+    subagent_stop: GuardSettings = field(default_factory=GuardSettings)
+    """A sub-agent wants to end."""
+    task_completed: GuardSettings = field(default_factory=GuardSettings)
+    """A task of the runtime's own task list is being marked complete."""
+    root: Path = field(default_factory=Path.cwd, metadata={"setting": False})
+    source: Path | None = field(default=None, metadata={"setting": False})
+    given: frozenset[str] = field(default_factory=frozenset, metadata={"setting": False})
+    """The dotted names of the settings that the file gives; all others are defaults."""

@@ -1,0 +1,37 @@
+"""How a guarded run ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from donewhen.protocols.reasons import ReasonCode
+    from donewhen.runtime import Bypass
+
+CompletionStatus = Literal["verified", "incomplete", "bypassed", "capped", "errored"]
+"""How a guarded run ended.
+
+* ``verified``: the last check found the work complete.
+* ``incomplete``: the run ended (turns, an error) although the last check found the work incomplete.
+* ``bypassed``: deadline or budget was spent, so the check was skipped; ``bypass`` says which.
+* ``capped``: the agent was held back as often as allowed without progress, and was let go unverified.
+* ``errored``: the run ended and the last check itself was broken.
+"""
+
+
+@dataclass(frozen=True)
+class CompletionReport:
+    """Whether the work was verified, and how the run got there."""
+
+    status: CompletionStatus
+    attempts: int
+    """How often the agent tried to stop and the question was asked."""
+    feedback: str | None = None
+    """The last answer's feedback."""
+    code: ReasonCode | None = None
+    bypass: Bypass | None = None
+
+    @property
+    def verified(self) -> bool:
+        return self.status == "verified"
