@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,11 @@ VERBS: dict[str, dict[str, Verb]] = {
         "check": Verb("check", "Is it done? Files exist, commands succeed, tests pass."),
         "baseline": Verb("baseline", "Record which tests exist, so that none gets lost."),
     },
+    "Hold agents back": {
+        "hooks": Verb("hooks", "Let Claude Code and Codex ask before an agent stops."),
+        "hook": Verb("hook", "Answer one event of a runtime (runtimes call this)."),
+        "config": Verb("config", "Show the project's settings, and where each came from."),
+    },
     "Find your way": {
         "doctor": Verb("doctor", "Does donewhen work on this machine?"),
         "explain": Verb("explain", "What does a reason code mean, and what to do about it?"),
@@ -50,7 +56,8 @@ class LazyGroup(click.Group):
         verb = _MODULES.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = import_module(f"donewhen.cli.{verb.module}").command
+        module = import_module(f"donewhen.cli.{verb.module}")
+        command: click.Command = _passed_on(cmd_name, module.main) if cmd_name == "hook" else module.command
         command.short_help = verb.summary
         return command
 
@@ -69,6 +76,12 @@ class LazyGroup(click.Group):
         for title, verbs in VERBS.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), verb.summary) for name, verb in verbs.items()])
+
+
+def _passed_on(name: str, main: Callable[[list[str]], int]) -> click.Command:
+    """A verb that reads its arguments itself. It is called without click, except behind options such as -C."""
+    context = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    return click.Command(name, context_settings=context, callback=click.pass_context(lambda ctx: main(ctx.args)))
 
 
 def common_options(command: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -51,9 +52,11 @@ def _parsed(arguments: Sequence[str]) -> tuple[HookKind, str]:
 
 
 def _refuse(message: str) -> NoReturn:
-    # Status 2 with a reason on standard error is how a mistaken hook line still holds the agent back.
+    # Status 2 with a reason on standard error is how a mistaken hook line still holds an agent back: once, because
+    # nothing is known that could be counted, and some runtimes would be held for ever.
     sys.stderr.write(message + "\n")
-    raise SystemExit(2)
+    held_already = not sys.stdin.isatty() and re.search(r'"stop_hook_active"\s*:\s*true', sys.stdin.read())
+    raise SystemExit(1 if held_already else 2)
 
 
 def _dialect(runtime: str) -> Dialect:

@@ -10,7 +10,7 @@ from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest
 
 
 class CodexDialect:
-    """Exactly two keys hold an agent back; one more and Codex ignores the answer."""
+    """A block and a reason that is not empty hold an agent back; a key that Codex doesn't know lets it go."""
 
     name = "codex"
 
@@ -18,12 +18,14 @@ class CodexDialect:
         folder = event.get("cwd")
         if not isinstance(folder, str) or not Path(folder).is_dir():
             raise ValueError(f"the event's cwd is not a folder: {folder!r}")
+        # A turn is what a person asked for last; attempts are counted within it.
         return HookRequest(
             kind,
-            str(event.get("session_id", "unknown")),
+            f"{event.get('session_id', 'unknown')}:{event.get('turn_id', '')}",
             Path(folder),
             output=event.get("last_assistant_message"),
             retried=event.get("stop_hook_active") is True,
+            exempt="Codex gives its output through Stop" if kind == "pre-tool-use" else None,
         )
 
     def refuse(self, kind: HookKind, reason: str) -> Answer:

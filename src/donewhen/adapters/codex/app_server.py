@@ -1,0 +1,63 @@
+"""Asking Codex itself which hooks it knows, and whether it trusts them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+from donewhen.adapters.guarding import AdapterError
+
+
+def listed_hooks(folder: Path, timeout: float = 20.0) -> list[dict[str, Any]] | None:
+    """Every hook that Codex would consider in ``folder``, in its own words; None when Codex is not installed.
+
+    Codex answers through its app server on standard input and output: no model, no login, no network.
+    """
+    program = shutil.which("codex")
+    if program is None:
+        return None
+    questions = (
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "donewhen", "version": "0"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(folder.resolve())]}},
+    )
+    process = subprocess.Popen(
+        [program, "app-server"],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    patience = threading.Timer(timeout, process.kill)
+    patience.start()
+    try:
+        if process.stdin is None or process.stdout is None:  # pragma: no cover - both are pipes
+            raise AssertionError("no pipes")
+        # Standard input stays open until the answer is there: at its end Codex leaves without a word.
+        process.stdin.writelines(json.dumps(one) + "\n" for one in questions)
+        process.stdin.flush()
+        for line in process.stdout:
+            if (hooks := _hooks_in(line)) is not None:
+                return hooks
+    except BrokenPipeError:
+        pass
+    finally:
+        patience.cancel()
+        process.kill()
+        process.communicate()
+    raise AdapterError("Codex did not say which hooks it knows; it may be too old.", next_step="codex --version")
+
+
+def _hooks_in(line: str) -> list[dict[str, Any]] | None:
+    try:
+        answer = json.loads(line)
+        if answer["id"] != 2:
+            return None
+        return [hook for folder in answer["result"]["data"] for hook in folder["hooks"]]
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,246 @@
+"""Putting our hooks into a runtime's settings file, and taking out exactly those again.
+
+Claude Code and Codex share the form: ``{"hooks": {EVENT: [{"matcher": …, "hooks": [{"type": "command", …}]}]}}``.
+"""
+
+from __future__ import annotations
+
+import copy
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import write_atomically
+
+BACKUP_SUFFIX = ".donewhen-backup"
+_OURS = re.compile(r"\bdonewhen\b[^|&;\n]* hook [a-z-]+ --runtime\b")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class HookEntry:
+    """One hook as it stands in the file. ``timeout`` is in seconds."""
+
+    event: str
+    command: str
+    timeout: int
+    matcher: str | None = None
+
+    def group(self) -> Json:
+        hook = {"type": "command", "command": self.command, "timeout": self.timeout}
+        return {"hooks": [hook]} if self.matcher is None else {"matcher": self.matcher, "hooks": [hook]}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an install or uninstall does to a file; None stands for a file that is not there."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def nothing(self) -> bool:
+        return self.before == self.after
+
+
+def install(path: Path, entries: Sequence[HookEntry], *, dry_run: bool = False) -> Change:
+    """Merge ``entries`` into the file: foreign hooks stay as they are, ours are brought up to date."""
+    with _locked(path, dry_run):
+        before = _content(path)
+        data = _parsed(path, before)
+        merged = with_hooks(data, entries, str(path))
+        change = Change(path, before, before if merged == data else _dumped(merged, before))
+        if not (dry_run or change.nothing or change.after is None):
+            if before is not None and not any(True for _ in our_hooks(data)):
+                write_atomically(_backup(path), before)
+            write_atomically(path, change.after)
+        return change
+
+
+def uninstall(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> Change:
+    """Remove our hooks, and put back the very bytes that were there before, if nothing else has changed since.
+
+    ``keep_places`` leaves an empty group where one of ours stood before others, for runtimes that know a hook by
+    its position.
+    """
+    with _locked(path, dry_run):
+        before = _content(path)
+        if before is None:
+            return Change(path, None, None)
+        data = _parsed(path, before)
+        rest = without_hooks(data, str(path), keep_places=keep_places)
+        original = _content(_backup(path))
+        change = Change(path, before, _left_over(data, rest, before, original))
+        if not dry_run:
+            if change.after is None:
+                path.unlink()
+            elif not change.nothing:
+                write_atomically(path, change.after)
+            _backup(path).unlink(missing_ok=True)
+        return change
+
+
+def installed(path: Path) -> list[HookEntry]:
+    """Our hooks in the file."""
+    data = _parsed(path, _content(path))
+    return [
+        HookEntry(event, hook["command"], int(hook.get("timeout", 0)), group.get("matcher"))
+        for event, group, hook in our_hooks(data)
+    ]
+
+
+def with_hooks(data: Json, entries: Sequence[HookEntry], where: str, *, keep_places: bool = False) -> Json:
+    """``data`` with exactly these hooks of ours; a place that we already have in the file is kept."""
+    result = copy.deepcopy(data)
+    events = _table(result.setdefault("hooks", {}), "hooks", where)
+    wanted = list(entries)
+    for event in events:
+        _groups(events, event, where)
+    for event, group, hook in list(our_hooks(result)):
+        match = next((one for one in wanted if one.event == event and one.matcher == group.get("matcher")), None)
+        if match is None:
+            group["hooks"].remove(hook)
+        else:
+            wanted.remove(match)
+            hook.update(match.group()["hooks"][0])
+    for entry in wanted:
+        # At the end: runtimes that know hooks by their position must find the others where they were.
+        _groups(events, entry.event, where).append(entry.group())
+    return _tidied(result, data, keep_places)
+
+
+def without_hooks(data: Json, where: str, *, keep_places: bool = False) -> Json:
+    """``data`` without our hooks."""
+    return with_hooks(data, (), where, keep_places=keep_places) if "hooks" in data else data
+
+
+def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
+    """Every hook of ours: the event, the group, the hook itself."""
+    events = data.get("hooks")
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for hook in hooks if isinstance(hooks, list) else ():
+                if isinstance(hook, dict) and _OURS.search(str(hook.get("command", ""))):
+                    yield event, group, hook
+
+
+def _tidied(data: Json, before: Json, keep_places: bool) -> Json:
+    """Without the empty groups, lists and tables that taking hooks out has left; those that were empty before stay."""
+    earlier = before.get("hooks", {})
+    events: Json = data["hooks"]
+    for event in list(events):
+        old = earlier.get(event, [])
+        groups = events[event]
+        kept = [
+            group
+            for place, group in enumerate(groups)
+            if not _emptied(group) or group in old or (keep_places and not all(map(_emptied, groups[place:])))
+        ]
+        events[event] = kept
+        if not kept and (event not in earlier or old):
+            del events[event]
+    if not events and ("hooks" not in before or earlier):
+        del data["hooks"]
+    return data
+
+
+def _emptied(group: object) -> bool:
+    return isinstance(group, dict) and group.get("hooks") == []
+
+
+def _left_over(data: Json, rest: Json, before: bytes, original: bytes | None) -> bytes | None:
+    if original is not None:
+        try:
+            if json.loads(original) == rest:
+                return original
+        except ValueError:
+            pass
+    if rest == data:
+        return before
+    # Without a backup the file was ours from the start; nothing is left of it when only we were in it.
+    return None if not rest and original is None else _dumped(rest, before)
+
+
+def _table(value: object, name: str, where: str) -> Json:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{name!r} must be an object, not {type(value).__name__}.", where=where)
+    return value
+
+
+def _groups(events: Json, event: str, where: str) -> list[Any]:
+    groups = events.setdefault(event, [])
+    if not isinstance(groups, list):
+        raise ConfigError(f"'hooks.{event}' must be a list, not {type(groups).__name__}.", where=where)
+    return groups
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"The file can't be read: {error.strerror}.", where=str(path)) from error
+
+
+def _parsed(path: Path, content: bytes | None) -> Json:
+    if content is None:
+        return {}
+    try:
+        data = json.loads(content.decode(), object_pairs_hook=_unique)
+    except ValueError as error:
+        raise ConfigError(
+            f"The file is not valid JSON, so it is left alone: {error}.",
+            where=str(path),
+            next_step="Repair it, then run the command again.",
+        ) from error
+    return _table(data, "the whole file", str(path))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Json:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        doubled = sorted({key for key, _ in pairs if [one for one, _ in pairs].count(key) > 1})
+        raise ValueError(f"the key {doubled[0]!r} occurs twice, and rewriting would lose one")
+    return data
+
+
+def _dumped(data: Json, before: bytes | None) -> bytes:
+    """``data`` in the shape that the file has: its indentation and its line ends."""
+    text = (before or b"").decode()
+    indent = re.match(r'\s*\{\s*?\n([ \t]+)"', text)
+    dumped = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=False)
+    dumped += "\n" if not text or text.endswith("\n") else ""
+    return (dumped.replace("\n", "\r\n") if "\r\n" in text else dumped).encode()
+
+
+def _backup(path: Path) -> Path:
+    return path.with_name(path.name + BACKUP_SUFFIX)
+
+
+@contextmanager
+def _locked(path: Path, dry_run: bool) -> Iterator[None]:
+    """One writer at a time in this folder; the folder itself carries the lock, so no lock file is left behind."""
+    if dry_run:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise ConfigError(f"The folder can't be used: {error.strerror}.", where=str(path.parent)) from error
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

@@ -1,0 +1,106 @@
+"""Where each runtime keeps its hooks, and what ours look like there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from donewhen.adapters.hook_files import HookEntry
+
+Scope = Literal["user", "project"]
+
+HOOK_TIMEOUT = 1800
+"""Seconds. A runtime lets the agent go when its hook takes longer, so our own limit must come first."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What installing needs to know of a runtime."""
+
+    name: str
+    title: str
+    home_variable: str
+    home: str
+    project_folder: str
+    file: str
+    events: tuple[tuple[str, str, str | None], ...]
+    """The runtime's event, our name for it, and the tool it is limited to."""
+    positions_matter: bool = False
+    project_variable: str | None = None
+    """The variable by which a command line can name the project's folder."""
+
+    def path(self, scope: Scope, root: Path, environ: Mapping[str, str]) -> Path:
+        """The settings file of this scope."""
+        if scope == "project":
+            return root / self.project_folder / self.file
+        home = environ.get(self.home_variable)
+        return (Path(home) if home else Path.home() / self.home) / self.file
+
+    def entries(self, scope: Scope, root: Path) -> tuple[HookEntry, ...]:
+        """Our hooks, as they are to stand in that file."""
+        program = self._program(scope, root)
+        return tuple(
+            HookEntry(event, _command_line(program, kind, self.name), HOOK_TIMEOUT, matcher)
+            for event, kind, matcher in self.events
+        )
+
+    def _program(self, scope: Scope, root: Path) -> str:
+        """How to call donewhen from there. A project's file is shared, so it must not name a place of one machine."""
+        program = _this_program()
+        if scope == "project":
+            if self.project_variable is not None and program.is_relative_to(root):
+                return f'"${self.project_variable}"/{shlex.quote(program.relative_to(root).as_posix())}'
+            if shutil.which("donewhen") is not None:
+                return "donewhen"
+        return shlex.quote(str(program))
+
+
+def _command_line(program: str, kind: str, runtime: str) -> str:
+    # Runtimes let an agent go when a hook can't be run at all (status 127, a crash). Status 2 with a reason holds
+    # it back; once only, for somebody who has the settings but not the program.
+    missing = "donewhen could not be run, so this stop is not verified. Install it, or remove its hooks."
+    held = "grep -q '\"stop_hook_active\": *true'"
+    return f'{program} hook {kind} --runtime {runtime} || {{ {held} && exit 0; echo "{missing}" >&2; exit 2; }}'
+
+
+def _this_program() -> Path:
+    beside = Path(sys.executable).parent / "donewhen"
+    if beside.is_file():
+        return beside
+    found = shutil.which("donewhen")
+    return Path(found) if found else Path(os.path.abspath(sys.argv[0]))  # noqa: PTH100 - a link stays a link
+
+
+RUNTIMES: dict[str, Runtime] = {
+    "claude": Runtime(
+        name="claude",
+        title="Claude Code",
+        home_variable="CLAUDE_CONFIG_DIR",
+        home=".claude",
+        project_folder=".claude",
+        file="settings.json",
+        events=(
+            ("Stop", "stop", None),
+            ("SubagentStop", "subagent-stop", None),
+            ("TaskCompleted", "task-completed", None),
+            ("PreToolUse", "pre-tool-use", "StructuredOutput"),
+        ),
+        project_variable="CLAUDE_PROJECT_DIR",
+    ),
+    "codex": Runtime(
+        name="codex",
+        title="Codex",
+        home_variable="CODEX_HOME",
+        home=".codex",
+        project_folder=".codex",
+        file="hooks.json",
+        events=(("Stop", "stop", None), ("SubagentStop", "subagent-stop", None)),
+        positions_matter=True,
+    ),
+}

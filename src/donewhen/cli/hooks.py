@@ -1,0 +1,142 @@
+"""Putting donewhen's hooks into agent runtimes, and taking them out."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.adapters.hook_files import Change, install, installed, uninstall
+from donewhen.adapters.installing import RUNTIMES, Runtime, Scope
+from donewhen.cli._app import common_options
+from donewhen.cli._output import Finding, Output
+from donewhen.config import load
+from donewhen.foundation.errors import ExitCode, UsageError
+
+_TRUST = (
+    "Codex runs a hook only after you have trusted it: start `codex` once, choose to review the hooks, and trust "
+    "this one. Until then it is skipped without a word. `donewhen doctor` asks Codex whether it is trusted."
+)
+_PROJECT_TRUST = "A project's hooks also need the project itself to be trusted by Codex."
+
+
+@click.group()
+def command() -> None:
+    """Let Claude Code and Codex ask donewhen before an agent stops."""
+
+
+def _targets(verb: Any) -> Any:
+    for option in (
+        click.option("--project", "project", is_flag=True, help="This project's settings (the default)."),
+        click.option("--user", "user", is_flag=True, help="Your own settings, for all projects."),
+        click.option("--codex", "codex", is_flag=True, help="Codex."),
+        click.option("--claude", "claude", is_flag=True, help="Claude Code."),
+    ):
+        verb = option(verb)
+    return common_options(verb)
+
+
+@command.command("install")
+@_targets
+@click.option("--dry-run", is_flag=True, help="Show the change, and make none.")
+@click.pass_obj
+def install_command(output: Output, claude: bool, codex: bool, user: bool, project: bool, dry_run: bool) -> ExitCode:
+    """Add the hooks to the runtime's settings file. Foreign hooks stay; a backup of the file is kept beside it."""
+    scope = _scope(user, project)
+    findings: list[Finding] = []
+    rows: list[dict[str, Any]] = []
+    for runtime, path, root in _chosen(claude, codex, scope):
+        change = install(path, runtime.entries(scope, root), dry_run=dry_run)
+        rows.append(_told(output, change, "installed", runtime, dry_run))
+        if runtime.name == "codex":
+            output.say(_TRUST)
+            if scope == "project":
+                output.say(_PROJECT_TRUST)
+            findings.append(Finding("codex_trust", _TRUST, where=str(path), next="codex"))
+    root = load(Path.cwd()).root
+    if not load(Path.cwd()).stop.has_checks:
+        message = "No checks are set up yet, so every stop is allowed."
+        output.say(f"{message} Write a [stop] table into {root / 'donewhen.toml'}.")
+        findings.append(Finding("no_checks", message, where=str(root), next="Write a [stop] table into donewhen.toml."))
+    return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run}, findings)
+
+
+@command.command("uninstall")
+@_targets
+@click.option("--dry-run", is_flag=True, help="Show the change, and make none.")
+@click.pass_obj
+def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, project: bool, dry_run: bool) -> ExitCode:
+    """Remove exactly what install has added."""
+    scope = _scope(user, project)
+    rows = [
+        _told(
+            output,
+            uninstall(path, keep_places=runtime.positions_matter, dry_run=dry_run),
+            "removed",
+            runtime,
+            dry_run,
+        )
+        for runtime, path, _ in _chosen(claude, codex, scope)
+    ]
+    return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run})
+
+
+@command.command("status")
+@common_options
+@click.pass_obj
+def status_command(output: Output) -> ExitCode:
+    """Say for each runtime and scope whether the hooks are there and up to date."""
+    root = load(Path.cwd()).root
+    rows = []
+    scopes: tuple[Scope, Scope] = ("project", "user")
+    for runtime in RUNTIMES.values():
+        for scope in scopes:
+            path = runtime.path(scope, root, os.environ)
+            found = installed(path)
+            wanted = runtime.entries(scope, root)
+            state = "not installed" if not found else "installed" if set(found) == set(wanted) else "outdated"
+            rows.append({"runtime": runtime.name, "scope": scope, "path": str(path), "state": state})
+            color = {"installed": "green", "outdated": "yellow"}.get(state)
+            output.say(f"{runtime.title:12} {scope:8} {state:14} {path}", fg=color)
+    unverified = root / ".donewhen" / "state" / "unverified.jsonl"
+    count = len(unverified.read_text(encoding="utf-8").splitlines()) if unverified.is_file() else 0
+    if count:
+        output.say(f"{count} stop(s) were let through unverified; see {unverified}", fg="yellow")
+    return output.finish(ExitCode.PASS, {"hooks": rows, "unverified_stops": count})
+
+
+def _scope(user: bool, project: bool) -> Scope:
+    if user and project:
+        raise UsageError("--user and --project exclude each other.")
+    return "user" if user else "project"
+
+
+def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[Runtime, Path, Path]]:
+    if not (claude or codex):
+        raise UsageError("Which runtime?", next_step="Give --claude, --codex, or both.")
+    root = load(Path.cwd()).root
+    for name, wanted in (("claude", claude), ("codex", codex)):
+        if wanted:
+            runtime = RUNTIMES[name]
+            yield runtime, runtime.path(scope, root, os.environ), root
+
+
+def _told(output: Output, change: Change, done: str, runtime: Runtime, dry_run: bool) -> dict[str, Any]:
+    if change.nothing:
+        output.say(f"{runtime.title}: nothing to do in {change.path}")
+    elif dry_run:
+        output.say(f"{runtime.title}: this would change {change.path}", bold=True)
+        for line in _diff(change):
+            output.say(line, fg="green" if line.startswith("+") else "red" if line.startswith("-") else None)
+    else:
+        output.say(f"{runtime.title}: {done} in {change.path}", fg="green")
+    return {"runtime": runtime.name, "path": str(change.path), "changed": not change.nothing, "diff": _diff(change)}
+
+
+def _diff(change: Change) -> list[str]:
+    before, after = ((content or b"").decode().splitlines() for content in (change.before, change.after))
+    return list(difflib.unified_diff(before, after, "before", "after", lineterm=""))
