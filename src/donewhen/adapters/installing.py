@@ -44,7 +44,10 @@ class Runtime:
 
     def entries(self, scope: Scope, root: Path) -> tuple[HookEntry, ...]:
         """Our hooks, as they are to stand in that file."""
-        program = self._program(scope, root)
+        return self.entries_for(self._program(scope, root))
+
+    def entries_for(self, program: str) -> tuple[HookEntry, ...]:
+        """Our hooks, with donewhen called as ``program``."""
         return tuple(
             HookEntry(event, _command_line(program, kind, self.name), HOOK_TIMEOUT, matcher)
             for event, kind, matcher in self.events

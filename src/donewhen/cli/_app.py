@@ -81,7 +81,12 @@ class LazyGroup(click.Group):
 def _passed_on(name: str, main: Callable[[list[str]], int]) -> click.Command:
     """A verb that reads its arguments itself. It is called without click, except behind options such as -C."""
     context = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-    return click.Command(name, context_settings=context, callback=click.pass_context(lambda ctx: main(ctx.args)))
+
+    @click.pass_context
+    def call(ctx: click.Context) -> int:
+        return main(ctx.args)
+
+    return click.Command(name, context_settings=context, callback=call)
 
 
 def common_options(command: Any) -> Any:
