@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
+    from donewhen.adapters.guarding import AdapterError
     from donewhen.protocols import CompletionReport, CompletionStatus, PromptResponse, ProviderAdapter
 
-__all__ = ["CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter"]
+_PROTOCOLS = ("CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter")
 
-__getattr__ = lazily(__name__, {}, dict.fromkeys(__all__, "donewhen.protocols"))
+__getattr__ = lazily(__name__, {"AdapterError": "guarding"}, dict.fromkeys(_PROTOCOLS, "donewhen.protocols"))
+
+__all__ = ["AdapterError", "CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter"]

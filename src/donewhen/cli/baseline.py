@@ -20,7 +20,14 @@ from donewhen.runtime import Session
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
 @click.option("--accept-losses", is_flag=True, help="Replace a baseline that has tests which are gone now.")
 @click.option("--pass-env", multiple=True, metavar="NAME", help="Let the command see this environment variable.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=900.0, show_default=True, metavar="S")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=900.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one command may take.",
+)
 @click.argument("argv", nargs=-1, required=True, metavar="COMMAND...")
 @common_options
 @click.pass_obj

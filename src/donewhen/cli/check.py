@@ -36,7 +36,14 @@ from donewhen.runtime import Session
 )
 @click.option("--baseline", type=click.Path(dir_okay=False), help="No test of this baseline is lost or newly skipped.")
 @click.option("--pass-env", multiple=True, metavar="NAME", help="Let the commands see this environment variable.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=900.0, show_default=True, metavar="S")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=900.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one command may take.",
+)
 @common_options
 @click.pass_obj
 def command(
@@ -107,8 +114,8 @@ def _told(output: Output, results: list[tuple[str, TaskCompletionResult]]) -> Ex
         )
         for label, result in failures
     ]
-    broken = any(result.code is not None and result.code.is_error for _, result in failures)
-    status = ExitCode.INTERNAL if broken else ExitCode.GATE_FAILED if failures else ExitCode.PASS
+    undecided = any(result.code is not None and result.code.undecided for _, result in failures)
+    status = ExitCode.INTERNAL if undecided else ExitCode.GATE_FAILED if failures else ExitCode.PASS
     passed = len(results) - len(failures)
     output.say()
     output.say(f"{passed} of {len(results)} check(s) passed: {'done.' if not failures else 'not done.'}", bold=True)

@@ -9,7 +9,7 @@ from donewhen.foundation.lazy import lazily
 if TYPE_CHECKING:
     from donewhen.completion.checking import AsyncTaskCompletionChecker, arun_check, run_check
     from donewhen.completion.command import CommandChecker
-    from donewhen.completion.composite import AtLeast, CompositeChecker, Not
+    from donewhen.completion.composite import AtLeast, Checkable, CompositeChecker, Not
     from donewhen.completion.decision import GuardPolicy, GuardState, StopDecision, decide_stop
     from donewhen.completion.files import FileExistsChecker
     from donewhen.completion.functions import CallableChecker, as_checker, checker
@@ -33,6 +33,7 @@ _FILE_OF = {
     "AsyncTaskCompletionChecker": "checking",
     "AtLeast": "composite",
     "CallableChecker": "functions",
+    "Checkable": "composite",
     "CommandChecker": "command",
     "CompositeChecker": "composite",
     "FileExistsChecker": "files",
@@ -73,6 +74,7 @@ __all__ = [
     "AsyncTaskCompletionChecker",
     "AtLeast",
     "CallableChecker",
+    "Checkable",
     "CommandChecker",
     "CompletionReport",
     "CompletionStatus",

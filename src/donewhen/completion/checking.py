@@ -7,7 +7,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from donewhen.foundation.cancellation import cancellable
 from donewhen.foundation.text import one_line
@@ -26,6 +26,7 @@ class AsyncTaskCompletionChecker(Protocol):
         ...
 
 
+T = TypeVar("T")
 AnyChecker = TaskCompletionChecker | AsyncTaskCompletionChecker
 
 _checking: ContextVar[bool] = ContextVar("donewhen_checking", default=False)
@@ -171,7 +172,7 @@ def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionR
             return gate_error(checker, "has no check method")
         answer: object = check(context)
         if inspect.isawaitable(answer):
-            answer = _finish(answer)
+            answer = finish(answer)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - fail closed: sys.exit(0) in a checker is no pass either
@@ -201,18 +202,18 @@ def _raised(error: BaseException) -> str:
     return f"raised {type(error).__name__}" + (f": {text.rstrip('.')}" if text else "")
 
 
-def _finish(answer: Awaitable[object]) -> object:
+def finish(answer: Awaitable[T]) -> T:
     """Run an awaitable to its end, on a loop of its own, from any thread, also one whose loop is running."""
     import asyncio
 
-    async def awaited() -> object:
+    async def awaited() -> T:
         return await answer
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(awaited())
-    outcome: list[object] = []
+    outcome: list[T] = []
     failure: list[BaseException] = []
     surroundings = contextvars.copy_context()
 

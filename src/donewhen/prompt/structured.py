@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
 from donewhen.prompt.errors import PromptError
@@ -25,6 +26,8 @@ def json_schema(kind: object) -> dict[str, Any]:
         schema = {**definitions.pop(reference.rsplit("/", 1)[-1]), **schema}
         if not definitions:
             schema.pop("$defs", None)
+    if is_dataclass(kind):
+        schema.setdefault("additionalProperties", False)
     return schema
 
 
@@ -33,9 +36,14 @@ def decode(value: object, kind: type[T]) -> T:
     import msgspec
 
     try:
-        return msgspec.convert(value, kind, strict=True)
+        decoded = msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
+    if is_dataclass(kind) and isinstance(value, Mapping):
+        unknown = sorted(map(str, value.keys() - {one.name for one in fields(kind)}))
+        if unknown:
+            raise ValueError(f"unknown field(s): {', '.join(unknown)}")
+    return decoded
 
 
 def as_json(value: object) -> str:

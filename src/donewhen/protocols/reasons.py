@@ -150,7 +150,7 @@ REASONS: dict[ReasonCode, Reason] = {
         "Try again, sharpen the criteria, or use a stronger model.",
     ),
     ReasonCode.JUDGE_UNAVAILABLE: Reason(
-        "The judge could not be asked: there is no adapter, nothing to judge, or the call failed.",
+        "The judge could not be asked: there is no adapter, or nothing to judge.",
         "Give the context an adapter and something to judge: an output, or the checker's files.",
     ),
     ReasonCode.TOO_FEW_PASSED: Reason(

@@ -26,7 +26,7 @@ class CompletionReport:
 
     status: CompletionStatus
     attempts: int
-    """How often the agent tried to stop and the question was asked."""
+    """How often the question was asked: at each attempt to stop, and once more when a run ended without one."""
     feedback: str | None = None
     """The last answer's feedback."""
     code: ReasonCode | None = None

@@ -1,30 +1,73 @@
-"""For your own tests: an agent without a model, a context in one line, a clock that you turn."""
+"""For your own tests: an agent without a model, model servers on loopback, and a contract for adapters."""
 
-from donewhen.adapters.scripted import (
-    ByPrompt,
-    Message,
-    ModelError,
-    ModelRequest,
-    Script,
-    ScriptedAdapter,
-    ScriptedModel,
-    ScriptExhaustedError,
-    ToolCall,
-    ToolSpec,
-    Turn,
-    call,
-    finish,
-    say,
-)
-from donewhen.testing.clock import ManualClock
-from donewhen.testing.context import make_context
+from __future__ import annotations
 
-__all__ = [
+from typing import TYPE_CHECKING
+
+from donewhen.foundation.lazy import lazily
+
+if TYPE_CHECKING:
+    from donewhen.adapters.scripted import (
+        ByPrompt,
+        Message,
+        ModelError,
+        ModelRequest,
+        Script,
+        ScriptedAdapter,
+        ScriptedModel,
+        ScriptExhaustedError,
+        ToolCall,
+        ToolSpec,
+        Turn,
+        call,
+        finish,
+        say,
+    )
+    from donewhen.testing.clock import ManualClock
+    from donewhen.testing.context import make_context
+    from donewhen.testing.contract import AdapterContract, Played, Scene
+    from donewhen.testing.messages_api import MessagesServer
+    from donewhen.testing.responses_api import ResponsesServer
+
+_FILE_OF = {
+    "AdapterContract": "contract",
+    "ManualClock": "clock",
+    "MessagesServer": "messages_api",
+    "Played": "contract",
+    "ResponsesServer": "responses_api",
+    "Scene": "contract",
+    "make_context": "context",
+}
+_SCRIPTED = (
     "ByPrompt",
-    "ManualClock",
     "Message",
     "ModelError",
     "ModelRequest",
+    "Script",
+    "ScriptExhaustedError",
+    "ScriptedAdapter",
+    "ScriptedModel",
+    "ToolCall",
+    "ToolSpec",
+    "Turn",
+    "call",
+    "finish",
+    "say",
+)
+
+__getattr__ = lazily(__name__, _FILE_OF, dict.fromkeys(_SCRIPTED, "donewhen.adapters.scripted"))
+
+__all__ = [
+    "AdapterContract",
+    "ByPrompt",
+    "ManualClock",
+    "Message",
+    "MessagesServer",
+    "ModelError",
+    "ModelRequest",
+    "Played",
+    "ResponsesServer",
+    "Scene",
     "Script",
     "ScriptExhaustedError",
     "ScriptedAdapter",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from donewhen.adapters.claude_agent_sdk.config import ClaudeAgentSDKClientConfig
-from donewhen.adapters.guarding import AdapterError
-from donewhen.foundation.errors import MissingExtraError
+from donewhen.adapters.guarding import guard_for, prepare
+from donewhen.completion.checking import finish
+from donewhen.runtime import Limits
 
 if TYPE_CHECKING:
     from donewhen.filesystem import Filesystem
@@ -19,7 +19,12 @@ OutputT = TypeVar("OutputT")
 
 
 class ClaudeAgentSDKAdapter:
-    """A :class:`~donewhen.protocols.ProviderAdapter` for the Claude Agent SDK."""
+    """A :class:`~donewhen.protocols.ProviderAdapter` for the Claude Agent SDK (``pip install 'donewhen[claude]'``).
+
+    The prompt's tools are offered to the agent as in-process MCP tools. With a checker the agent is held back at
+    every stop until its work is complete, and the work is checked once more when the run has ended in a way that
+    no hook sees.
+    """
 
     def __init__(
         self,
@@ -38,10 +43,22 @@ class ClaudeAgentSDKAdapter:
         deadline: Deadline | None = None,
         budget: Budget | BudgetTracker | None = None,
     ) -> PromptResponse[OutputT]:
-        """Run ``prompt`` on the real client."""
-        if find_spec("claude_agent_sdk") is None:
-            raise MissingExtraError("Running on the Claude Agent SDK", "claude")
-        raise AdapterError(
-            "This version can set the Claude Agent SDK up, but not run it yet.",
-            next_step="Use donewhen.testing.ScriptedAdapter to see the checker at work.",
-        )
+        """Run ``prompt`` on the real client; also from code that is itself inside an event loop."""
+        return finish(self.aevaluate(prompt, session=session, deadline=deadline, budget=budget))
+
+    async def aevaluate(
+        self,
+        prompt: Prompt[OutputT],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | BudgetTracker | None = None,
+    ) -> PromptResponse[OutputT]:
+        """The same for asynchronous programs."""
+        from donewhen.adapters.claude_agent_sdk.run import Run
+
+        limits = Limits.of(deadline, budget)
+        prepare(prompt, session)
+        guard = guard_for(self.client_config.task_completion_checker, prompt, limits, self.client_config.guard_policy)
+        with limits.around():
+            return await Run(self, prompt.render(), session, limits, guard).play()

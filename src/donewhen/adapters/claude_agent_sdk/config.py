@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from donewhen.completion import GuardPolicy, as_checker
 
@@ -17,7 +19,29 @@ class ClaudeAgentSDKClientConfig:
 
     task_completion_checker: Checkable | None = None
     guard_policy: GuardPolicy = field(default_factory=GuardPolicy)
+    dialect: Literal["client", "spec"] = "client"
+    """``client``: the answers that released clients honour. ``spec``: the payloads printed in the specification,
+    which no released client honours; the run is then only checked at its end."""
+    cwd: str | Path | None = None
+    """Where the agent works; the root of the adapter's HostFilesystem, if it has one, otherwise the current folder."""
+    model: str | None = None
+    max_turns: int | None = None
+    permission_mode: str | None = None
+    tools: tuple[str, ...] | None = None
+    """The client's own tools that the agent has; None for the client's default set, () for none."""
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables for the client, besides those it inherits."""
+    background_wait: float = 600.0
+    """How many seconds to wait for tasks that run on in the background after the agent has ended its turn."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the SDK's ClaudeAgentOptions, as they are."""
 
     def __post_init__(self) -> None:
         if self.task_completion_checker is not None:
             as_checker(self.task_completion_checker)
+        if self.dialect not in ("client", "spec"):
+            raise ValueError(f"dialect must be 'client' or 'spec', not {self.dialect!r}")
+        if not self.background_wait > 0:
+            raise ValueError(f"background_wait must be positive, not {self.background_wait!r}")

@@ -1,0 +1,126 @@
+"""The hooks that hold an agent back while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from donewhen.adapters.claude_agent_sdk import answers
+from donewhen.adapters.claude_agent_sdk.answers import Answer
+from donewhen.foundation.text import one_line
+
+if TYPE_CHECKING:
+    from donewhen.completion import StopDecision, StopGuard, TaskCompletionContext
+    from donewhen.prompt import OutputSpec
+    from donewhen.protocols import CompletionReport, StopReason
+
+OutputT = TypeVar("OutputT")
+Event = Mapping[str, Any]
+Hook = Callable[[Event, str | None, Any], Awaitable[Answer]]
+
+STRUCTURED_OUTPUT = "StructuredOutput"
+_ASK_FOR_OUTPUT = f"Please give the result by calling {STRUCTURED_OUTPUT}."
+_MAX_REMINDERS = 5
+
+
+@dataclass
+class Enforcement(Generic[OutputT]):
+    """Decides every attempt to stop or to give the output, and keeps what came of it."""
+
+    guard: StopGuard | None
+    output_spec: OutputSpec[OutputT] | None
+    context: Callable[[object, StopReason], TaskCompletionContext]
+    dialect: Literal["client", "spec"] = "client"
+    output: OutputT | None = None
+    report: CompletionReport | None = None
+    """Set when the agent was let go by a decision."""
+    last_words: str | None = field(default=None)
+    _reminders: int = 0
+
+    def hooks(self, matcher: Callable[..., Any], timeout: float) -> dict[str, list[Any]]:
+        """The hooks by event; ``matcher`` is the SDK's HookMatcher. None when there is nothing to enforce."""
+        if self.guard is None and self.output_spec is None:
+            return {}
+        spec = self.dialect == "spec"
+        refuse_stop = answers.spec_refuse_stop if spec else answers.refuse_stop
+        stop = self._never_raising(self._on_stop, refuse_stop)
+        before = self._never_raising(self._before_output, answers.refuse_output)
+        after = self._never_raising(self._after_output, answers.spec_refuse_output)
+        return {
+            "Stop": [matcher(hooks=[stop], timeout=timeout)],
+            "PreToolUse": [] if spec else [matcher(matcher=STRUCTURED_OUTPUT, hooks=[before], timeout=timeout)],
+            "PostToolUse": [matcher(matcher=STRUCTURED_OUTPUT, hooks=[after], timeout=timeout)],
+        }
+
+    def _never_raising(self, decide: Callable[[Event], Awaitable[Answer]], refuse: Callable[[str], Answer]) -> Hook:
+        """The client lets the agent go when a hook raises; ours refuses."""
+
+        async def hook(event: Event, tool_use_id: str | None, context: Any) -> Answer:
+            try:
+                return await decide(event)
+            except Exception as error:  # noqa: BLE001 - fail closed
+                return refuse(f"gate_error: the completion check broke: {one_line(repr(error), 300)}")
+
+        return hook
+
+    async def _on_stop(self, event: Event) -> Answer:
+        # A client may ask once more after an accepted output; and one that waits for a background task is woken
+        # by it, and asks again then.
+        if self.output is not None or _busy(event):
+            return answers.NOTHING
+        if self.guard is not None:
+            decision = await self.guard.adecide(self.context(self._said(event), "end_turn"))
+            if not decision.allow:
+                refuse = answers.spec_refuse_stop if self.dialect == "spec" else answers.refuse_stop
+                return refuse(decision.feedback)
+            self.report = decision.report
+            if decision.report.status != "verified":
+                return answers.NOTHING if self.output_spec is None else answers.HALT
+        if self.output_spec is None:
+            return answers.NOTHING
+        self._reminders += 1
+        return answers.refuse_stop(_ASK_FOR_OUTPUT) if self._reminders <= _MAX_REMINDERS else answers.HALT
+
+    async def _before_output(self, event: Event) -> Answer:
+        if self.output_spec is None or _of_subagent(event):
+            return answers.NOTHING
+        payload = event.get("tool_input")
+        try:
+            self.output_spec.decode(payload)
+        except ValueError as error:
+            return answers.refuse_output(f"The output does not fit: {error}")
+        decision = await self._decided(payload)
+        return answers.NOTHING if decision is None or decision.allow else answers.refuse_output(decision.feedback)
+
+    async def _after_output(self, event: Event) -> Answer:
+        if self.output_spec is None or _of_subagent(event):
+            return answers.NOTHING
+        payload = event.get("tool_input")
+        if self.dialect == "spec":
+            decision = await self._decided(payload)
+            if decision is not None and not decision.allow:
+                return answers.spec_refuse_output(decision.feedback)
+        self.output = self.output_spec.decode(payload)
+        return answers.ACCEPTED
+
+    async def _decided(self, payload: object) -> StopDecision | None:
+        if self.guard is None:
+            return None
+        # The payload is the whole input of the tool.
+        decision = await self.guard.adecide(self.context(payload, "structured_output"))
+        if decision.allow:
+            self.report = decision.report
+        return decision
+
+    def _said(self, event: Event) -> object:
+        return event.get("last_assistant_message") or self.last_words
+
+
+def _busy(event: Event) -> bool:
+    tasks = event.get("background_tasks") or ()
+    return any(isinstance(one, dict) and one.get("status") == "running" for one in tasks)
+
+
+def _of_subagent(event: Event) -> bool:
+    return "agent_id" in event

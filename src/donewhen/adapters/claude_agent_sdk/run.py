@@ -1,0 +1,256 @@
+"""One run of the client, from its start to the last check."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from donewhen.adapters.claude_agent_sdk import usage
+from donewhen.adapters.claude_agent_sdk.enforcement import Enforcement
+from donewhen.adapters.guarding import AdapterError
+from donewhen.completion import StopGuard, TaskCompletionContext
+from donewhen.filesystem import HostFilesystem
+from donewhen.foundation.errors import MissingExtraError
+from donewhen.foundation.text import one_line
+from donewhen.prompt import RenderedPrompt, Tool, ToolContext, call_tool
+from donewhen.protocols import PromptResponse, StopReason
+from donewhen.runtime import Limits, Session, TokenUsage, ToolInvoked
+
+if TYPE_CHECKING:
+    from donewhen.adapters.claude_agent_sdk.adapter import ClaudeAgentSDKAdapter
+
+OutputT = TypeVar("OutputT")
+
+_SERVER = "donewhen"
+_INTERRUPT_GRACE = 5.0
+_CHECK_MARGIN = 60.0
+_DAY = 86_400.0
+
+
+def import_sdk() -> Any:
+    """The SDK, or a sentence on how to get it."""
+    try:
+        import claude_agent_sdk
+    except ModuleNotFoundError as error:
+        if error.name != "claude_agent_sdk":
+            raise
+        raise MissingExtraError("Running on the Claude Agent SDK", "claude") from error
+    return claude_agent_sdk
+
+
+class Run(Generic[OutputT]):
+    """Starts the client, follows its messages, and says how it ended."""
+
+    def __init__(
+        self,
+        adapter: ClaudeAgentSDKAdapter,
+        prompt: RenderedPrompt[OutputT],
+        session: Session,
+        limits: Limits,
+        guard: StopGuard | None,
+    ) -> None:
+        self._sdk = import_sdk()
+        self._adapter = adapter
+        self._config = adapter.client_config
+        self._prompt = prompt
+        self._session = session
+        self._limits = limits
+        self._enforcement = Enforcement(guard, prompt.output, self._context, self._config.dialect)
+        self._calls: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._background: list[dict[str, Any]] = []
+        self._counted = TokenUsage()
+        self._complaints: list[str] = []
+        self._cut_short = False
+
+    async def play(self) -> PromptResponse[OutputT]:
+        """Run the prompt to its end."""
+        client = self._sdk.ClaudeSDKClient(self._options())
+        try:
+            await client.connect()
+            await client.query(self._prompt.text)
+            result = await self._until_deadline(client)
+            for task in self._background:
+                # A client that is left with tasks of its own takes its time to leave.
+                with suppress(Exception):
+                    await client.stop_task(task["task_id"])
+        except self._sdk.ClaudeSDKError as error:
+            said = " ".join([str(error), *self._complaints[-3:]])
+            raise AdapterError(f"The Claude Agent SDK failed: {one_line(said, 600)}") from error
+        finally:
+            await client.disconnect()
+        self._settle(result)
+        return await self._response(result)
+
+    async def _until_deadline(self, client: Any) -> Any:
+        left = self._limits.deadline.remaining().total_seconds() if self._limits.deadline is not None else None
+        try:
+            async with asyncio.timeout(left):
+                return await self._follow(client)
+        except TimeoutError:
+            return await self._interrupted(client)
+
+    async def _follow(self, client: Any) -> Any:
+        """Take messages until the run is over; tasks in the background may send it on once more."""
+        result = None
+        messages = aiter(client.receive_messages())
+        while True:
+            message = await self._next(messages, None if result is None else self._config.background_wait)
+            if message is None:
+                return result
+            self._take(message)
+            if isinstance(message, self._sdk.ResultMessage):
+                result = message
+                if not self._background:
+                    return result
+            elif self._limits.tracker is not None and self._limits.tracker.exhausted() is not None:
+                return await self._interrupted(client)
+
+    async def _next(self, messages: AsyncIterator[Any], patience: float | None) -> Any:
+        """The next message; None when there is none left, or none within ``patience`` seconds."""
+        try:
+            return await asyncio.wait_for(anext(messages), patience)
+        except StopAsyncIteration:
+            return None
+        except TimeoutError:
+            if patience is None:
+                raise
+            return None
+
+    async def _interrupted(self, client: Any) -> Any:
+        """Interrupt the agent, and take what still comes."""
+        self._cut_short = True
+        with suppress(Exception):
+            async with asyncio.timeout(_INTERRUPT_GRACE):
+                await client.interrupt()
+                async for message in client.receive_messages():
+                    self._take(message)
+                    if isinstance(message, self._sdk.ResultMessage):
+                        return message
+        return None
+
+    def _take(self, message: Any) -> None:
+        sdk = self._sdk
+        if isinstance(message, sdk.AssistantMessage):
+            for block in message.content:
+                if isinstance(block, sdk.ToolUseBlock):
+                    self._calls[block.id] = (block.name, block.input)
+                elif isinstance(block, sdk.TextBlock) and message.parent_tool_use_id is None:
+                    self._enforcement.last_words = block.text
+        elif isinstance(message, sdk.UserMessage) and isinstance(message.content, list):
+            for block in message.content:
+                if isinstance(block, sdk.ToolResultBlock) and block.tool_use_id in self._calls:
+                    self._tool_answered(block)
+        elif isinstance(message, sdk.SystemMessage) and message.subtype == "background_tasks_changed":
+            self._background = message.data.get("tasks", [])
+        elif isinstance(message, sdk.types.StreamEvent):
+            self._count(message.event)
+
+    def _tool_answered(self, block: Any) -> None:
+        name, arguments = self._calls.pop(block.tool_use_id)
+        parts = block.content if isinstance(block.content, list) else []
+        text = block.content if isinstance(block.content, str) else "\n".join(one.get("text", "") for one in parts)
+        event = ToolInvoked(name.removeprefix(f"mcp__{_SERVER}__"), arguments, not block.is_error, text)
+        self._session.dispatch(event)
+
+    def _count(self, event: dict[str, Any]) -> None:
+        """Tokens as they are used, so that a budget ends a run while it goes on."""
+        if event.get("type") == "message_start":
+            used = usage.of_call(event["message"].get("usage") or {})
+        elif event.get("type") == "message_delta":
+            used = usage.of_call(event.get("usage") or {})
+        else:
+            return
+        self._counted += used
+        if self._limits.tracker is not None:
+            self._limits.tracker.record(used)
+
+    def _settle(self, result: Any) -> None:
+        """Add what the stream did not show: sub-agents, and the cost."""
+        if result is None:
+            return
+        rest = usage.beyond(usage.of_run(result), self._counted)
+        self._counted += rest
+        if self._limits.tracker is not None:
+            self._limits.tracker.record(rest, cost_usd=result.total_cost_usd or 0.0)
+
+    async def _response(self, result: Any) -> PromptResponse[OutputT]:
+        enforcement = self._enforcement
+        failed = result is None or bool(result.is_error)
+        reason: StopReason = "end_turn"
+        if enforcement.output is not None:
+            reason = "structured_output"
+        elif result is not None and result.subtype == "error_max_turns":
+            reason = "max_turns"
+        elif failed and not self._cut_short:
+            reason = "error"
+        text = enforcement.last_words
+        if failed and result is not None and not self._cut_short:
+            text = result.result or "; ".join(getattr(result, "errors", None) or ()) or text
+        report = enforcement.report
+        # For the ends that no Stop hook sees, and for work that changed after it was last looked at.
+        if enforcement.guard is not None and (report is None or failed or self._cut_short):
+            report = await enforcement.guard.aconclude(
+                self._context(enforcement.output or enforcement.last_words, reason)
+            )
+        return PromptResponse(self._prompt.name, text, enforcement.output, reason, self._counted, report)
+
+    def _context(self, output: object, reason: StopReason) -> TaskCompletionContext:
+        return TaskCompletionContext(
+            session=self._session,
+            tentative_output=output,
+            filesystem=self._adapter.filesystem,
+            adapter=self._adapter,
+            stop_reason=reason,
+        )
+
+    def _options(self) -> Any:
+        config, sdk = self._config, self._sdk
+        policy = config.guard_policy
+        tracker = self._limits.tracker
+        dollars = None if tracker is None else tracker.remaining("cost_usd")
+        wanted: dict[str, Any] = {
+            "model": config.model,
+            "max_turns": config.max_turns,
+            "permission_mode": config.permission_mode,
+            "cwd": config.cwd or _root_of(self._adapter.filesystem),
+            "tools": None if config.tools is None else list(config.tools),
+            "disallowed_tools": list(config.disallowed_tools),
+            "allowed_tools": [*config.allowed_tools, *(f"mcp__{_SERVER}__{one.name}" for one in self._prompt.tools)],
+            "env": {
+                # Tools of ours are there from the start, and our own cap is the one that counts.
+                "ENABLE_TOOL_SEARCH": "0",
+                "MAX_STRUCTURED_OUTPUT_RETRIES": str(10 * policy.max_attempts),
+                "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0",
+                **config.env,
+            },
+            "setting_sources": [],
+            "include_partial_messages": tracker is not None,
+            "max_budget_usd": dollars,
+            "stderr": self._complaints.append,
+            "hooks": self._enforcement.hooks(sdk.HookMatcher, (policy.check_timeout or _DAY) + _CHECK_MARGIN),
+        }
+        if self._prompt.tools:
+            server = sdk.create_sdk_mcp_server(_SERVER, tools=[self._bridged(one) for one in self._prompt.tools])
+            wanted["mcp_servers"] = {_SERVER: server}
+        if self._prompt.output is not None:
+            wanted["output_format"] = {"type": "json_schema", "schema": self._prompt.output.schema}
+        known = {one.name for one in dataclasses.fields(sdk.ClaudeAgentOptions)}
+        given = {name: value for name, value in wanted.items() if value is not None and name in known}
+        return sdk.ClaudeAgentOptions(**given | dict(config.options))
+
+    def _bridged(self, tool: Tool[Any, Any]) -> Any:
+        """A tool of the prompt as one that the client can call in this process."""
+
+        async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
+            context = ToolContext(self._session, self._adapter.filesystem, self._adapter)
+            result = await asyncio.to_thread(call_tool, tool, arguments, context)
+            return {"content": [{"type": "text", "text": result.message}], "is_error": not result.success}
+
+        return self._sdk.SdkMcpTool(tool.name, tool.description, tool.input_schema, handle)
+
+
+def _root_of(filesystem: object) -> str | None:
+    return str(filesystem.root) if isinstance(filesystem, HostFilesystem) else None

@@ -1,0 +1,164 @@
+"""An Anthropic Messages API on loopback that follows a script, for tests with real clients.
+
+A client finds it by ``ANTHROPIC_BASE_URL``; any ``ANTHROPIC_API_KEY`` will do::
+
+    with MessagesServer([Reply(tools=(ToolCall("Bash", {"command": "ls"}),)), Reply("Done.")]) as server:
+        run_the_client(base_url=server.base_url)
+    assert server.calls()[1].tool_results[0].name == "Bash"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from donewhen.adapters.scripted import ToolCall
+from donewhen.runtime import TokenUsage
+from donewhen.testing._loopback import Answer, LoopbackServer, event_chunks, json_chunks
+from donewhen.testing._messages_request import CallKind, MessagesRequest, ToolOutcome
+
+__all__ = ["CallKind", "MessagesRequest", "MessagesServer", "Reply", "ToolOutcome"]
+
+_ERRORS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of the model, or of an API that fails. Without tools it is an attempt to stop.
+
+    ``stop_reason`` is ``tool_use`` with tools and ``end_turn`` without, unless it is given. A ``status`` other than
+    200 is an error whose message is ``text``; clients try 401, 429 and 5xx again, and may wait
+    ``retry_after`` seconds before. ``delay`` is in seconds, before the first byte. ``broken_off`` closes the
+    connection in mid-answer.
+    """
+
+    text: str = ""
+    tools: tuple[ToolCall, ...] = ()
+    stop_reason: str | None = None
+    usage: TokenUsage = field(default_factory=lambda: TokenUsage(input_tokens=10, output_tokens=5))
+    delay: float = 0.0
+    status: int = 200
+    retry_after: float | None = None
+    broken_off: bool = False
+
+
+class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
+    """Answers ``POST /v1/messages`` by a script: as a stream where the client asks for one, else in one piece.
+
+    The script speaks for the conversation and its sub-agents; ``auxiliary`` answers the client's other model calls,
+    and the rest of the API is there but has nothing to say.
+    """
+
+    _record = MessagesRequest
+
+    def __init__(
+        self,
+        script: Callable[[MessagesRequest], Reply] | Sequence[Reply | Callable[[MessagesRequest], Reply]],
+        *,
+        auxiliary: Callable[[MessagesRequest], Reply] = lambda _: Reply("Scripted."),
+        limit: int = 200,
+    ) -> None:
+        super().__init__(script, limit=limit)
+        self._auxiliary = auxiliary
+
+    @property
+    def base_url(self) -> str:
+        """What a client is configured with; it adds ``/v1`` itself."""
+        return self.root_url
+
+    def calls(self, *kinds: CallKind) -> tuple[MessagesRequest, ...]:
+        """The requests of these kinds; those of the main conversation when none is named."""
+        return tuple(request for request in self.requests if request.kind in (kinds or ("main",)))
+
+    def _answer(self, request: MessagesRequest) -> Answer:
+        match request.kind:
+            case "main" | "subagent":
+                return self._render(request, self._reply(request))
+            case "auxiliary":
+                return self._render(request, self._auxiliary(request))
+            case _:
+                counts = request.path == "/v1/messages/count_tokens"
+                return Answer(json_chunks({"input_tokens": len(json.dumps(request.body)) // 4} if counts else {}))
+
+    def _refuse(self, status: int, message: str) -> Answer:
+        return Answer(json_chunks(_error(status, message)), status=status)
+
+    def _render(self, request: MessagesRequest, reply: Reply) -> Answer:
+        if reply.status != 200:
+            return Answer(
+                json_chunks(_error(reply.status, reply.text)),
+                status=reply.status,
+                delay=reply.delay,
+                retry_after=reply.retry_after,
+            )
+        message = _message(next(self._ids), request.model, reply)
+        if not request.body.get("stream"):
+            return Answer(json_chunks(message), delay=reply.delay, broken_off=reply.broken_off)
+        return Answer(
+            event_chunks(_events(message)), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off
+        )
+
+
+def _error(status: int, message: str) -> dict[str, Any]:
+    kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    return {"type": "error", "error": {"type": kind, "message": message or kind}}
+
+
+def _message(number: int, model: str, reply: Reply) -> dict[str, Any]:
+    usage = reply.usage
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": list(_content(number, reply)),
+        "stop_reason": reply.stop_reason or ("tool_use" if reply.tools else "end_turn"),
+        "stop_sequence": None,
+        "usage": {
+            # The API counts cached input apart; for a TokenUsage it is part of the input.
+            "input_tokens": usage.input_tokens - usage.cached_tokens,
+            "cache_read_input_tokens": usage.cached_tokens,
+            "cache_creation_input_tokens": 0,
+            "output_tokens": usage.output_tokens,
+        },
+    }
+
+
+def _content(number: int, reply: Reply) -> Iterator[dict[str, Any]]:
+    if reply.text or not reply.tools:
+        yield {"type": "text", "text": reply.text}
+    for index, call in enumerate(reply.tools, start=1):
+        yield {
+            "type": "tool_use",
+            "id": f"toolu_{number}_{index}",
+            "name": call.name,
+            "input": dict(call.arguments),
+        }
+
+
+def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The message as the API streams it: announced, block by block (each opened, filled, closed), completed."""
+    usage = message["usage"]
+    opened = {**message, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 0}}
+    yield {"type": "message_start", "message": opened}
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+        else:
+            empty = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        yield {"type": "content_block_start", "index": index, "content_block": empty}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ending = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage["output_tokens"]}}
+    yield {"type": "message_stop"}

@@ -1,0 +1,278 @@
+"""The adapter on the real Claude Agent SDK and its real CLI, with a scripted Messages API on loopback.
+
+Every scenario asserts on what the server saw: another model turn, with the feedback in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from claude_kit import bundled_cli, clean_environment
+
+from donewhen.adapters.claude_agent_sdk import ClaudeAgentSDKAdapter, ClaudeAgentSDKClientConfig
+from donewhen.completion import FileExistsChecker, GuardPolicy, LLMJudgeChecker, PlanBasedChecker
+from donewhen.contrib.tools import PlanningToolsSection
+from donewhen.contrib.tools.planning import Plan
+from donewhen.filesystem import Filesystem, HostFilesystem
+from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
+from donewhen.protocols import PromptResponse
+from donewhen.runtime import Budget, CompletionChecked, Deadline, Session, TokenUsage
+from donewhen.testing import AdapterContract, MessagesServer, ModelError, Played, Scene, ToolCall, Turn
+from donewhen.testing.contract import MISSING
+from donewhen.testing.messages_api import MessagesRequest, Reply
+
+pytestmark = [pytest.mark.timeout(180), pytest.mark.claude]
+
+FILES = FileExistsChecker(("out.txt",), strict=True)
+WRITE = Reply(tools=(ToolCall("Bash", {"command": "echo work > out.txt", "description": "write"}),))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _needs_the_client() -> None:
+    bundled_cli()
+
+
+def _told(request: MessagesRequest) -> str:
+    return "\n".join([*request.last_user_texts, *(one.text for one in request.tool_results)])
+
+
+def _reply(turn: Turn | ModelError) -> Reply:
+    if isinstance(turn, ModelError):
+        return Reply(str(turn), status=500)
+    ours = tuple(
+        call if call.name == "StructuredOutput" else ToolCall(f"mcp__donewhen__{call.name}", call.arguments)
+        for call in turn.calls
+    )
+    usage = turn.usage if turn.usage.total_tokens else TokenUsage(10, 5)
+    return Reply(turn.text, tools=ours, usage=usage)
+
+
+class TestClaudeAgentSDKAdapter(AdapterContract):
+    """The contract, kept by the real client."""
+
+    @pytest.fixture(autouse=True)
+    def _workspace(self, tmp_path: Path) -> None:
+        self._home = tmp_path / "home"
+        project = tmp_path / "project"
+        project.mkdir()
+        self._filesystem = HostFilesystem(project)
+
+    @property
+    def filesystem(self) -> Filesystem:
+        return self._filesystem
+
+    def play(self, scene: Scene) -> Played:
+        turns = scene.turns
+        number = iter(range(1000))
+        script = (lambda request: _reply(turns(next(number)))) if callable(turns) else [_reply(one) for one in turns]
+        with MessagesServer(script) as server:
+            config = ClaudeAgentSDKClientConfig(
+                task_completion_checker=scene.checker,
+                guard_policy=scene.policy,
+                max_turns=scene.max_turns,
+                tools=(),
+                env=clean_environment(server.base_url, self._home),
+            )
+            adapter = ClaudeAgentSDKAdapter(client_config=config, filesystem=self._filesystem)
+            response = adapter.evaluate(
+                scene.prompt, session=scene.session, deadline=scene.deadline, budget=scene.budget
+            )
+            return Played(response, tuple(_told(request) for request in server.calls()))
+
+
+class Stage:
+    """A project for the real client with its own tools."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.project.mkdir()
+        self.session = Session()
+
+    def play(
+        self,
+        server: MessagesServer,
+        *,
+        checker: object = FILES,
+        template: PromptTemplate[None] | None = None,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        **config: object,
+    ) -> PromptResponse[None]:
+        adapter = self.adapter(server, checker, **config)
+        return adapter.evaluate(Prompt(template or _work()), session=self.session, deadline=deadline, budget=budget)
+
+    def adapter(self, server: MessagesServer, checker: object, **config: object) -> ClaudeAgentSDKAdapter:
+        settings: dict[str, object] = {"tools": ("Bash", "Agent"), "allowed_tools": ("Bash", "Agent"), **config}
+        return ClaudeAgentSDKAdapter(
+            client_config=ClaudeAgentSDKClientConfig(
+                task_completion_checker=checker,  # type: ignore[arg-type]
+                env=clean_environment(server.base_url, self.home),
+                **settings,  # type: ignore[arg-type]
+            ),
+            filesystem=HostFilesystem(self.project),
+        )
+
+
+def _work() -> PromptTemplate[None]:
+    return PromptTemplate[None](
+        ns="test", key="work", sections=[MarkdownSection(title="Work", key="work", template="Write out.txt.")]
+    )
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_the_clients_own_tools_do_the_work_and_the_stop_is_held_until_then(stage: Stage) -> None:
+    with MessagesServer([Reply("done"), WRITE, Reply("really done")]) as server:
+        response = stage.play(server)
+    second, third = server.calls()[1:]
+    assert second.mentions(MISSING)
+    assert third.tool_results[0].name == "Bash"
+    assert response.completion is not None
+    assert (response.completion.status, response.completion.attempts) == ("verified", 2)
+    assert (stage.project / "out.txt").read_text() == "work\n"
+
+
+def test_the_plan_is_enforced_through_in_process_tools(stage: Stage) -> None:
+    template = PromptTemplate[None](ns="test", key="plan", sections=[PlanningToolsSection(session=stage.session)])
+    setup = Reply(tools=(ToolCall("mcp__donewhen__planning_setup_plan", {"objective": "x", "steps": ["a", "b"]}),))
+    done = [
+        Reply(tools=(ToolCall("mcp__donewhen__planning_update_step", {"step_id": number, "status": "done"}),))
+        for number in (1, 2)
+    ]
+    with MessagesServer([setup, Reply("done"), *done, Reply("done")]) as server:
+        response = stage.play(server, checker=PlanBasedChecker(plan_type=Plan), template=template)
+    assert "mcp__donewhen__planning_setup_plan" in server.calls()[0].tool_names
+    assert server.calls()[2].mentions("You have 2 incomplete task(s) out of 2.")
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+    plan = stage.session[Plan].latest()
+    assert plan is not None
+    assert plan.status == "completed"
+
+
+def test_a_sub_agent_is_not_held_to_its_parents_work(stage: Stage) -> None:
+    def model(request: MessagesRequest) -> Reply:
+        if request.kind == "subagent":
+            return Reply("sub done")
+        spoken = sum(one["role"] == "assistant" for one in request.body["messages"])
+        launch = {"description": "d", "prompt": "p", "subagent_type": "general-purpose", "run_in_background": False}
+        return (Reply(tools=(ToolCall("Agent", launch),)), WRITE, Reply("done"))[spoken]
+
+    with MessagesServer(model) as server:
+        response = stage.play(server)
+    assert len(server.calls("subagent")) == 1
+    assert response.completion is not None
+    assert (response.completion.status, response.completion.attempts) == ("verified", 1)
+    assert not any(request.mentions(MISSING) for request in server.requests)
+
+
+def test_an_agent_with_a_task_in_the_background_is_judged_when_it_has_ended(stage: Stage) -> None:
+    background = {"command": "sleep 1; echo work > out.txt", "description": "x", "run_in_background": True}
+
+    def model(request: MessagesRequest) -> Reply:
+        spoken = any(one["role"] == "assistant" for one in request.body["messages"])
+        return Reply("done") if spoken else Reply(tools=(ToolCall("Bash", background),))
+
+    with MessagesServer(model) as server:
+        response = stage.play(server)
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+    assert not any(request.mentions(MISSING) for request in server.requests)
+
+
+def test_a_task_in_the_background_that_never_ends_is_waited_for_only_so_long(stage: Stage) -> None:
+    background = {"command": "sleep 600", "description": "x", "run_in_background": True}
+
+    def model(request: MessagesRequest) -> Reply:
+        spoken = any(one["role"] == "assistant" for one in request.body["messages"])
+        return Reply("done") if spoken else Reply(tools=(ToolCall("Bash", background),))
+
+    with MessagesServer(model) as server:
+        response = stage.play(server, background_wait=1.0)
+    assert response.completion is not None
+    assert response.completion.status == "incomplete"
+
+
+def test_a_deadline_ends_a_run_in_the_middle_of_a_model_call(stage: Stage) -> None:
+    with MessagesServer([Reply("late", delay=60)]) as server:
+        response = stage.play(server, deadline=Deadline.after(2))
+    assert response.completion is not None
+    assert response.completion.bypass is not None
+    assert response.completion.bypass.kind == "deadline"
+
+
+def test_a_budget_in_dollars_ends_a_run(stage: Stage) -> None:
+    def model(request: MessagesRequest) -> Reply:
+        again = ToolCall("Bash", {"command": "true", "description": "x"})
+        return Reply(tools=(again,), usage=TokenUsage(100_000, 1_000))
+
+    with MessagesServer(model) as server:
+        response = stage.play(server, budget=Budget(max_cost_usd=1.0))
+    assert len(server.calls()) < 20
+    assert response.completion is not None
+    assert response.completion.bypass is not None
+    assert response.completion.bypass.dimension == "cost_usd"
+
+
+def test_it_runs_inside_a_running_event_loop_too(stage: Stage) -> None:
+    async def inside() -> PromptResponse[None]:
+        with MessagesServer([Reply("done"), WRITE, Reply("done")]) as server:
+            return await stage.adapter(server, FILES).aevaluate(Prompt(_work()), session=stage.session)
+
+    async def sync_inside() -> PromptResponse[None]:
+        with MessagesServer([Reply("done")]) as server:
+            return stage.play(server)
+
+    assert asyncio.run(inside()).completion is not None
+    response = asyncio.run(sync_inside())
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_a_judge_asks_the_same_client_and_is_not_guarded_itself(stage: Stage) -> None:
+    votes = iter(["fail", "pass"])
+
+    def model(request: MessagesRequest) -> Reply:
+        if "StructuredOutput" in request.tool_names:
+            verdict = {"verdict": next(votes), "reason": "There is no proof yet."}
+            return Reply(tools=(ToolCall("StructuredOutput", verdict),))
+        return Reply("I have done it.")
+
+    with MessagesServer(model) as server:
+        response = stage.play(server, checker=LLMJudgeChecker("The work is proved.", votes=1))
+    agent = [request for request in server.calls() if "StructuredOutput" not in request.tool_names]
+    assert len(agent) == 2
+    assert agent[1].mentions("There is no proof yet.")
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_the_payloads_printed_in_the_specification_hold_nobody_back(stage: Stage) -> None:
+    """Why they are not the default: the real client ignores them, and only the last check tells."""
+    with MessagesServer([Reply("done")]) as server:
+        response = stage.play(server, dialect="spec")
+    assert len(server.calls()) == 1
+    assert next(one.allowed for one in stage.session[CompletionChecked].all()) is False
+    assert response.completion is not None
+    assert response.completion.status == "incomplete"
+
+
+def test_more_refusals_than_the_clients_own_cap_are_possible(stage: Stage) -> None:
+    with MessagesServer(lambda request: Reply("done")) as server:
+        response = stage.play(server, guard_policy=GuardPolicy(max_stalled=10))
+    assert len(server.calls()) == 11
+    assert response.completion is not None
+    assert response.completion.status == "capped"
+
+
+def test_a_client_that_cannot_start_is_an_error_in_a_sentence(stage: Stage, tmp_path: Path) -> None:
+    from donewhen.adapters import AdapterError
+
+    with MessagesServer([]) as server, pytest.raises(AdapterError, match="The Claude Agent SDK failed"):
+        stage.play(server, options={"cli_path": str(tmp_path / "nowhere")})
