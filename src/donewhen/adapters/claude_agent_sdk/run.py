@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from donewhen.adapters.claude_agent_sdk import usage
-from donewhen.adapters.claude_agent_sdk.enforcement import Enforcement
+from donewhen.adapters.claude_agent_sdk.enforcement import STRUCTURED_OUTPUT, Enforcement
 from donewhen.adapters.guarding import AdapterError
 from donewhen.completion import StopGuard, TaskCompletionContext
 from donewhen.filesystem import HostFilesystem
@@ -64,6 +64,7 @@ class Run(Generic[OutputT]):
         self._counted = TokenUsage()
         self._complaints: list[str] = []
         self._cut_short = False
+        self._moved_on = False
 
     async def play(self) -> PromptResponse[OutputT]:
         """Run the prompt to its end."""
@@ -150,6 +151,8 @@ class Run(Generic[OutputT]):
 
     def _tool_answered(self, block: Any) -> None:
         name, arguments = self._calls.pop(block.tool_use_id)
+        # Calls of the same turn are still carried out after the output was accepted.
+        self._moved_on = self._enforcement.output is not None and name != STRUCTURED_OUTPUT
         parts = block.content if isinstance(block.content, list) else []
         text = block.content if isinstance(block.content, str) else "\n".join(one.get("text", "") for one in parts)
         event = ToolInvoked(name.removeprefix(f"mcp__{_SERVER}__"), arguments, not block.is_error, text)
@@ -191,7 +194,7 @@ class Run(Generic[OutputT]):
             text = result.result or "; ".join(getattr(result, "errors", None) or ()) or text
         report = enforcement.report
         # For the ends that no Stop hook sees, and for work that changed after it was last looked at.
-        if enforcement.guard is not None and (report is None or failed or self._cut_short):
+        if enforcement.guard is not None and (report is None or failed or self._cut_short or self._moved_on):
             report = await enforcement.guard.aconclude(
                 self._context(enforcement.output or enforcement.last_words, reason)
             )
@@ -226,7 +229,10 @@ class Run(Generic[OutputT]):
                 "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0",
                 **config.env,
             },
+            # Nothing of the person's own settings takes part, and a prompt is text: no @file in it is read and sent.
             "setting_sources": [],
+            "strict_mcp_config": True,
+            "verbatim_prompts": True,
             "include_partial_messages": tracker is not None,
             "max_budget_usd": dollars,
             "stderr": self._complaints.append,

@@ -39,7 +39,8 @@ class ClaudeCodeDialect:
                 stop_reason="structured_output",
                 retried=True,
             )
-        if event.get("background_tasks"):
+        tasks = event.get("background_tasks")
+        if isinstance(tasks, list) and any(isinstance(one, dict) and one.get("status") == "running" for one in tasks):
             return HookRequest(kind, request.session_id, request.cwd, exempt="work goes on in the background")
         return request
 
