@@ -18,7 +18,7 @@ help:  ## Show what can be made
 demo: $(VENV)/.demo  ## Watch an agent being held back until the proof is there
 	@$(BIN)/donewhen demo $(ARGS)
 
-test: $(VENV)/.test  ## Run every test that needs nothing but Python (ARGS='-k name' for some)
+test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
 	@$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
 	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
 
@@ -54,4 +54,15 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 $(VENV)/.lint: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test$(comma)lint]') && touch $@
 
+# The real clients that the integration tests drive on loopback. Where one can't be had, its tests say so and are skipped.
+$(VENV)/.clients: $(VENV)/.test
+	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
+	@$(call INSTALL,-e '.[claude]') || echo "LOUD: claude-agent-sdk can't be installed; the real Claude client will NOT be tested."
+	@if command -v npm >/dev/null 2>&1; then \
+		npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
+		|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; \
+	else echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; fi
+	@touch $@
+
+CODEX := 0.166.0
 comma := ,

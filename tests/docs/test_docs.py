@@ -1,0 +1,293 @@
+"""What the pages tell a reader to type is typed here, in the order of the page, in an empty folder.
+
+* A ``console`` block's ``$`` lines are run. They must succeed; where ``$ echo $?`` follows, it shows the status that is
+  expected. Shown output is compared; ``…`` stands for anything, alone on a line for any number of lines.
+* A ``python`` block is run in a namespace that it shares with the page's other blocks. A ``text`` block right below it
+  is what it prints.
+* A block marked ``file=NAME`` is written to that file instead; the sentence above it must name the file.
+* In a ``yaml`` block, the ``run:`` lines that call donewhen are run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+GENERATED = ROOT / "docs" / "reference"
+
+# Commands that are not run here, each with the reason.
+EXEMPT = {
+    "make demo": "CI runs it as it stands",
+    "make test": "CI runs it as it stands; here it would run itself",
+    "make lint": "CI runs it as it stands, and its tools are not among the test dependencies",
+    ". .venv/bin/activate": "it changes the reader's own shell",
+}
+LANGUAGES = {"console", "python", "text", "yaml", "json", "py"}
+# Everything else that looks like a link to another machine is a mistake.
+HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: where it starts, its language, what it is marked with, and its lines."""
+
+    page: Path
+    line: int
+    language: str
+    file: str | None
+    lines: tuple[str, ...]
+    above: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    lines = page.read_text(encoding="utf-8").split("\n")
+    start: int | None = None
+    for number, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if start is None:
+            start = number
+            continue
+        language, _, marks = lines[start].removeprefix("```").partition(" ")
+        name = re.search(r"file=(\S+)", marks)
+        above = "\n".join(lines[max(0, start - 4) : start])
+        yield Block(page, start + 1, language, name and name[1], tuple(lines[start + 1 : number]), above)
+        start = None
+    assert start is None, f"{page}:{start}: the block is not closed"
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """The reader in an empty folder, the environment switched on; what is typed into Python goes into the module."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    module = types.ModuleType("typed_by_the_reader")
+    sys.modules[module.__name__] = module
+    yield module
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None)
+        if name == module.__name__ or (file and Path(file).is_relative_to(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_a_page_tells_to_type_works(page: Path, empty_folder: types.ModuleType) -> None:
+    printed: str | None = None
+    for block in blocks(page):
+        assert block.language in LANGUAGES, f"{block}: a {block.language or 'nameless'} block is not tested; name it"
+        if block.file is not None:
+            assert block.file in block.above, f"{block}: the reader is not told to write {block.file}"
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            run_console(block)
+        elif block.language == "yaml":
+            run_workflow(block)
+        elif block.language == "text" and printed is not None:
+            assert_like(block.lines, printed, str(block))
+        printed = run_python(block, empty_folder) if block.language == "python" and block.file is None else None
+
+
+def run_python(block: Block, module: types.ModuleType) -> str:
+    # Padded, so that a traceback names the line of the page.
+    code = compile("\n" * block.line + block.text, str(block.page), "exec", dont_inherit=True)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(code, module.__dict__)  # noqa: S102 - this is the point
+    return output.getvalue()
+
+
+def run_console(block: Block) -> None:
+    steps = list(console_steps(block))
+    assert steps, f"{block}: no line starts with $"
+    status = 0
+    for number, (command, shown) in enumerate(steps):
+        if command == "echo $?":
+            assert shown == [str(status)], f"{block}: the exit status is {status}"
+            continue
+        if command in EXEMPT:
+            continue
+        done = run(command)
+        status = done.returncode
+        follows = steps[number + 1][0] if number + 1 < len(steps) else ""
+        if follows != "echo $?":
+            assert status == 0, f"{block}: {command!r} ended with {status}:\n{done.stdout}"
+        if shown:
+            assert_like(shown, done.stdout, f"{block}: {command}")
+
+
+def console_steps(block: Block) -> Iterator[tuple[str, list[str]]]:
+    command: str | None = None
+    shown: list[str] = []
+    for line in block.lines:
+        if command is not None and command.endswith("\\"):
+            command = command.removesuffix("\\") + line.strip()
+        elif line.startswith("$ "):
+            if command is not None:
+                yield command, shown
+            command, shown = line.removeprefix("$ "), []
+        else:
+            assert command is not None, f"{block}: output before the first command"
+            shown.append(line)
+    if command is not None:
+        yield command, shown
+
+
+def run_workflow(block: Block) -> None:
+    commands = re.findall(r"run: (donewhen .*)", block.text)
+    assert commands, f"{block}: no line calls donewhen"
+    for command in commands:
+        done = run(command)
+        assert done.returncode == 0, f"{block}: {command!r} ended with {done.returncode}:\n{done.stdout}"
+
+
+def run(command: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "LANG": "C.UTF-8", "COLUMNS": "80", "PYTHONUTF8": "1"}
+    return subprocess.run(
+        ["sh", "-c", command],
+        env=env | {"PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+def assert_like(expected: list[str] | tuple[str, ...], actual: str, where: str) -> None:
+    """The lines shown are those printed; blank lines at the ends and trailing spaces don't matter."""
+    wanted = [line.rstrip() for line in "\n".join(expected).strip("\n").split("\n")]
+    pattern = "".join(
+        # "…" alone on a line: any number of lines, none as well. Elsewhere: anything on that line.
+        r"(?:.*\n)*" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n"
+        for line in wanted
+    )
+    printed = "\n".join(line.rstrip() for line in actual.split("\n")).strip("\n") + "\n"
+    shown = "\n".join(wanted)
+    assert re.fullmatch(pattern, printed), f"{where}: shown\n{shown}\n\nprinted\n{printed}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "like"),
+    [
+        (["one", "two"], "one  \ntwo\n\n", True),
+        (["one", "two"], "one\n", False),
+        (["one", "two"], "one\ntwo\nthree\n", False),
+        (["one", "…", "four"], "one\ntwo\nthree\nfour\n", True),
+        (["one", "…"], "one\ntwo\n", True),
+        (["one", "…"], "two\none\n", False),
+        (["took … s (all)"], "took 0.2 s (all)\n", True),
+        (["took … s"], "took\n0.2 s\n", False),
+    ],
+)
+def test_output_is_compared_leniently_but_compared(shown: list[str], printed: str, like: bool) -> None:
+    if like:
+        assert_like(shown, printed, "here")
+    else:
+        with pytest.raises(AssertionError):
+            assert_like(shown, printed, "here")
+
+
+def test_nothing_is_exempt_from_running_that_no_page_has_or_that_ci_does_not_run() -> None:
+    consoles = [one for page in PAGES for one in blocks(page) if one.language == "console"]
+    assert set(EXEMPT) <= {command for one in consoles for command, _ in console_steps(one)}
+    in_ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for command in EXEMPT:
+        assert f"\n{command}\n" in in_ci or not command.startswith("make ")
+
+
+LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_and_pictures_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, fragment = target.partition("#")
+        leads_to = (page.parent / path).resolve() if path else page
+        assert leads_to.exists(), f"{name_of(page)} links to {target}"
+        assert leads_to.is_relative_to(ROOT), f"{name_of(page)} links out of the project: {target}"
+        if fragment:
+            assert fragment in anchors(leads_to), f"{name_of(page)} links to {target}, which has no such heading"
+
+
+def without_code(text: str) -> str:
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "code", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that Markdown viewers make of headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.*?)\s*$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        targets = LINK.findall(re.sub(r"`", "", page.read_text(encoding="utf-8")))
+        linked = [(page.parent / one.partition("#")[0]).resolve() for one in targets if ":" not in one]
+        waiting += [one for one in linked if one.is_file()]
+    assert sorted(map(name_of, PAGES)) == sorted(map(name_of, seen))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_speaks_of_the_project_and_not_of_where_it_was_made(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for host in re.findall(r"https?://([^/\s)>\"'`]+)", text):
+        assert host in HOSTS, f"{name_of(page)} names the host {host}"
+    places = [r"/(?:work|root|home|Users)/", r"/tmp/\w", r"pypi\.org|pythonhosted|npmjs|artifactory|\bindex-url\b"]
+    # "Session" is a word of the package; the ones in which people work are not.
+    making = [r"(?i)\bissues?\b", r"\bAI developer", r"(?i)\b(?:coding|working|earlier|previous|later) sessions?\b"]
+    later = [r"\bcoming soon\b", r"\bTODO\b", r"\bTBD\b", r"\bwill be (?:added|supported)\b", r"\broadmap\b"]
+    for pattern in places + making + later:
+        # A checker that looks for unfinished marks may name them.
+        found = re.search(pattern, text if pattern not in later else without_code(text))
+        assert not found, f"{name_of(page)} says {found and found[0]!r}"
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda one: one.name)
+def test_a_picture_needs_nothing_from_elsewhere(picture: Path) -> None:
+    from xml.parsers import expat
+
+    text = picture.read_text(encoding="utf-8")
+    expat.ParserCreate().Parse(text, True)
+    assert not re.search(r"@font-face|@import|<script|<image|<foreignObject|href|url\((?!#)", text)
+    assert set(re.findall(r"https?://([^/\s\"']+)", text)) <= {"www.w3.org"}
+
+
+def test_signatures_that_are_not_run_stand_in_the_reference_only() -> None:
+    for page in PAGES:
+        if GENERATED not in page.parents:
+            assert [str(one) for one in blocks(page) if one.language == "py"] == []

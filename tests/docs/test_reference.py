@@ -1,0 +1,98 @@
+"""The pages that are made from the code say what the code says."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from donewhen.cli._app import app
+from donewhen.completion import REASONS, ReasonCode
+from donewhen.foundation.errors import ExitCode
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+def test_generated_pages_and_pictures_are_up_to_date() -> None:
+    command = [sys.executable, "-m", "tools.write_docs", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def commands(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    yield context.command_path, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            if not below.hidden:
+                yield from commands(below, click.Context(below, context, info_name=name))
+
+
+@pytest.mark.parametrize(("path", "command"), [*commands(app, click.Context(app, info_name="donewhen"))])
+def test_every_command_and_every_option_is_in_the_reference(path: str, command: click.Command) -> None:
+    text = page("cli.md")
+    assert command is app or f"# {path}\n" in text
+    own = text.partition(f"# {path}\n")[2].partition("\n#")[0]
+    for one in command.params:
+        names = one.opts if isinstance(one, click.Option) else []
+        for name in names:
+            # The options that every command has are described once.
+            assert f"`{name}" in (text if name in ("--json", "--no-color") or command is app else own)
+
+
+def test_every_reason_code_is_in_the_reference_with_its_meaning() -> None:
+    for code in ReasonCode:
+        assert f"| `{code.value}` | {REASONS[code].meaning} |" in page("reasons.md")
+
+
+def test_every_exit_status_is_in_the_reference() -> None:
+    for one in ExitCode:
+        assert f"| {one.value} | `{one.name}` |" in page("errors.md")
+
+
+def documented_paths() -> list[str]:
+    """The paths that the wheel is tested for."""
+    source = (ROOT / "tests" / "packaging" / "test_wheel.py").read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DOCUMENTED":
+            return list(ast.literal_eval(node.value))
+    raise LookupError("tests/packaging/test_wheel.py has no DOCUMENTED")
+
+
+@pytest.mark.parametrize("path", documented_paths())
+def test_every_public_name_of_a_documented_path_is_in_the_reference(path: str) -> None:
+    text = page("api.md")
+    assert f"\n## {path}\n" in text
+    own = text.partition(f"\n## {path}\n")[2].partition("\n## ")[0]
+    for name in getattr(import_module(path), "__all__", ()):
+        assert f"\n### {name}\n" in own or f"`{name}`" in own
+
+
+def test_every_room_is_in_the_picture_of_the_house() -> None:
+    picture = (ROOT / "docs" / "images" / "house.svg").read_text(encoding="utf-8")
+    rooms = [one.parent.name for one in (ROOT / "src" / "donewhen").glob("*/__init__.py")]
+    assert rooms
+    for room in rooms:
+        assert f">{room}</text>" in picture
+
+
+def test_every_dependency_has_its_line() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    for requirement in [*project["dependencies"], *(one for extra in extras for one in extra)]:
+        name = requirement.partition(">")[0].partition("[")[0]
+        assert f"| `{name}` |" in text

@@ -1,0 +1,147 @@
+"""docs/reference/cli.md and reasons.md, from the commands and from the reasons themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import re
+
+import click
+
+from donewhen.cli import main
+from donewhen.cli._app import VERBS, app
+from donewhen.cli._output import SCHEMA
+from donewhen.protocols import REASONS, ReasonCode
+
+
+def cli_page() -> str:
+    """Every command with its arguments and options."""
+    context = click.Context(app, info_name="donewhen", **app.context_settings)
+    lines = [
+        "# Command reference",
+        "",
+        "```text",
+        _usage(app, context),
+        "```",
+        "",
+        _help(app.help),
+        "",
+    ]
+    for title, verbs in VERBS.items():
+        lines += [f"**{title}**", ""]
+        lines += [f"- [`donewhen {name}`](#donewhen-{name}): {verb.summary}" for name, verb in verbs.items()]
+        lines.append("")
+    lines += [
+        "## Options of every command",
+        "",
+        "`-C` and `--version` stand before the verb, the others before or after it.",
+        "",
+        *_options(app, context, without=set()),
+        "",
+        "The environment variable `NO_COLOR` does what `--no-color` does. With `DONEWHEN_DEBUG=1` an internal error",
+        "ends in its traceback.",
+        "",
+        _help(app.epilog),
+        "See [errors and exit statuses](errors.md).",
+        "",
+        "## The JSON envelope",
+        "",
+        f"With `--json`, standard output holds one object. Its `schema` is `{SCHEMA}`, whatever the command.",
+        "",
+        "| key | value |",
+        "| --- | --- |",
+        "| `schema` | the version of this envelope |",
+        "| `command` | the verb |",
+        "| `ok` | true exactly when the exit status is 0 |",
+        "| `data` | what the verb has to say; differs from verb to verb |",
+        "| `findings` | a list: what is wrong, each with `code`, `message`, `where` and `next` |",
+        "",
+    ]
+    for verbs in VERBS.values():
+        for name in verbs:
+            command = app.get_command(context, name)
+            if command is not None:
+                lines += _command(command, click.Context(command, context, info_name=name, **command.context_settings))
+    return "\n".join(lines)
+
+
+def _command(command: click.Command, context: click.Context) -> list[str]:
+    lines = [f"{'#' * len(context.command_path.split())} {context.command_path}", ""]
+    if not command.help:
+        # It does without click, so only running it tells how it is used.
+        return [*lines, "```text", _printed([*context.command_path.split()[1:], "--help"]), "```", ""]
+    lines += ["```text", _usage(command, context), "```", "", _help(command.help), ""]
+    own = _options(command, context, without={"--json", "--no-color", "--help"})
+    lines += [*own, ""] if own else []
+    lines += [_help(command.epilog), ""] if command.epilog else []
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None and not below.hidden:
+                lines += _command(below, click.Context(below, context, info_name=name, **below.context_settings))
+    return lines
+
+
+def _printed(arguments: list[str]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        main(arguments)
+    return output.getvalue().strip()
+
+
+def _usage(command: click.Command, context: click.Context) -> str:
+    return " ".join([context.command_path, *command.collect_usage_pieces(context)])
+
+
+def _help(text: str | None) -> str:
+    """Help as Markdown: a paragraph marked for click as preformatted becomes a block of text."""
+    parts = []
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
+        preformatted = paragraph.startswith("\b")
+        body = inspect.cleandoc(paragraph.removeprefix("\b").strip("\n"))
+        parts.append(f"```text\n{body}\n```" if preformatted else " ".join(body.split()))
+    return "\n\n".join(parts)
+
+
+def _options(command: click.Command, context: click.Context, *, without: set[str]) -> list[str]:
+    rows = []
+    for one in command.get_params(context):
+        if not isinstance(one, click.Option) or one.hidden or without.intersection(one.opts):
+            continue
+        value = "" if one.is_flag else f" {one.metavar or one.type.name.upper()}"
+        names = ", ".join(f"`{name}{value}`" for name in one.opts)
+        remarks = [one.help or ""]
+        remarks += ["Required."] if one.required else []
+        remarks += ["May be given several times."] if one.multiple else []
+        remarks += [f"Default: {one.default:g}."] if isinstance(one.default, float) and one.show_default else []
+        rows.append(f"| {names} | {' '.join(filter(None, remarks))} |")
+    return ["| option | meaning |", "| --- | --- |", *rows] if rows else []
+
+
+def reasons_page() -> str:
+    """Every reason code, with its meaning and the next step."""
+    lines = [
+        "# Reason codes",
+        "",
+        "Why something is not done. The set is closed: a result of donewhen's own checkers has one of these codes.",
+        "A checker of your own may leave the code out. `donewhen explain CODE` prints the same on the command line.",
+        "",
+        "*Undecided* marks the codes of a check that could not be made. Such a check says nothing about the work, good",
+        "or bad, so `Not` does not turn it into a pass. *Broken* marks a check that is itself at fault: with it",
+        "`donewhen check` ends with exit status 3, and a run that ends there has the status `errored`.",
+        "",
+        "| code | meaning | what to do | |",
+        "| --- | --- | --- | --- |",
+    ]
+    for code, reason in REASONS.items():
+        lines.append(f"| `{code.value}` | {reason.meaning} | {_code_in(reason.next_step)} | {_kind(code)} |")
+    return "\n".join([*lines, ""])
+
+
+def _kind(code: ReasonCode) -> str:
+    return "broken" if code.is_error else "undecided" if code.undecided else ""
+
+
+def _code_in(text: str) -> str:
+    """Commands in a sentence, set as code."""
+    return re.sub(r"(donewhen baseline .*|HostFilesystem\('\.'\)|\{junit\w*\}|check_timeout)", r"`\1`", text)

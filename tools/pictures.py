@@ -1,0 +1,167 @@
+"""The pictures in docs/images, drawn from what the code does and from the contract that CI keeps."""
+
+from __future__ import annotations
+
+import ast
+import html
+import io
+import re
+import tempfile
+import textwrap
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from donewhen.cli.demo import Teller
+from donewhen.demo.story import play
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from donewhen.adapters.scripted import Message
+
+ROOT = Path(__file__).parents[1]
+
+_COLUMNS = 92
+_MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+_SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+# Rich's own format loads fonts from the network; a picture in a repository must not.
+_TERMINAL = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img" \
+aria-label="What donewhen demo prints">
+<style>
+.{unique_id}-matrix {{ font-family: FONTS; font-size: {char_height}px; line-height: {line_height}px; }}
+.{unique_id}-title {{ font-family: SANS; font-size: 18px; font-weight: bold; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+""".replace("FONTS", _MONOSPACE).replace("SANS", _SANS)
+
+
+def demo_svg() -> str:
+    """The demo, played for this picture."""
+    from rich.console import Console
+
+    console = Console(
+        record=True, width=_COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True, highlight=False
+    )
+    teller = Teller(console)
+    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
+        teller.begin()
+        teller.end(play(Path(folder), _telling(teller, folder)))
+    drawn = console.export_svg(title="donewhen demo", code_format=_TERMINAL, unique_id="demo")
+    return "\n".join(line.rstrip() for line in drawn.splitlines() if line.strip()) + "\n"
+
+
+def _telling(teller: Teller, folder: str) -> Callable[[Message], None]:
+    """Pass messages on without what differs from run to run: the folder's name and the time taken."""
+
+    def tell(message: Message) -> None:
+        text = message.text.replace(f"{Path(folder).resolve()}/", "").replace(f"{folder}/", "")
+        teller.tell(replace(message, text=re.sub(r"in \d+\.\d+s", "in 0.001s", text)))
+
+    return tell
+
+
+def same_story(one: str, other: str) -> bool:
+    """Whether two pictures of the demo tell the same, wherever they were drawn.
+
+    How a traceback looks depends on the Python version, and coordinates on Rich's: neither makes a picture stale.
+    """
+    return _told(one) == _told(other)
+
+
+def _told(svg: str) -> str:
+    lines = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    text = " ".join(html.unescape(" ".join(lines)).split())
+    return re.sub(r"(failed with exit status 1\.).*?(agent writes)", r"\1 \2", text)
+
+
+_WIDTH = 920
+_MARGIN = 28
+_GAP = 12
+_LINE = 16
+_ROOF = 92
+_GROUND = 44
+_TINTS = ("#fff1d6", "#fde8d0", "#fbe3e3", "#f3e3f6", "#e7e6fb", "#dfeafc", "#dcf1f5", "#def4e6", "#e9efe2", "#ebebe6")
+
+_WALL = 'stroke="#a79a83"'
+_ASIDE = "A room imports what stands below it, never what stands above. CI keeps it so."
+_HOUSE_STYLE = """\
+<style>
+.name { font: 600 17px MONO; fill: #1d2733; }
+.says { font: 13px SANS; fill: #3b4754; }
+.title { font: 600 21px SANS; fill: #1d2733; text-anchor: middle; }
+.aside { font: italic 13px SANS; fill: #55606c; text-anchor: middle; }
+</style>""".replace("MONO", _MONOSPACE).replace("SANS", _SANS)
+
+
+def house_svg() -> str:
+    """The rooms, floor by floor, as the import-linter contract in pyproject.toml has them."""
+    floors = _floors()
+    storeys: list[str] = []
+    top = _ROOF
+    for level, rooms in enumerate(floors):
+        drawn, height = _storey(rooms, top, _TINTS[level % len(_TINTS)])
+        storeys += drawn
+        top += height + _GAP
+    bottom = top + _GROUND
+    middle = f"{_WIDTH / 2:g}"
+    head = f'<svg viewBox="0 0 {_WIDTH} {bottom}" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_ASIDE}">'
+    # A ground of its own keeps the picture legible on a light page and on a dark one.
+    ground = f'<rect x="1" y="1" width="{_WIDTH - 2}" height="{bottom - 2}" rx="14" fill="#fbfaf7" stroke="#c9c4b8"/>'
+    eaves = _ROOF - _GAP
+    roof = f'<path d="M {_MARGIN} {eaves} L {middle} 14 L {_WIDTH - _MARGIN} {eaves} Z" {_WALL} fill="#e9dfcf"/>'
+    title = f'<text class="title" x="{middle}" y="{_ROOF - 30}">donewhen</text>'
+    aside = f'<text class="aside" x="{middle}" y="{top + 18}">{_ASIDE}</text>'
+    return "\n".join([head, _HOUSE_STYLE, ground, roof, title, *storeys, aside, "</svg>", ""])
+
+
+def _floors() -> list[list[str]]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (house,) = [one for one in contracts if one["type"] == "layers"]
+    # "a | b" and "a : b" are two ways to put rooms on one floor. Private names are no rooms.
+    floors = [re.split(r"\s*[|:]\s*", layer) for layer in house["layers"]]
+    return [floor for floor in floors if not floor[0].startswith("_")]
+
+
+def _storey(rooms: list[str], top: int, tint: str) -> tuple[list[str], int]:
+    """One floor of rooms side by side, and how high it is."""
+    width = (_WIDTH - 2 * _MARGIN - (len(rooms) - 1) * _GAP) / len(rooms)
+    says = [textwrap.wrap(_first_line(room), int((width - 28) / 6.9)) for room in rooms]
+    height = 34 + _LINE * max(len(lines) for lines in says)
+    parts = []
+    for number, (room, lines) in enumerate(zip(rooms, says, strict=True)):
+        left = _MARGIN + number * (width + _GAP)
+        parts += [
+            f'<rect x="{left:g}" y="{top}" width="{width:g}" height="{height}" rx="8" {_WALL} fill="{tint}"/>',
+            f'<text class="name" x="{left + 14:g}" y="{top + 22}">{html.escape(room)}</text>',
+            *(
+                f'<text class="says" x="{left + 14:g}" y="{top + 40 + _LINE * line}">{html.escape(text)}</text>'
+                for line, text in enumerate(lines)
+            ),
+        ]
+    return parts, height
+
+
+def _first_line(room: str) -> str:
+    base = ROOT / "src" / "donewhen" / room
+    source = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return " ".join(said.split("\n\n")[0].replace("`", "").split())
