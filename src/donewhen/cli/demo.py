@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from donewhen.protocols import PromptResponse
 
 _NEXT = (
-    ("donewhen check --run 'python -m unittest'", "the same question, asked by you or by CI"),
-    ("donewhen explain", "every reason that donewhen can give"),
+    ("{donewhen} check --run 'python -m unittest --help'", "the same question, asked by you or by CI"),
+    ("{donewhen} hooks install --claude", "let Claude Code (or --codex) ask it at every stop"),
+    ("{donewhen} explain", "every reason that donewhen can give"),
     ("docs/tutorial-task-completion.md", "write, combine and test checkers of your own"),
 )
 
@@ -100,7 +102,8 @@ class Teller:
         said = f"The agent said done {report.attempts} times. It was done once: when the proof was there."
         self._console.print(f"\n[bold]{said}[/bold]\n\nWhere to go next:")
         for what, why in _NEXT:
-            self._console.print(f"  [cyan]{what}[/cyan]", f"[dim]{why}[/dim]", sep="\n      ")
+            told = what.format(donewhen=_program())
+            self._console.print(f"  [cyan]{told}[/cyan]", f"[dim]{why}[/dim]", sep="\n      ")
         self._console.print()
 
     def _line(self, who: str, color: str, text: str, *, dim: bool = False) -> None:
@@ -115,6 +118,12 @@ class Teller:
         self._console.print(Padding(row, (0, 0, 0, 1)))
         if self._pause:
             time.sleep(self._pause)
+
+
+def _program() -> str:
+    """How the reader can call donewhen from where they are."""
+    called = sys.argv[0]
+    return called if shutil.which("donewhen") is None and Path(called).name == "donewhen" else "donewhen"
 
 
 def _doing(tool: str, arguments: dict[str, object]) -> str:
