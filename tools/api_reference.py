@@ -26,11 +26,17 @@ PATHS = (
     "donewhen.prompt",
     "donewhen.runtime",
     "donewhen.filesystem",
+    "donewhen.config",
     "donewhen.testing",
+    "donewhen.testing.messages_api",
+    "donewhen.testing.responses_api",
+    "donewhen.testing.contract",
     "donewhen.adapters",
-    "donewhen.adapters.scripted",
     "donewhen.adapters.claude_agent_sdk",
+    "donewhen.adapters.guarding",
+    "donewhen.adapters.scripted",
     "donewhen.protocols",
+    "donewhen.foundation.errors",
     "donewhen.cli",
     "donewhen",
 )
@@ -66,7 +72,7 @@ def api_page() -> str:
         "",
     ]
     for path in PATHS:
-        lines += [f"## {path}", "", _prose(_docstring_of(path)), ""]
+        lines += [f"## {path}", "", prose(_docstring_of(path)), ""]
         described = {name: definition(path, name) for name in public_names(path)}
         for name, found in described.items():
             if homes[found] == path:
@@ -103,7 +109,7 @@ def errors_page() -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for error in _errors():
-        meaning = _prose(inspect.getdoc(error) or "").split("\n\n")[0].replace("\n", " ")
+        meaning = prose(inspect.getdoc(error) or "").split("\n\n")[0].replace("\n", " ")
         code = f"`{error.code}` | {error.exit_code.value}"
         lines.append(f"| `{error.__name__}` | `{_import_path(error)}` | {code} | {meaning} |")
     return "\n".join([*lines, ""])
@@ -161,7 +167,7 @@ def definition(path: str, name: str) -> Definition:
             return Definition(path, node, ast.get_docstring(node) or "")
         if name in _assigned(node):
             return Definition(path, node, _following_docstring(statements, number))
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("donewhen"):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return definition(node.module, alias.name)
@@ -194,24 +200,38 @@ def _docstring_of(path: str) -> str:
 
 
 def _first_sentence(path: str) -> str:
-    return _prose(_docstring_of(path)).split("\n\n")[0].replace("\n", " ")
+    return prose(_docstring_of(path)).split("\n\n")[0].replace("\n", " ")
 
 
 def _entry(name: str, found: Definition) -> list[str]:
     node = found.node
     lines = [f"### {name}", "", "```py"]
     if isinstance(node, ast.ClassDef):
-        lines += [_class_signature(node), "```", ""]
+        lines += [_class_signature(found, node), "```", ""]
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         lines += [_function_signature(node), "```", ""]
     else:
         lines += [_assignment(node), "```", ""]
     if found.doc:
-        lines += [_prose(found.doc), ""]
+        lines += [prose(found.doc), ""]
     if isinstance(node, ast.ClassDef):
-        members = _members(node)
-        lines += [*members, ""] if members else []
+        members = [line for one in _lineage(found, node) for line in _members(one)]
+        lines += [*dict.fromkeys(members), ""] if members else []
     return lines
+
+
+def _lineage(found: Definition, node: ast.ClassDef) -> list[ast.ClassDef]:
+    """The class, and the bases in private files: what comes from there is described nowhere else."""
+    classes = [node]
+    for base in node.bases:
+        name = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+        try:
+            above = definition(found.module, name)
+        except LookupError:
+            continue
+        if "._" in above.module and isinstance(above.node, ast.ClassDef):
+            classes += _lineage(above, above.node)
+    return classes
 
 
 def _assignment(node: ast.stmt) -> str:
@@ -222,9 +242,9 @@ def _assignment(node: ast.stmt) -> str:
     return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else written
 
 
-def _class_signature(node: ast.ClassDef) -> str:
+def _class_signature(found: Definition, node: ast.ClassDef) -> str:
     bases = list(map(ast.unparse, node.bases))
-    parameters = _constructor(node)
+    parameters = _constructor(_lineage(found, node))
     head = f"class {node.name}" + (f"({', '.join(bases)})" if bases else "")
     if parameters is None:
         return head
@@ -232,13 +252,14 @@ def _class_signature(node: ast.ClassDef) -> str:
     return f"{head}\n\n{_call(node.name, parameters)}" if bases else f"class {_call(node.name, parameters)}"
 
 
-def _constructor(node: ast.ClassDef) -> list[str] | None:
+def _constructor(lineage: list[ast.ClassDef]) -> list[str] | None:
     """What the class is called with; None where nobody calls it (protocols, enumerations, plain errors)."""
-    for one in node.body:
+    for one in (statement for node in lineage for statement in node.body):
         if isinstance(one, ast.FunctionDef) and one.name == "__init__":
             return _parameters(one.args)[1:]
+    node = lineage[0]
     if any(_called(one) == "dataclass" for one in node.decorator_list) or "NamedTuple" in map(ast.unparse, node.bases):
-        return [text for text, _, initialised in _fields(node) if initialised]
+        return [text for one in reversed(lineage) for text, _, initialised in _fields(one) if initialised]
     if not node.bases:
         return []
     return None
@@ -260,6 +281,11 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str, bool]]:
         yield f"{one.target.id}: {kind}{default}", _following_docstring(node.body, number), initialised
 
 
+def documented_fields(node: ast.ClassDef) -> dict[str, str]:
+    """The public fields of a class by name, each with its docstring as Markdown on one line."""
+    return {text.split(":")[0]: _on_one_line(doc) for text, doc, _ in _fields(node)}
+
+
 def _default(value: ast.expr | None) -> tuple[str, bool]:
     if value is None:
         return "", True
@@ -268,7 +294,9 @@ def _default(value: ast.expr | None) -> tuple[str, bool]:
     given = {one.arg: one.value for one in value.keywords if one.arg}
     initialised = not ("init" in given and ast.unparse(given["init"]) == "False")
     if "default_factory" in given:
-        return f" = {ast.unparse(given['default_factory'])}()", initialised
+        factory = given["default_factory"]
+        made = ast.unparse(factory.body) if isinstance(factory, ast.Lambda) else f"{ast.unparse(factory)}()"
+        return f" = {made}", initialised
     return (f" = {ast.unparse(given['default'])}" if "default" in given else ""), initialised
 
 
@@ -340,10 +368,10 @@ def _flat(signature: str) -> str:
 
 
 def _on_one_line(doc: str) -> str:
-    return " ".join(_prose(doc).split())
+    return " ".join(prose(doc).split())
 
 
-def _prose(doc: str) -> str:
+def prose(doc: str) -> str:
     """A docstring as Markdown."""
     doc = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", doc)
-    return doc.replace("``", "`").strip()
+    return doc.replace("``", "`").replace("::\n", ":\n").strip()

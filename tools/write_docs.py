@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tools.api_reference import api_page, errors_page
 from tools.command_reference import cli_page, reasons_page
 from tools.pictures import demo_svg, house_svg, same_story
+from tools.settings_reference import settings_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -30,6 +31,7 @@ PRODUCTS = {
     "reference/cli.md": Product(lambda: _NOTE + cli_page()),
     "reference/errors.md": Product(lambda: _NOTE + errors_page()),
     "reference/reasons.md": Product(lambda: _NOTE + reasons_page()),
+    "reference/settings.md": Product(lambda: _NOTE + settings_page()),
     "images/demo.svg": Product(demo_svg, same_story),
     "images/house.svg": Product(house_svg),
 }

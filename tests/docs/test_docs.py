@@ -5,7 +5,11 @@
 * A ``python`` block is run in a namespace that it shares with the page's other blocks. A ``text`` block right below it
   is what it prints.
 * A block marked ``file=NAME`` is written to that file instead; the sentence above it must name the file.
+* A block marked ``needs=CLIENT`` is run where that client is installed; elsewhere the test says what it left out.
+* A ``text`` block marked ``same-as=PATH`` has the very text of that file of the project.
 * In a ``yaml`` block, the ``run:`` lines that call donewhen are run.
+
+The reader has a home of their own: whatever a page installs or a client writes goes there, never to the real one.
 """
 
 from __future__ import annotations
@@ -14,18 +18,21 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-GENERATED = ROOT / "docs" / "reference"
+REFERENCE = ROOT / "docs" / "reference"
+TRANSCRIPTS = ROOT / "docs" / "transcripts"
 
 # Commands that are not run here, each with the reason.
 EXEMPT = {
@@ -34,7 +41,7 @@ EXEMPT = {
     "make lint": "CI runs it as it stands, and its tools are not among the test dependencies",
     ". .venv/bin/activate": "it changes the reader's own shell",
 }
-LANGUAGES = {"console", "python", "text", "yaml", "json", "py"}
+LANGUAGES = {"console", "python", "text", "yaml", "toml", "py"}
 # Everything else that looks like a link to another machine is a mistake.
 HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org"}
 
@@ -46,9 +53,17 @@ class Block:
     page: Path
     line: int
     language: str
-    file: str | None
+    marks: dict[str, str]
     lines: tuple[str, ...]
     above: str
+
+    @property
+    def file(self) -> str | None:
+        return self.marks.get("file")
+
+    @property
+    def needs(self) -> str | None:
+        return self.marks.get("needs")
 
     @property
     def text(self) -> str:
@@ -68,9 +83,10 @@ def blocks(page: Path) -> Iterator[Block]:
             start = number
             continue
         language, _, marks = lines[start].removeprefix("```").partition(" ")
-        name = re.search(r"file=(\S+)", marks)
         above = "\n".join(lines[max(0, start - 4) : start])
-        yield Block(page, start + 1, language, name and name[1], tuple(lines[start + 1 : number]), above)
+        marked = dict(re.findall(r"([a-z-]+)=(\S+)", marks))
+        assert marked.keys() <= {"file", "needs", "same-as"}, f"{page}:{start + 1}: unknown mark"
+        yield Block(page, start + 1, language, marked, tuple(lines[start + 1 : number]), above)
         start = None
     assert start is None, f"{page}:{start}: the block is not closed"
 
@@ -79,12 +95,46 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def claude_client() -> Path | None:
+    """The real CLI that the SDK's wheel bundles."""
+    sdk = find_spec("claude_agent_sdk")
+    bundled = Path(sdk.origin).parent / "_bundled" / "claude" if sdk is not None and sdk.origin else None
+    return bundled if bundled is not None and bundled.exists() else None
+
+
+def codex_client() -> Path | None:
+    """The real CLI: where the Makefile puts it, or on the PATH."""
+    beside = Path(sys.prefix) / "codex" / "node_modules" / ".bin" / "codex"
+    found = str(beside) if beside.exists() else shutil.which("codex")
+    return Path(found) if found else None
+
+
+CLIENTS: dict[str, Callable[[], Path | None]] = {"claude-agent-sdk": claude_client, "codex": codex_client}
+MARKS = {"claude-agent-sdk": pytest.mark.claude, "codex": pytest.mark.codex}
+
+
+def typed_pages() -> Iterator[object]:
+    """Every page; one that starts a real client has that client's mark."""
+    for page in PAGES:
+        needed = {block.needs for block in blocks(page) if block.needs is not None}
+        yield pytest.param(page, id=name_of(page), marks=[MARKS[need] for need in sorted(needed)])
+
+
 @pytest.fixture
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     """The reader in an empty folder, the environment switched on; what is typed into Python goes into the module."""
-    monkeypatch.chdir(tmp_path)
+    folder, home = tmp_path / "work", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    monkeypatch.chdir(folder)
+    for name in list(os.environ):
+        if name.startswith(("ANTHROPIC_", "CLAUDE", "CODEX", "OPENAI_")):
+            monkeypatch.delenv(name)
+    for name in ("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(folder)
     before = set(sys.modules)
     module = types.ModuleType("typed_by_the_reader")
     sys.modules[module.__name__] = module
@@ -95,22 +145,53 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_what_a_page_tells_to_type_works(page: Path, empty_folder: types.ModuleType) -> None:
+@pytest.mark.parametrize("page", [*typed_pages()])
+def test_what_a_page_tells_to_type_works(page: Path, reader: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     printed: str | None = None
+    left_out: list[str] = []
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block}: a {block.language or 'nameless'} block is not tested; name it"
+        shown, printed = printed, None
+        if block.needs is not None:
+            client = CLIENTS[block.needs]()
+            if client is None:
+                left_out.append(f"{block} ({block.needs})")
+                continue
+            monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], str(client.parent)]))
         if block.file is not None:
             assert block.file in block.above, f"{block}: the reader is not told to write {block.file}"
             Path(block.file).parent.mkdir(parents=True, exist_ok=True)
             Path(block.file).write_text(block.text, encoding="utf-8")
+        elif "same-as" in block.marks:
+            assert block.text == (ROOT / block.marks["same-as"]).read_text(encoding="utf-8"), block
         elif block.language == "console":
             run_console(block)
         elif block.language == "yaml":
             run_workflow(block)
-        elif block.language == "text" and printed is not None:
-            assert_like(block.lines, printed, str(block))
-        printed = run_python(block, empty_folder) if block.language == "python" and block.file is None else None
+        elif block.language == "toml":
+            pytest.fail(f"{block}: settings that are not written to a file are not tested")
+        elif block.language == "text" and shown is not None:
+            assert_like(block.lines, shown, str(block))
+        elif block.language == "python":
+            printed = run_python(block, reader)
+    if left_out:
+        pytest.skip(f"LOUD: not installed, so NOT run: {', '.join(left_out)}")
+
+
+def test_what_the_reader_types_stays_in_their_own_home(reader: types.ModuleType, tmp_path: Path) -> None:
+    done = run("donewhen hooks install --claude --codex --user && env")
+    assert done.returncode == 0, done.stdout
+    assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*.json")) == [
+        "home/.claude/settings.json",
+        "home/.codex/hooks.json",
+    ]
+    assert not re.search(r"^(ANTHROPIC|OPENAI|CLAUDE|CODEX)_", done.stdout, re.MULTILINE)
+    assert Path.home() == tmp_path / "home"
+
+
+def test_every_transcript_is_shown_on_a_page_as_it_is() -> None:
+    shown = {block.marks["same-as"] for page in PAGES for block in blocks(page) if "same-as" in block.marks}
+    assert {str(one.relative_to(ROOT)) for one in TRANSCRIPTS.iterdir()} <= shown
 
 
 def run_python(block: Block, module: types.ModuleType) -> str:
@@ -166,7 +247,8 @@ def run_workflow(block: Block) -> None:
 
 
 def run(command: str) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "LANG": "C.UTF-8", "COLUMNS": "80", "PYTHONUTF8": "1"}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME")}
+    env = kept | {"LANG": "C.UTF-8", "COLUMNS": "80", "PYTHONUTF8": "1"}
     return subprocess.run(
         ["sh", "-c", command],
         env=env | {"PYTHONDONTWRITEBYTECODE": "1"},
@@ -273,8 +355,8 @@ def test_a_page_speaks_of_the_project_and_not_of_where_it_was_made(page: Path) -
     later = [r"\bcoming soon\b", r"\bTODO\b", r"\bTBD\b", r"\bwill be (?:added|supported)\b", r"\broadmap\b"]
     for pattern in places + making + later:
         # A checker that looks for unfinished marks may name them.
-        found = re.search(pattern, text if pattern not in later else without_code(text))
-        assert not found, f"{name_of(page)} says {found and found[0]!r}"
+        found = re.findall(pattern, text if pattern not in later else without_code(text))
+        assert not found, f"{name_of(page)} says {found[0]!r}"
 
 
 @pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda one: one.name)
@@ -289,5 +371,5 @@ def test_a_picture_needs_nothing_from_elsewhere(picture: Path) -> None:
 
 def test_signatures_that_are_not_run_stand_in_the_reference_only() -> None:
     for page in PAGES:
-        if GENERATED not in page.parents:
+        if REFERENCE not in page.parents:
             assert [str(one) for one in blocks(page) if one.language == "py"] == []

@@ -7,14 +7,20 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
+from donewhen.adapters.claude_agent_sdk import ClaudeAgentSDKClientConfig
+from donewhen.adapters.installing import HOOK_TIMEOUT, RUNTIMES
 from donewhen.cli._app import app
+from donewhen.cli.hook import HOOK_KINDS
 from donewhen.completion import REASONS, ReasonCode
+from donewhen.config import GuardSettings, Settings, TestSettings
 from donewhen.foundation.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
@@ -63,13 +69,53 @@ def test_every_exit_status_is_in_the_reference() -> None:
         assert f"| {one.value} | `{one.name}` |" in page("errors.md")
 
 
+@pytest.mark.parametrize("kind", [Settings, GuardSettings, TestSettings], ids=lambda kind: kind.__name__)
+def test_every_setting_is_in_the_reference_with_its_meaning(kind: type[Any]) -> None:
+    rows = [line.strip("|").split("|") for line in page("settings.md").splitlines() if line.startswith("| `")]
+    said = {cells[0].strip().strip("`[]"): cells[-1].strip() for cells in rows}
+    for one in fields(kind):
+        if one.metadata.get("setting", True):
+            assert said.get(one.name), f"{one.name} is not in settings.md, or without a word"
+
+
+def test_a_setting_is_described_with_the_default_that_the_code_has() -> None:
+    assert GuardSettings().check_timeout < HOOK_TIMEOUT
+    assert f"| `check_timeout` | seconds | {GuardSettings().check_timeout:g} |" in page("settings.md")
+    assert f"time limit of {HOOK_TIMEOUT} seconds" in page("hooks.md")
+
+
+def test_every_hook_and_every_event_is_in_the_reference() -> None:
+    rows = [line for line in page("hooks.md").splitlines() if line.startswith("| `")]
+    for kind in HOOK_KINDS:
+        assert any(row.startswith(f"| `{kind}` |") for row in rows)
+    for runtime in RUNTIMES.values():
+        assert f"{runtime.project_folder}/{runtime.file}" in page("hooks.md")
+        assert runtime.home_variable in page("hooks.md")
+        for event, name, tool in runtime.events:
+            (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
+            assert f"`{event}`" in row
+            assert tool is None or f"`{tool}`" in row
+
+
+def test_every_field_of_the_sdk_configuration_is_on_its_page() -> None:
+    text = (
+        (ROOT / "docs" / "howto" / "claude-agent-sdk.md").read_text(encoding="utf-8").partition("## Configuration")[2]
+    )
+    for one in fields(ClaudeAgentSDKClientConfig):
+        assert f"`{one.name}`" in text
+
+
 def documented_paths() -> list[str]:
-    """The paths that the wheel is tested for."""
+    """The paths of the reference, and those that the wheel is tested for."""
     source = (ROOT / "tests" / "packaging" / "test_wheel.py").read_text(encoding="utf-8")
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DOCUMENTED":
-            return list(ast.literal_eval(node.value))
+            return sorted({*ast.literal_eval(node.value), *paths_of_the_reference()})
     raise LookupError("tests/packaging/test_wheel.py has no DOCUMENTED")
+
+
+def paths_of_the_reference() -> list[str]:
+    return [line.removeprefix("## ") for line in page("api.md").splitlines() if line.startswith("## donewhen")]
 
 
 @pytest.mark.parametrize("path", documented_paths())
