@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from donewhen.config import GuardSettings, Settings, load
+from donewhen.config import GuardSettings, Settings, has_settings, load
 
 if TYPE_CHECKING:
     from donewhen.completion.decision import StopDecision
@@ -22,6 +22,9 @@ CANARY = "donewhen_canary"
 """The field of an event by which `donewhen doctor` proves that an installed hook fires."""
 
 Answer = dict[str, Any]
+
+# Where the runtime says when a person has spoken again, counting starts anew then. Elsewhere it does after a cap.
+_WITH_TURNS = ("stop", "subagent-stop")
 
 
 class HookRequest(NamedTuple):
@@ -56,21 +59,32 @@ class Dialect(Protocol):
         ...
 
 
+def existing_folder(named: object) -> Path:
+    """The folder that an event names, or a :class:`ValueError` when there is no such folder."""
+    if not isinstance(named, str) or not Path(named).is_absolute() or "\0" in named or not Path(named).is_dir():
+        raise ValueError(f"the event's cwd is not a folder: {named!r}")
+    return Path(named)
+
+
 def respond(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
     """The answer to one event. It never raises: what goes wrong inside refuses the stop."""
-    request = HookRequest(kind, "unknown", cwd)
+    # An event that can't be read is counted like any other, or a runtime without a cap would be held for ever.
+    request = HookRequest(kind, "unreadable", cwd, retried=True)
     settings = Settings(root=cwd)
     try:
-        event = _parsed(stdin)
+        event = _parsed(stdin, cwd, kind)
+        if event is None:
+            return dialect.allow(kind)
         if CANARY in event:
             return dialect.refuse(kind, f"canary {str(event[CANARY])[:80]}")
         request = dialect.read(kind, event, environ)
         if request.exempt is not None:
             return dialect.allow(kind)
+        settings = Settings(root=request.cwd)
         settings = load(request.cwd)
         guard = _guard(kind, settings)
         if not guard.has_checks:
-            return dialect.allow(kind)
+            return _without_checks(request, settings, dialect)
         result = _checked(request, guard, settings)
     except Exception as error:  # noqa: BLE001 - fail closed
         from donewhen.completion.checking import gate_error
@@ -80,24 +94,46 @@ def respond(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, 
     return _decided(request, result, settings, dialect)
 
 
-def _parsed(stdin: str) -> dict[str, Any]:
+def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) -> Answer:
+    """Nothing is set up, so nobody is held; unless this agent was held before, and what held it has vanished since."""
+    if not (request.retried and (settings.root / ".donewhen").exists()):
+        return dialect.allow(request.kind)
+    from donewhen.adapters.attempts import Attempts
+    from donewhen.protocols import ReasonCode, TaskCompletionResult
+
+    if not Attempts(settings.root, dialect.name, request.session_id, request.kind).held:
+        return dialect.allow(request.kind)
+    result = TaskCompletionResult.incomplete(
+        "gate_error: the settings that held this agent back are gone or empty. Put them back; if they are wrong, say "
+        "so to the person.",
+        code=ReasonCode.GATE_ERROR,
+    )
+    return _decided(request, result, settings, dialect)
+
+
+def _parsed(stdin: str, cwd: Path, kind: HookKind) -> dict[str, Any] | None:
+    """The event; None for one that can't be read where nothing is set up to be checked."""
     try:
         event = json.loads(stdin)
-    except ValueError as error:
-        raise ValueError(f"the event on standard input is not JSON ({error})") from error
-    if not isinstance(event, dict):
-        raise ValueError("the event on standard input is not a JSON object")
-    return event
+    except (ValueError, RecursionError) as error:
+        problem = f"the event on standard input is not JSON ({error})"
+    else:
+        if isinstance(event, dict):
+            return event
+        problem = "the event on standard input is not a JSON object"
+    if not _guard(kind, load(cwd)).has_checks:
+        return None
+    raise ValueError(problem)
 
 
 def _guard(kind: HookKind, settings: Settings) -> GuardSettings:
-    match kind:
-        case "stop" | "pre-tool-use":
-            return settings.stop
-        case "subagent-stop":
-            return settings.subagent_stop
-        case "task-completed":
-            return settings.task_completed
+    guard: GuardSettings = getattr(settings, _table(kind))
+    return guard
+
+
+def _table(kind: HookKind) -> str:
+    """The table of the settings that guards this kind of event; giving the output is a stop like any other."""
+    return "stop" if kind == "pre-tool-use" else kind.replace("-", "_")
 
 
 def _checked(request: HookRequest, guard: GuardSettings, settings: Settings) -> TaskCompletionResult:
@@ -113,7 +149,9 @@ def _checked(request: HookRequest, guard: GuardSettings, settings: Settings) -> 
         filesystem=HostFilesystem(settings.root),
         stop_reason=request.stop_reason,
     )
-    return run_check(checker_for(guard, str(settings.source)), context, timeout=guard.check_timeout)
+    return run_check(
+        checker_for(guard, str(settings.source), _table(request.kind)), context, timeout=guard.check_timeout
+    )
 
 
 def _decided(request: HookRequest, result: TaskCompletionResult, settings: Settings, dialect: Dialect) -> Answer:
@@ -122,13 +160,16 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
 
     guard = _guard(request.kind, settings)
     policy = GuardPolicy(guard.max_stalled, guard.max_attempts, guard.check_timeout)
-    attempts = Attempts(settings.root, dialect.name, request.session_id, request.kind)
+    # What a project has to do with is recorded in it, also when its settings are broken or gone.
+    local = settings.source is not None or (settings.root / ".donewhen").is_dir() or has_settings(settings.root)
+    attempts = Attempts(settings.root, dialect.name, request.session_id, request.kind, local=local)
     try:
         with attempts.open(fresh=not request.retried) as record:
             decision, record.state = decide_stop(result, record.state, policy)
             if decision.report.status == "capped":
                 record.unverified(decision.report)
-                record.state = GuardState()
+                if request.kind not in _WITH_TURNS:
+                    record.state = GuardState()
     except OSError:
         decision = _uncounted(result, request)
     if not decision.allow:

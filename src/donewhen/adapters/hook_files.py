@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import fcntl
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -52,37 +53,40 @@ class Change:
         return self.before == self.after
 
 
-def install(path: Path, entries: Sequence[HookEntry], *, dry_run: bool = False) -> Change:
-    """Merge ``entries`` into the file: foreign hooks stay as they are, ours are brought up to date."""
-    with _locked(path, dry_run):
-        before = _content(path)
-        data = _parsed(path, before)
-        merged = with_hooks(data, entries, str(path))
-        change = Change(path, before, before if merged == data else _dumped(merged, before))
-        if not (dry_run or change.nothing or change.after is None):
-            if before is not None and not any(True for _ in our_hooks(data)):
-                write_atomically(_backup(path), before)
-            write_atomically(path, change.after)
-        return change
-
-
-def uninstall(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> Change:
-    """Remove our hooks, and put back the very bytes that were there before, if nothing else has changed since.
+def install(path: Path, entries: Sequence[HookEntry], *, keep_places: bool = False, dry_run: bool = False) -> Change:
+    """Merge ``entries`` into the file: foreign hooks stay as they are, ours are brought up to date.
 
     ``keep_places`` leaves an empty group where one of ours stood before others, for runtimes that know a hook by
     its position.
     """
     with _locked(path, dry_run):
         before = _content(path)
+        data = _parsed(path, before)
+        merged = with_hooks(data, entries, str(path), keep_places=keep_places)
+        change = Change(path, before, before if merged == data else _dumped(merged, before))
+        if not (dry_run or change.nothing or change.after is None):
+            if before is None:
+                _backup(path).unlink(missing_ok=True)
+            elif not any(True for _ in our_hooks(data)):
+                # It may hold secrets, as the file itself may: no more people may read it.
+                write_atomically(_backup(path), before, mode=path.stat().st_mode & 0o777)
+            write_atomically(path, change.after)
+        return change
+
+
+def uninstall(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> Change:
+    """Remove our hooks, and put back the very bytes that were there before, if nothing else has changed since."""
+    with _locked(path, dry_run):
+        before = _content(path)
         if before is None:
             return Change(path, None, None)
         data = _parsed(path, before)
-        rest = without_hooks(data, str(path), keep_places=keep_places)
         original = _content(_backup(path))
-        change = Change(path, before, _left_over(data, rest, before, original))
+        change = Change(path, before, _left_over(path, data, before, original, keep_places))
         if not dry_run:
             if change.after is None:
-                path.unlink()
+                # What a link leads to, so that the link stays.
+                path.resolve().unlink()
             elif not change.nothing:
                 write_atomically(path, change.after)
             _backup(path).unlink(missing_ok=True)
@@ -93,13 +97,27 @@ def installed(path: Path) -> list[HookEntry]:
     """Our hooks in the file."""
     data = _parsed(path, _content(path))
     return [
-        HookEntry(event, hook["command"], int(hook.get("timeout", 0)), group.get("matcher"))
+        HookEntry(event, hook["command"], _seconds(hook.get("timeout")), group.get("matcher"))
         for event, group, hook in our_hooks(data)
     ]
 
 
-def with_hooks(data: Json, entries: Sequence[HookEntry], where: str, *, keep_places: bool = False) -> Json:
-    """``data`` with exactly these hooks of ours; a place that we already have in the file is kept."""
+def _seconds(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def with_hooks(
+    data: Json,
+    entries: Sequence[HookEntry],
+    where: str,
+    *,
+    keep_places: bool = False,
+    reference: Json | None = None,
+) -> Json:
+    """``data`` with exactly these hooks of ours; a place that we already have in the file is kept.
+
+    What is left empty goes, except where ``reference`` (``data`` itself, unless given) has it empty as well.
+    """
     result = copy.deepcopy(data)
     events = _table(result.setdefault("hooks", {}), "hooks", where)
     wanted = list(entries)
@@ -115,12 +133,7 @@ def with_hooks(data: Json, entries: Sequence[HookEntry], where: str, *, keep_pla
     for entry in wanted:
         # At the end: runtimes that know hooks by their position must find the others where they were.
         _groups(events, entry.event, where).append(entry.group())
-    return _tidied(result, data, keep_places)
-
-
-def without_hooks(data: Json, where: str, *, keep_places: bool = False) -> Json:
-    """``data`` without our hooks."""
-    return with_hooks(data, (), where, keep_places=keep_places) if "hooks" in data else data
+    return _tidied(result, data if reference is None else reference, keep_places)
 
 
 def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
@@ -140,12 +153,15 @@ def _tidied(data: Json, before: Json, keep_places: bool) -> Json:
     events: Json = data["hooks"]
     for event in list(events):
         old = earlier.get(event, [])
-        groups = events[event]
-        kept = [
-            group
-            for place, group in enumerate(groups)
-            if not _emptied(group) or group in old or (keep_places and not all(map(_emptied, groups[place:])))
-        ]
+        empty_before = [group for group in old if _emptied(group)]
+        groups, kept = events[event], []
+        for place, group in enumerate(groups):
+            if _emptied(group):
+                if group in empty_before:
+                    empty_before.remove(group)
+                elif not (keep_places and not all(map(_emptied, groups[place:]))):
+                    continue
+            kept.append(group)
         events[event] = kept
         if not kept and (event not in earlier or old):
             del events[event]
@@ -158,14 +174,21 @@ def _emptied(group: object) -> bool:
     return isinstance(group, dict) and group.get("hooks") == []
 
 
-def _left_over(data: Json, rest: Json, before: bytes, original: bytes | None) -> bytes | None:
-    if original is not None:
-        try:
-            if json.loads(original) == rest:
-                return original
-        except ValueError:
-            pass
-    if rest == data:
+def _left_over(path: Path, data: Json, before: bytes, original: bytes | None, keep_places: bool) -> bytes | None:
+    """The file without our hooks: the bytes of the backup where they say the same, None where nothing is left."""
+    if "hooks" not in data:
+        return before
+    try:
+        reference = None if original is None else with_hooks(_parsed(path, original), (), str(path))
+    except ConfigError:
+        reference = None
+    if reference is not None:
+        rest = with_hooks(data, (), str(path), reference=reference)
+        # As text, because 1, 1.0 and true are equal in Python, and the order of keys is the person's.
+        if json.dumps(rest) == json.dumps(reference):
+            return original
+    rest = with_hooks(data, (), str(path), keep_places=keep_places)
+    if json.dumps(rest) == json.dumps(data):
         return before
     # Without a backup the file was ours from the start; nothing is left of it when only we were in it.
     return None if not rest and original is None else _dumped(rest, before)
@@ -197,14 +220,25 @@ def _parsed(path: Path, content: bytes | None) -> Json:
     if content is None:
         return {}
     try:
-        data = json.loads(content.decode(), object_pairs_hook=_unique)
-    except ValueError as error:
+        data = json.loads(content.decode(), object_pairs_hook=_unique, parse_constant=_no_json, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"The file is not valid JSON, so it is left alone: {error}.",
             where=str(path),
             next_step="Repair it, then run the command again.",
         ) from error
     return _table(data, "the whole file", str(path))
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is too large to be written again")
+    return value
+
+
+def _no_json(word: str) -> object:
+    raise ValueError(f"{word} is no JSON")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Json:
@@ -221,6 +255,8 @@ def _dumped(data: Json, before: bytes | None) -> bytes:
     indent = re.match(r'\s*\{\s*?\n([ \t]+)"', text)
     dumped = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=False)
     dumped += "\n" if not text or text.endswith("\n") else ""
+    # Half of a pair can be written in JSON only by its number.
+    dumped = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", dumped)
     return (dumped.replace("\n", "\r\n") if "\r\n" in text else dumped).encode()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from donewhen.adapters.command_hooks import HookKind
 from donewhen.adapters.hook_files import HookEntry
 
 Scope = Literal["user", "project"]
@@ -29,7 +29,7 @@ class Runtime:
     home: str
     project_folder: str
     file: str
-    events: tuple[tuple[str, str, str | None], ...]
+    events: tuple[tuple[str, HookKind, str | None], ...]
     """The runtime's event, our name for it, and the tool it is limited to."""
     positions_matter: bool = False
     project_variable: str | None = None
@@ -56,6 +56,8 @@ class Runtime:
     def _program(self, scope: Scope, root: Path) -> str:
         """How to call donewhen from there. A project's file is shared, so it must not name a place of one machine."""
         program = _this_program()
+        if program is None:
+            return f"{shlex.quote(sys.executable)} -m donewhen"
         if scope == "project":
             if self.project_variable is not None and program.is_relative_to(root):
                 return f'"${self.project_variable}"/{shlex.quote(program.relative_to(root).as_posix())}'
@@ -66,18 +68,20 @@ class Runtime:
 
 def _command_line(program: str, kind: str, runtime: str) -> str:
     # Runtimes let an agent go when a hook can't be run at all (status 127, a crash). Status 2 with a reason holds
-    # it back; once only, for somebody who has the settings but not the program.
+    # it back; once only, for somebody who has the settings but not a program that works.
     missing = "donewhen could not be run, so this stop is not verified. Install it, or remove its hooks."
-    held = "grep -q '\"stop_hook_active\": *true'"
-    return f'{program} hook {kind} --runtime {runtime} || {{ {held} && exit 0; echo "{missing}" >&2; exit 2; }}'
+    held = """printf %s "$e" | grep -q '"stop_hook_active": *true'"""
+    answer = f'printf %s "$e" | {program} hook {kind} --runtime {runtime}'
+    return f'e=$(cat); {answer} || {{ {held} && exit 0; echo "{missing}" >&2; exit 2; }}'
 
 
-def _this_program() -> Path:
+def _this_program() -> Path | None:
+    """The program that runs, or is beside this Python; None where donewhen is there only as a module."""
     beside = Path(sys.executable).parent / "donewhen"
     if beside.is_file():
         return beside
     found = shutil.which("donewhen")
-    return Path(found) if found else Path(os.path.abspath(sys.argv[0]))  # noqa: PTH100 - a link stays a link
+    return Path(found) if found else None
 
 
 RUNTIMES: dict[str, Runtime] = {

@@ -18,6 +18,8 @@ from donewhen.completion import (
     TestSuiteChecker,
     run_check,
 )
+from donewhen.completion.configured import checks_for
+from donewhen.config import load
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.process import split_command
@@ -57,7 +59,10 @@ def command(
 ) -> ExitCode:
     """Check what is asked for; every check is made, and every one must pass.
 
+    Without options, what the project's settings ask for when an agent stops.
+
     \b
+    donewhen check
     donewhen check --file report.md --run "ruff check ."
     donewhen check --tests "python -m pytest --junitxml={junit}" --baseline tests/baseline.json
     """
@@ -70,12 +75,17 @@ def command(
     checks += [(text, suite_checker(text, baseline=baseline, timeout=timeout, pass_env=pass_env)) for text in suites]
     if baseline is not None and not suites:
         raise UsageError("--baseline needs --tests: it is compared with a test report.")
+    root = Path.cwd()
+    if not checks:
+        settings = load(root)
+        root = settings.root
+        checks = checks_for(settings.stop, str(settings.source))
     if not checks:
         raise UsageError(
             "There is nothing to check, and zero checks is not a pass.",
-            next_step="Give --file, --run or --tests; see donewhen check --help.",
+            next_step="Give --file, --run or --tests, or write a [stop] table into donewhen.toml.",
         )
-    context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(Path.cwd()))
+    context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(root))
     results = [(label, _asked(output, label, one, context)) for label, one in checks]
     return _told(output, results)
 

@@ -32,7 +32,7 @@ def show(output: Output) -> ExitCode:
     settings = load(Path.cwd())
     rows = list(_rows(settings, "", settings))
     for name in ("stop", "subagent_stop", "task_completed"):
-        checker_for(getattr(settings, name), str(settings.source))
+        checker_for(getattr(settings, name), str(settings.source), name)
     source = str(settings.source) if settings.source else "no settings file: every stop is allowed"
     output.say(f"# {source}", dim=True)
     width = max(len(f"{name} = {_shown(value)}") for name, value, _ in rows if len(_shown(value)) < 40)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module, metadata
 from pathlib import Path
@@ -19,13 +19,14 @@ import click
 
 from donewhen import __version__
 from donewhen.adapters.command_hooks import CANARY
-from donewhen.adapters.hook_files import installed
-from donewhen.adapters.installing import HOOK_TIMEOUT, RUNTIMES, Scope
+from donewhen.adapters.hook_files import HookEntry, installed
+from donewhen.adapters.installing import HOOK_TIMEOUT, RUNTIMES, Runtime, Scope
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
+from donewhen.cli.hook import dialect_of
 from donewhen.completion.configured import checker_for
-from donewhen.config import load
-from donewhen.foundation.errors import ExitCode
+from donewhen.config import GuardSettings, find_root, load
+from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.process import run_command
 from donewhen.foundation.text import one_line
@@ -161,9 +162,10 @@ def _terminal() -> Diagnosis:
 
 def _settings() -> Diagnosis:
     settings = load(Path.cwd())
-    for guard in (settings.stop, settings.subagent_stop, settings.task_completed):
-        checker_for(guard, str(settings.source))
-        if guard.has_checks and guard.check_timeout >= HOOK_TIMEOUT:
+    for table in ("stop", "subagent_stop", "task_completed"):
+        guard: GuardSettings = getattr(settings, table)
+        checker_for(guard, str(settings.source), table)
+        if guard.check_timeout >= HOOK_TIMEOUT:
             return Diagnosis(
                 "settings",
                 "broken",
@@ -178,40 +180,89 @@ def _settings() -> Diagnosis:
 
 def _hooks_fire() -> list[Diagnosis]:
     """Sends a canary event through every installed command line, as the runtime would."""
-    root = load(Path.cwd()).root
+    root = find_root(Path.cwd())
     found: list[Diagnosis] = []
     scopes: tuple[Scope, Scope] = ("project", "user")
     for runtime in RUNTIMES.values():
-        for scope in scopes:
-            path = runtime.path(scope, root, os.environ)
-            entries = [entry for entry in installed(path) if entry.event == "Stop"]
-            if entries:
-                found.append(_canary(f"{runtime.name} {scope}", entries[0].command, root))
-                if runtime.name == "codex":
-                    found.append(_trusted(f"codex {scope} trust", entries[0].command, root))
+        by_scope = [_of_scope(runtime, scope, root) for scope in scopes]
+        found += [one for several in by_scope for one in several]
+        if all(by_scope):
+            detail = "installed for the project and for you: every stop is checked twice"
+            advice = f"donewhen hooks uninstall --{runtime.name} --user"
+            found.append(Diagnosis(f"{runtime.name} twice", "note", detail, advice))
     return found or [Diagnosis("hooks", "note", "none installed", "donewhen hooks install --claude, if you want them")]
 
 
-def _canary(name: str, command_line: str, root: Path) -> Diagnosis:
-    nonce = os.urandom(8).hex()
-    event = {"session_id": "donewhen-doctor", "cwd": str(root), "hook_event_name": "Stop", CANARY: nonce}
-    done = subprocess.run(
-        ["sh", "-c", command_line],
-        input=json.dumps(event),
-        capture_output=True,
-        text=True,
-        cwd=root,
-        env=os.environ | {"CLAUDE_PROJECT_DIR": str(root)},
-        timeout=60,
-    )
+def _of_scope(runtime: Runtime, scope: Scope, root: Path) -> list[Diagnosis]:
+    """What is to say of one settings file; nothing when it has no hooks of ours."""
+    name = f"{runtime.name} {scope}"
+    path = runtime.path(scope, root, os.environ)
     try:
-        answer = json.loads(done.stdout)
+        entries = installed(path)
+    except DonewhenError as error:
+        return [Diagnosis(name, "broken", str(error))]
+    if not entries:
+        return []
+    found = [_canaries(name, runtime, entries, root), *_too_short(name, entries, root)]
+    stop = next((entry.command for entry in entries if entry.event == "Stop"), None)
+    if runtime.name == "codex" and stop is not None:
+        try:
+            found.append(_trusted(f"{name} trust", stop, root))
+        except DonewhenError as error:
+            found.append(Diagnosis(f"{name} trust", "note", f"can't be proved here: {error}"))
+    return found
+
+
+def _canaries(name: str, runtime: Runtime, entries: Sequence[HookEntry], root: Path) -> Diagnosis:
+    for entry in entries:
+        said = _canary(runtime, entry, root)
+        if said is not None:
+            detail = f"the installed hook does not fire: {entry.event}: {said}"
+            return Diagnosis(name, "broken", detail, "Run donewhen hooks install again.")
+    return Diagnosis(name, "ok", "the installed hook fires and can hold an agent back")
+
+
+def _canary(runtime: Runtime, entry: HookEntry, root: Path) -> str | None:
+    """Send an event through the command line, as the runtime would; what was said when the refusal did not come."""
+    nonce = os.urandom(8).hex()
+    event = {"session_id": "donewhen-doctor", "cwd": str(root), "hook_event_name": entry.event, CANARY: nonce}
+    try:
+        done = subprocess.run(
+            ["sh", "-c", entry.command],
+            input=json.dumps(event),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=root,
+            env=os.environ | {"CLAUDE_PROJECT_DIR": str(root)},
+            timeout=60,
+        )
+    except subprocess.TimeoutExpired:
+        return "it did not answer within 60 seconds"
+    kinds = [kind for event_name, kind, _ in runtime.events if event_name == entry.event]
+    expected = [dialect_of(runtime.name).refuse(kind, f"canary {nonce}") for kind in kinds]
+    try:
+        if done.returncode == 0 and json.loads(done.stdout) in expected:
+            return None
     except ValueError:
-        answer = None
-    if done.returncode == 0 and answer == {"decision": "block", "reason": f"canary {nonce}"}:
-        return Diagnosis(name, "ok", "the installed hook fires and can hold an agent back")
-    said = one_line(done.stderr or done.stdout, 200)
-    return Diagnosis(name, "broken", f"the installed hook does not fire: {said}", "Run donewhen hooks install again.")
+        pass
+    return one_line(done.stderr or done.stdout or f"exit status {done.returncode}", 200)
+
+
+def _too_short(name: str, entries: Sequence[HookEntry], root: Path) -> list[Diagnosis]:
+    try:
+        settings = load(root)
+    except DonewhenError:
+        return []
+    longest = max(one.check_timeout for one in (settings.stop, settings.subagent_stop, settings.task_completed))
+    short = [entry for entry in entries if entry.timeout <= longest]
+    if not short:
+        return []
+    detail = (
+        f"the timeout of {short[0].event}, {short[0].timeout} s, is not above check_timeout, {longest:g} s: a runtime "
+    )
+    detail += "lets the agent go when its hook takes too long"
+    return [Diagnosis(f"{name} timeout", "broken", detail, "Run donewhen hooks install again.")]
 
 
 def _trusted(name: str, command_line: str, root: Path) -> Diagnosis:

@@ -33,7 +33,12 @@ def main(arguments: Sequence[str]) -> int:
 
     from donewhen.adapters.command_hooks import respond
 
-    answer = respond(kind, _dialect(runtime), sys.stdin.read(), os.environ, Path.cwd())
+    try:
+        folder = Path.cwd()
+    except OSError:
+        # The folder was removed under the runtime; the event says where it believes to be.
+        folder = Path("/")
+    answer = respond(kind, dialect_of(runtime), _event(), os.environ, folder)
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
     return 0
@@ -55,11 +60,19 @@ def _refuse(message: str) -> NoReturn:
     # Status 2 with a reason on standard error is how a mistaken hook line still holds an agent back: once, because
     # nothing is known that could be counted, and some runtimes would be held for ever.
     sys.stderr.write(message + "\n")
-    held_already = not sys.stdin.isatty() and re.search(r'"stop_hook_active"\s*:\s*true', sys.stdin.read())
+    held_already = re.search(r'"stop_hook_active"\s*:\s*true', _event())
     raise SystemExit(1 if held_already else 2)
 
 
-def _dialect(runtime: str) -> Dialect:
+def _event() -> str:
+    """What is on standard input, whatever it is; nothing when there is none, or when a person is sitting there."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+
+
+def dialect_of(runtime: str) -> Dialect:
+    """How this runtime writes its events and reads its answers."""
     if runtime == "codex":
         from donewhen.adapters.codex.dialect import CodexDialect
 

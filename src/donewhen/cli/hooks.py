@@ -14,8 +14,8 @@ from donewhen.adapters.hook_files import Change, install, installed, uninstall
 from donewhen.adapters.installing import RUNTIMES, Runtime, Scope
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
-from donewhen.config import load
-from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.config import CONFIG_FILE, find_root, load
+from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
 
 _TRUST = (
     "Codex runs a hook only after you have trusted it: start `codex` once, choose to review the hooks, and trust "
@@ -50,19 +50,42 @@ def install_command(output: Output, claude: bool, codex: bool, user: bool, proje
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
     for runtime, path, root in _chosen(claude, codex, scope):
-        change = install(path, runtime.entries(scope, root), dry_run=dry_run)
+        change = install(path, runtime.entries(scope, root), keep_places=runtime.positions_matter, dry_run=dry_run)
         rows.append(_told(output, change, "installed", runtime, dry_run))
         if runtime.name == "codex":
             output.say(_TRUST)
             if scope == "project":
                 output.say(_PROJECT_TRUST)
             findings.append(Finding("codex_trust", _TRUST, where=str(path), next="codex"))
-    root = load(Path.cwd()).root
-    if not load(Path.cwd()).stop.has_checks:
-        message = "No checks are set up yet, so every stop is allowed."
-        output.say(f"{message} Write a [stop] table into {root / 'donewhen.toml'}.")
-        findings.append(Finding("no_checks", message, where=str(root), next="Write a [stop] table into donewhen.toml."))
+        findings += _twice(output, runtime, scope, root)
+    findings += _about_settings(output)
     return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run}, findings)
+
+
+def _twice(output: Output, runtime: Runtime, scope: Scope, root: Path) -> list[Finding]:
+    """Both scopes at once ask twice at every stop, and count twice."""
+    other: Scope = "user" if scope == "project" else "project"
+    path = runtime.path(other, root, os.environ)
+    if not installed(path):
+        return []
+    message = f"{runtime.title} has the hooks in {path} as well, so every stop is checked twice."
+    advice = f"donewhen hooks uninstall --{runtime.name} --{other}"
+    output.say(f"{message} Keep one: {advice}", fg="yellow")
+    return [Finding("installed_twice", message, where=str(path), next=advice)]
+
+
+def _about_settings(output: Output) -> list[Finding]:
+    """What is wrong with the settings that the hooks will read."""
+    root = find_root(Path.cwd())
+    try:
+        if load(root).stop.has_checks:
+            return []
+    except ConfigError as error:
+        output.say(f"The settings have a mistake, which holds every agent: {error}", fg="yellow")
+        return [Finding.of(error)]
+    message = "No checks are set up yet, so every stop is allowed."
+    output.say(f"{message} Write a [stop] table into {root / CONFIG_FILE}.")
+    return [Finding("no_checks", message, where=str(root), next=f"Write a [stop] table into {CONFIG_FILE}.")]
 
 
 @command.command("uninstall")
@@ -90,7 +113,7 @@ def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, pro
 @click.pass_obj
 def status_command(output: Output) -> ExitCode:
     """Say for each runtime and scope whether the hooks are there and up to date."""
-    root = load(Path.cwd()).root
+    root = find_root(Path.cwd())
     rows = []
     scopes: tuple[Scope, Scope] = ("project", "user")
     for runtime in RUNTIMES.values():
@@ -118,7 +141,7 @@ def _scope(user: bool, project: bool) -> Scope:
 def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[Runtime, Path, Path]]:
     if not (claude or codex):
         raise UsageError("Which runtime?", next_step="Give --claude, --codex, or both.")
-    root = load(Path.cwd()).root
+    root = find_root(Path.cwd())
     for name, wanted in (("claude", claude), ("codex", codex)):
         if wanted:
             runtime = RUNTIMES[name]

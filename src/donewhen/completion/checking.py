@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
-from donewhen.foundation.cancellation import cancellable
+from donewhen.foundation.cancellation import cancellable, cancelled
 from donewhen.foundation.text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
 
@@ -37,9 +38,22 @@ def is_checking() -> bool:
     return _checking.get()
 
 
+@contextmanager
+def checking() -> Iterator[None]:
+    """Mark what runs inside as part of a check."""
+    token = _checking.set(True)
+    try:
+        yield
+    finally:
+        _checking.reset(token)
+
+
 def name_of(checker: object) -> str:
     """What to call a checker in a sentence; a str is a name already."""
-    name = checker if isinstance(checker, str) else getattr(checker, "name", None)
+    try:
+        name = checker if isinstance(checker, str) else getattr(checker, "name", None)
+    except Exception:  # noqa: BLE001 - a checker that can't even be named is still to be told of
+        name = None
     return name if isinstance(name, str) and name else type(checker).__name__
 
 
@@ -55,8 +69,13 @@ def run_check(
     if timeout is None:
         return contextvars.copy_context().run(_ask, checker, context)
     box = _Box()
-    box.start(checker, context)
-    return _answered(box.wait(timeout), checker, timeout)
+    try:
+        box.start(checker, context)
+        return _answered(box.wait(timeout), checker, timeout)
+    except BaseException:
+        # A person's Ctrl-C, also in the moment between the two.
+        box.abandon()
+        raise
 
 
 async def arun_check(
@@ -68,7 +87,7 @@ async def arun_check(
     """
     import asyncio
 
-    if inspect.iscoroutinefunction(getattr(checker, "check", None)):
+    if _is_async(checker):
         task = asyncio.ensure_future(_await_checked(checker, context))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout)
@@ -77,7 +96,8 @@ async def arun_check(
             raise
         if not done:
             task.cancel()
-        return _answered(task.result() if done else None, checker, timeout)
+            return _answered(None, checker, timeout)
+        return gate_error(checker, "raised CancelledError") if task.cancelled() else task.result()
     loop = asyncio.get_running_loop()
     answered = asyncio.Event()
     box = _Box()
@@ -141,12 +161,8 @@ class _Box:
 
     def wait(self, timeout: float | None) -> TaskCompletionResult | None:
         """The answer, or None when there is none in time."""
-        try:
-            if not self._answered.wait(timeout):
-                return self.abandon()
-        except BaseException:
-            self.abandon()
-            raise
+        if not self._answered.wait(timeout):
+            return self.abandon()
         if self._interrupt is not None:
             raise self._interrupt
         return self._result
@@ -164,8 +180,20 @@ def _tell(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
         loop.call_soon_threadsafe(answered.set)
 
 
+def _is_async(checker: object) -> bool:
+    try:
+        return inspect.iscoroutinefunction(getattr(checker, "check", None))
+    except Exception:  # noqa: BLE001 - asking it will tell
+        return False
+
+
 def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionResult:
     _checking.set(True)
+    if cancelled():
+        return TaskCompletionResult.incomplete(
+            f"check_timeout: {name_of(checker)} was not asked any more, because nobody waits for its answer.",
+            code=ReasonCode.CHECK_TIMEOUT,
+        )
     try:
         check = getattr(checker, "check", None)
         if not callable(check):
@@ -181,24 +209,39 @@ def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionR
 
 
 async def _await_checked(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionResult:
+    import asyncio
+
     _checking.set(True)
     try:
         answer: object = checker.check(context)
         if inspect.isawaitable(answer):
             answer = await answer
-    except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001 - fail closed
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - fail closed
         return gate_error(checker, _raised(error))
     return _checked(checker, answer)
 
 
 def _checked(checker: object, answer: object) -> TaskCompletionResult:
-    if isinstance(answer, TaskCompletionResult):
-        return answer
-    return gate_error(checker, f"returned {one_line(repr(answer), 60)}, which is not a TaskCompletionResult")
+    # By its real type and its real value: an object can pretend both to isinstance and to an if.
+    if issubclass(type(answer), TaskCompletionResult) and type(getattr(answer, "complete", None)) is bool:
+        return cast("TaskCompletionResult", answer)
+    return gate_error(checker, f"returned {_shown(answer)}, which is not a TaskCompletionResult")
+
+
+def _shown(thing: object) -> str:
+    try:
+        return one_line(repr(thing), 60)
+    except Exception:  # noqa: BLE001 - what it is can still be told
+        return f"an object of type {type(thing).__name__}"
 
 
 def _raised(error: BaseException) -> str:
-    text = one_line(str(error))
+    try:
+        text = one_line(str(error))
+    except Exception:  # noqa: BLE001 - its name says something, too
+        text = ""
     return f"raised {type(error).__name__}" + (f": {text.rstrip('.')}" if text else "")
 
 

@@ -5,51 +5,71 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from donewhen.completion.composite import CompositeChecker
-from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.foundation.errors import ConfigError, DonewhenError
 
 if TYPE_CHECKING:
     from donewhen.config import GuardSettings, TestSettings
     from donewhen.protocols import TaskCompletionChecker
 
 
-def checker_for(settings: GuardSettings, where: str) -> TaskCompletionChecker:
+def checker_for(settings: GuardSettings, where: str, table: str = "stop") -> TaskCompletionChecker:
     """The checker for one kind of stop; every check is made, so that the agent hears of all that is missing."""
-    checkers: list[TaskCompletionChecker] = []
+    return CompositeChecker((one for _, one in checks_for(settings, where, table)), collect_all=True)
+
+
+def checks_for(settings: GuardSettings, where: str, table: str = "stop") -> list[tuple[str, TaskCompletionChecker]]:
+    """The single checks, each with what to call it. ``where`` and ``table`` say whose mistake a mistake is."""
+    checks: list[tuple[str, TaskCompletionChecker]] = []
     if settings.files:
         from donewhen.completion.files import FileExistsChecker
 
-        checkers.append(FileExistsChecker(settings.files, strict=True))
+        for path in settings.files:
+            _inside(path, where, table)
+        checks.append((f"files {', '.join(settings.files)}", FileExistsChecker(settings.files, strict=True)))
     if settings.commands:
         from donewhen.completion.command import CommandChecker
 
-        checkers += [
-            CommandChecker(_split(text, where), timeout=settings.command_timeout, pass_env=settings.pass_env, name=text)
-            for text in settings.commands
-        ]
+        for text in settings.commands:
+            argv = _split(text, where, f"{table}.commands")
+            checker = CommandChecker(argv, timeout=settings.command_timeout, pass_env=settings.pass_env, name=text)
+            checks.append((text, checker))
     if settings.tests is not None:
-        checkers.append(_suite(settings.tests, where))
-    return CompositeChecker(checkers, collect_all=True)
+        checks.append((settings.tests.run, _suite(settings.tests, where, f"{table}.tests.run")))
+    return checks
 
 
-def _suite(tests: TestSettings, where: str) -> TaskCompletionChecker:
+def _suite(tests: TestSettings, where: str, name: str) -> TaskCompletionChecker:
     from donewhen.completion.suite import TestSuiteChecker
 
     try:
         return TestSuiteChecker(
-            _split(tests.run, where),
+            _split(tests.run, where, name),
             baseline=tests.baseline,
             timeout=tests.timeout,
             pass_env=tests.pass_env,
             name=tests.run,
         )
     except ValueError as error:
-        raise ConfigError(f"tests.run: {error}.", where=where) from error
+        raise ConfigError(f"{name}: {error}.", where=where) from error
 
 
-def _split(text: str, where: str) -> tuple[str, ...]:
+def _inside(path: str, where: str, table: str) -> None:
+    from donewhen.filesystem.protocol import split_path
+
+    try:
+        split_path(path)
+    except DonewhenError as error:
+        raise _mistake(f"{table}.files", error, where) from error
+
+
+def _split(text: str, where: str, name: str) -> tuple[str, ...]:
     from donewhen.foundation.process import split_command
 
     try:
         return split_command(text)
-    except UsageError as error:
-        raise ConfigError(error.message, where=where, next_step=error.next_step) from error
+    except DonewhenError as error:
+        raise _mistake(name, error, where) from error
+
+
+def _mistake(name: str, error: DonewhenError, where: str) -> ConfigError:
+    return ConfigError(f"{name}: {error.message}", where=where, next_step=error.next_step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,12 +62,18 @@ def decide_stop(
     attempts = state.attempts + 1
     if result.complete:
         return StopDecision(True, report("verified", attempts, result)), GuardState(attempts)
-    reason = f"{zlib.crc32((result.feedback or '').encode()):08x}"
+    reason = _fingerprint(result.feedback or "")
     stalled = state.stalled + 1 if reason == state.last_reason else 1
     following = GuardState(attempts, state.refusals + 1, stalled, reason)
     capped = following.stalled > policy.max_stalled or following.refusals > policy.max_attempts
     status = "capped" if capped else refused(result)
     return StopDecision(capped, report(status, attempts, result)), following
+
+
+def _fingerprint(feedback: str) -> str:
+    """The same for feedback that says the same: how long a test took, or where an object lay, is no progress."""
+    lasting = re.sub(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b|\b0x[0-9a-f]+\b", "", feedback)
+    return f"{zlib.crc32(lasting.encode('utf-8', 'replace')):08x}"
 
 
 def report(status: CompletionStatus, attempts: int, result: TaskCompletionResult) -> CompletionReport:

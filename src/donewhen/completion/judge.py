@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from donewhen.foundation.text import one_line, plain, shorten
+from donewhen.completion.checking import checking
+from donewhen.foundation.cancellation import cancelled
+from donewhen.foundation.text import one_line, shorten, uncovered
 from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
 from donewhen.prompt.structured import as_json, decode
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
@@ -85,7 +87,11 @@ class LLMJudgeChecker:
         if isinstance(work, TaskCompletionResult):
             return work
         prompt = self.prompt(work, mark)
-        answers = [_vote(context.adapter, prompt) for _ in range(self.votes)]
+        answers: list[JudgeAnswer | None] = []
+        for _ in range(self.votes):
+            if cancelled():
+                return _unavailable("nobody waits for its answer any more")
+            answers.append(_vote(context.adapter, prompt))
         return tally(answers, self.votes)
 
     def prompt(self, work: str, mark: str) -> Prompt[JudgeAnswer]:
@@ -101,21 +107,20 @@ class LLMJudgeChecker:
         for path in self.files:
             if context.filesystem is None or not context.filesystem.is_file(path):
                 return TaskCompletionResult.incomplete(
-                    f"The file that is to be judged is missing: {path}", code=ReasonCode.FILES_MISSING
+                    f"The file that is to be judged is missing: {path}", code=ReasonCode.JUDGE_UNAVAILABLE
                 )
             parts.append((f"file {path}", context.filesystem.read_bytes(path).decode("utf-8", errors="replace")))
         if not any(text.strip() for _, text in parts):
             return _unavailable("there is nothing to judge: no output and no files")
         room = max(200, self.max_chars // len(parts))
         return "\n\n".join(
-            f"--- {mark} begin {one_line(label)} ---\n{_cut(escaped(text), room)}\n--- {mark} end ---"
-            for label, text in parts
+            f"--- {mark} begin {one_line(label)} ---\n{_cut(text, room)}\n--- {mark} end ---" for label, text in parts
         )
 
 
 def escaped(text: str) -> str:
     """Untrusted text for a prompt: nothing hidden, and no line of it can pass for a delimiter or a role."""
-    return "\n".join(f"| {line}" for line in plain(text).split("\n"))
+    return "\n".join(f"| {line}" for line in uncovered(text).split("\n"))
 
 
 def tally(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskCompletionResult:
@@ -125,12 +130,14 @@ def tally(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskCompletionRe
     score = f"{len(passes)} of {votes} votes for pass"
     if 2 * len(passes) > votes:
         return TaskCompletionResult.ok(f"The judge found the criteria met ({score}): {_reason(passes)}")
-    if fails:
+    if 2 * len(fails) >= votes:
         return TaskCompletionResult.incomplete(
             f"The judge found the criteria not met ({score}): {_reason(fails)}", code=ReasonCode.JUDGE_FAILED
         )
+    others = f"{len(fails)} against: {_reason(fails)}; " if fails else ""
     return TaskCompletionResult.incomplete(
-        f"The judge could not decide ({score}, the others abstained or were unreadable). Abstention is not a pass.",
+        f"The judge could not decide ({score}, {others}the others abstained or were unreadable). "
+        "Abstention is not a pass.",
         code=ReasonCode.JUDGE_ABSTAINED,
     )
 
@@ -151,7 +158,8 @@ def parse_answer(text: str) -> JudgeAnswer | None:
 
 def _vote(adapter: ProviderAdapter, prompt: Prompt[JudgeAnswer]) -> JudgeAnswer | None:
     # A session of its own: the judge's run must not leave traces in what it judges.
-    response = adapter.evaluate(prompt, session=Session())
+    with checking():
+        response = adapter.evaluate(prompt, session=Session())
     if isinstance(response.output, JudgeAnswer):
         return response.output
     return parse_answer(response.text or "")
@@ -169,10 +177,12 @@ def _reason(votes: Sequence[JudgeAnswer]) -> str:
 
 
 def _cut(text: str, room: int) -> str:
+    """The work, escaped; of a long one the beginning and the end."""
     if len(text) <= room:
-        return text
+        return escaped(text)
     half = room // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    left_out = f"[… {len(text) - 2 * half} characters left out …]"
+    return f"{escaped(text[:half])}\n{left_out}\n{escaped(text[-half:])}"
 
 
 def _unavailable(why: str) -> TaskCompletionResult:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from donewhen.completion.checking import gate_error
 from donewhen.foundation.text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SHOWN = 3
 _CLOSED_WITH_REASON = ("cancelled", "removed")
@@ -55,10 +52,15 @@ class PlanBasedChecker:
                     code=ReasonCode.PLAN_MISSING,
                 )
             return TaskCompletionResult.ok("No plan has been created.")
-        steps = _field(plan, "steps")
-        if (problem := _unreadable(steps)) is not None:
-            return gate_error(self, problem)
-        return self._judged(_Tally(tuple(cast("Iterable[object]", steps))), _dropped(plan))
+        steps = _read(_field(plan, "steps"))
+        if isinstance(steps, str):
+            return gate_error(self, steps)
+        dropped = _dropped(plan)
+        if dropped is None:
+            if not self.allow_shrinking:
+                return gate_error(self, "found dropped steps that it can't read; keep them in a tuple")
+            dropped = ()
+        return self._judged(_Tally(steps), dropped)
 
     def _judged(self, tally: _Tally, dropped: tuple[str, ...]) -> TaskCompletionResult:
         if tally.open_titles:
@@ -144,19 +146,24 @@ def _listed(titles: list[str] | tuple[str, ...]) -> str:
     return ", ".join(titles[:_SHOWN]) + ("..." if len(titles) > _SHOWN else "")
 
 
-def _dropped(plan: object) -> tuple[str, ...]:
+def _dropped(plan: object) -> tuple[str, ...] | None:
+    """The titles of the steps that were dropped; None when there is something that can't be read as such."""
     dropped = _field(plan, "dropped")
-    if not isinstance(dropped, tuple | list):
+    if dropped is _MISSING or not dropped:
         return ()
-    return tuple(_title(step) for step in dropped)
+    return tuple(_title(step) for step in dropped) if isinstance(dropped, tuple | list) else None
 
 
-def _unreadable(steps: object) -> str | None:
-    """Why ``steps`` can't be trusted as a collection of steps, or None."""
+def _read(steps: object) -> tuple[object, ...] | str:
+    """The steps, or why they can't be trusted as a collection of steps."""
     if steps is _MISSING:
         return "found a plan that has no steps attribute"
+    if isinstance(steps, tuple | list):
+        return tuple(steps)
+    once = "found steps that can be read only once (a generator); keep them in a tuple"
     if isinstance(steps, Iterator):
-        return "found steps that can be read only once (a generator); keep them in a tuple"
-    if isinstance(steps, str | bytes | Mapping) or not hasattr(steps, "__iter__") or not isinstance(steps, Sized):
+        return once
+    if isinstance(steps, str | bytes | Mapping) or not isinstance(steps, Iterable) or not isinstance(steps, Sized):
         return f"found steps of type {type(steps).__name__}; keep them in a tuple"
-    return None
+    first, second = tuple(steps), tuple(steps)
+    return first if len(first) == len(second) == len(steps) else once

@@ -13,6 +13,7 @@ from donewhen.completion.junit import ReportError, SuiteReport, read_junit
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
+from donewhen.foundation.text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 _SHOWN = 3
@@ -40,7 +41,7 @@ class SuiteBaseline:
             if data["schema"] != _SCHEMA:
                 raise ValueError(f"its schema is {data['schema']!r}, not {_SCHEMA!r}")
             return cls(frozenset(_ids(data["executed"])), frozenset(_ids(data["skipped"])))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"The test baseline could not be read: {_explained(error)}.",
                 where=str(path),
@@ -122,6 +123,8 @@ class TestSuiteChecker(CommandChecker):
             argv = [placed(word) for word in self.argv]
             env = {name: placed(value) for name, value in self.env.items()}
             result = run(self, argv, env, context)
+            if result.ending != "exited":
+                return result, None
             files = sorted(path for path in Path(folder).rglob("*.xml") if path.is_file() and not path.is_symlink())
             return result, read_junit(path.read_bytes() for path in files) if files else None
 
@@ -189,7 +192,9 @@ def _passed(report: SuiteReport) -> TaskCompletionResult:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return ", ".join(one_line(name, 400) for name in names[:_SHOWN]) + (
+        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    )
 
 
 def _ids(value: object) -> list[str]:

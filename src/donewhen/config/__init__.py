@@ -1,6 +1,6 @@
 """The project's settings: one loader, and for each value where it came from."""
 
-from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE, find_root, load
+from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE, find_root, has_settings, load
 from donewhen.config.settings import GuardSettings, Settings, TestSettings
 
 __all__ = [
@@ -10,5 +10,6 @@ __all__ = [
     "Settings",
     "TestSettings",
     "find_root",
+    "has_settings",
     "load",
 ]

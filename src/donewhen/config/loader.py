@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+import os
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from donewhen.foundation.errors import ConfigError
 
 CONFIG_FILE = "donewhen.toml"
 PROJECT_FILE = "pyproject.toml"
+
+_TOO_MUCH = 10**12
 
 _TABLES: dict[str, type[Any]] = {
     "stop": GuardSettings,
@@ -24,27 +25,30 @@ _TABLES: dict[str, type[Any]] = {
 
 def load(start: Path) -> Settings:
     """The settings for work in ``start``: of the nearest folder upwards that has any, or the defaults."""
-    for folder in _upwards(start):
-        found = _in_folder(folder)
+    first = start.resolve()
+    for folder in (first, *first.parents):
+        found = _in_folder(folder, trusted=folder == first)
         if found is not None:
             return found
         if (folder / ".git").exists():
             return Settings(root=folder)
-    return Settings(root=start.resolve())
+    return Settings(root=first)
 
 
 def find_root(start: Path) -> Path:
-    """The folder that the settings belong to."""
-    return load(start).root
+    """The folder that the settings belong to, also where there is a mistake in them."""
+    try:
+        return load(start).root
+    except ConfigError as error:
+        return Path(error.where).parent if error.where else start.resolve()
 
 
-def _upwards(start: Path) -> Iterator[Path]:
-    folder = start.resolve()
-    yield folder
-    yield from folder.parents
+def has_settings(folder: Path) -> bool:
+    """Whether a settings file stands in this very folder, good or bad."""
+    return os.path.lexists(folder / CONFIG_FILE)
 
 
-def _in_folder(folder: Path) -> Settings | None:
+def _in_folder(folder: Path, *, trusted: bool) -> Settings | None:
     own, project = folder / CONFIG_FILE, folder / PROJECT_FILE
     own_table = _parsed(own)
     project_table = _parsed(project)
@@ -59,14 +63,27 @@ def _in_folder(folder: Path) -> Settings | None:
             next_step="Keep one of them.",
         )
     if own_table is not None:
-        return _settings(own_table, own, "")
-    return None if shared is None else _settings(shared, project, "tool.donewhen.")
+        return _settings(own_table, own if trusted else _owned(own), "")
+    return None if shared is None else _settings(shared, project if trusted else _owned(project), "tool.donewhen.")
+
+
+def _owned(path: Path) -> Path:
+    """A file further up is believed only when it is one's own: in a shared folder, anybody can leave one."""
+    if path.stat().st_uid not in (os.getuid(), 0) and not (path.parent / ".git").exists():
+        raise ConfigError(
+            "These settings stand in a folder above the project and belong to somebody else.",
+            where=str(path),
+            next_step="Put settings of your own into the project, or make it a git repository.",
+        )
+    return path
 
 
 def _parsed(path: Path) -> dict[str, Any] | None:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
+        if path.is_symlink():
+            raise ConfigError("The file is a link that leads nowhere.", where=str(path)) from None
         return None
     except OSError as error:
         raise ConfigError(f"The file can't be read: {error.strerror}.", where=str(path)) from error
@@ -76,7 +93,7 @@ def _parsed(path: Path) -> dict[str, Any] | None:
 
     try:
         return tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"The file is not valid TOML: {error}.", where=str(path)) from error
 
 
@@ -112,7 +129,7 @@ class _Reader:
             raise self._error(f"{name}{missing[0].name}", "is missing")
         return values
 
-    def _value(self, value: object, setting: Field[Any], name: str) -> Any:
+    def _value(self, value: Any, setting: Field[Any], name: str) -> Any:
         if setting.name in _TABLES:
             kind = _TABLES[setting.name]
             return kind(**self.table(value, kind, f"{name}."))
@@ -128,7 +145,7 @@ class _Reader:
                 raise self._error(name, "must be a non-empty string")
             case "float":
                 if _is_number(value, (int, float)):
-                    return float(value)  # type: ignore[arg-type]
+                    return float(value)
                 raise self._error(name, "must be a positive number")
             case "int":
                 if _is_number(value, (int,)):
@@ -139,12 +156,13 @@ class _Reader:
 
     def _error(self, name: str, problem: str) -> ConfigError:
         full = f"{self._prefix}{name}".rstrip(".") or "the settings"
-        return ConfigError(f"{full} {problem}", where=str(self._path), next_step="See: donewhen config show")
+        return ConfigError(f"{full} {problem}", where=str(self._path))
 
 
 def _required(one: Field[Any]) -> bool:
     return one.default is MISSING and one.default_factory is MISSING
 
 
-def _is_number(value: object, kinds: tuple[type, ...]) -> bool:
-    return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value) and value > 0  # type: ignore[arg-type, operator]
+def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether it is a positive number that a clock or a counter can work with."""
+    return type(value) in kinds and 0 < value < _TOO_MUCH

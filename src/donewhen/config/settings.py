@@ -13,9 +13,13 @@ class TestSettings:
     __test__ = False
 
     run: str
+    """The test command; there is no shell."""
     baseline: str | None = None
+    """A file of test ids, none of which may get lost; see `donewhen baseline`."""
     timeout: float = 900.0
+    """How many seconds the suite may take."""
     pass_env: tuple[str, ...] = ()
+    """Environment variables that the suite may see."""
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,13 @@ def decode(path: str, data: bytes) -> str:
         raise FilesystemError(f"{path!r} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
 
 
+def encode(path: str, text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise FilesystemError(f"The text for {path!r} can't be written as UTF-8: {error.reason}.") from error
+
+
 def not_found(path: str) -> FilesystemError:
     return FilesystemError(f"There is no file {path!r}.")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
@@ -15,7 +14,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
     A symlink is followed, so that what it points to is replaced and the link stays.
     """
-    target = path.resolve()
+    # Not path.resolve(): for a link in a circle it raises RuntimeError or nothing, depending on the Python.
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         replace_in_directory(directory, target.name, data, mode=mode)
@@ -26,8 +28,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 0o644) -> None:
     """The same inside an open directory; an existing file keeps its permissions."""
     with suppress(FileNotFoundError):
-        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode & 0o7777
-    temporary = f".{name[:100]}.{os.urandom(8).hex()}.tmp"
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        # A link's own mode is 0777: what a link is replaced by must not become writable for all.
+        mode = stat.S_IMODE(found) if stat.S_ISREG(found) else mode
+    temporary = f".donewhen-{os.urandom(8).hex()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -8,9 +8,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import FrameType
 
 _PASSED_ON = frozenset(
     {
@@ -32,6 +34,7 @@ _HEAD = 16 * 1024
 _TAIL = 112 * 1024
 _POLL = 0.05
 _GRACE = 1.0
+_STATUS_LOST = 255
 
 Ending = Literal["exited", "timed_out", "cancelled"]
 
@@ -65,6 +68,10 @@ def _shell_syntax(text: str) -> str | None:
     while position < len(text):
         character = text[position]
         if character == "\\" and quote != "'":
+            escaped = text[position + 1 : position + 2]
+            # shlex and a shell differ here: a line that goes on, and what a backslash means inside double quotes.
+            if escaped == "\n" or (quote and escaped in ("$", "`")):
+                return text[position : position + 2]
             position += 1
         elif quote:
             if character == quote:
@@ -121,25 +128,48 @@ def run_command(
     if sys.platform == "win32":
         raise CommandNotRunnableError("Commands can be checked on Linux and macOS; Windows is not supported.")
     argv = tuple(argv)
+    if not argv:
+        raise CommandNotRunnableError("There is no command to run: the list of its words is empty.")
     started = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=small_environment() if env is None else dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise _not_runnable(argv, cwd, error) from error
     output = _Output()
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with _interrupts_put_off():
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=small_environment() if env is None else dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         ending = _wait(process, output, started + timeout)
+    except (OSError, ValueError) as error:
+        if process is not None:
+            raise
+        raise _not_runnable(argv, cwd, error) from error
     finally:
-        _end_group(process)
+        if process is not None:
+            _end_group(process)
     return CommandResult(argv, ending, process.returncode, output.text(), time.monotonic() - started)
+
+
+@contextmanager
+def _interrupts_put_off() -> Iterator[None]:
+    """Let a Ctrl-C wait until the process that is being started can be ended: inside Popen it would leave it behind."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            before(*held[0])
 
 
 class _Output:
@@ -210,19 +240,27 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
         return True
     if not hasattr(os, "waitid"):  # pragma: no cover - macOS before Python 3.13
         return process.poll() is not None
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        # SIGCHLD is ignored, or somebody else has reaped it: its exit status is lost, and what is lost is no success.
+        process.returncode = _STATUS_LOST
+        return True
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    if not _has_ended(process):
-        _signal_group(process, signal.SIGTERM)
-        give_up = time.monotonic() + _GRACE
-        while not _has_ended(process) and time.monotonic() < give_up:
-            time.sleep(_POLL / 5)
-    _signal_group(process, signal.SIGKILL)
-    process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+    try:
+        if not _has_ended(process):
+            _signal_group(process, signal.SIGTERM)
+            give_up = time.monotonic() + _GRACE
+            while not _has_ended(process) and time.monotonic() < give_up:
+                time.sleep(_POLL / 5)
+    finally:
+        # Also when a second Ctrl-C cuts the waiting short.
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -232,8 +270,11 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 
 def _not_runnable(argv: Sequence[str], cwd: Path, error: Exception) -> CommandNotRunnableError:
-    if not cwd.is_dir():
+    # os.path, because Path.is_dir raises where the folder can't be looked at.
+    if not os.path.isdir(cwd):  # noqa: PTH112
         return CommandNotRunnableError(f"The folder to run it in does not exist: {cwd}.")
+    if not os.access(cwd, os.X_OK):
+        return CommandNotRunnableError(f"The folder to run it in may not be entered: {cwd}.")
     name = argv[0] if argv else ""
     if isinstance(error, FileNotFoundError):
         return CommandNotRunnableError(

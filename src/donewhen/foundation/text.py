@@ -7,18 +7,27 @@ import re
 # Compiled by re at the first use, and kept there: a hook that shows nothing doesn't pay for them.
 _ESCAPE_SEQUENCE = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
-    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # OSC, DCS and the like, up to their terminator
+    r"|\x1b[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|\Z)"  # OSC, DCS and the like, up to their terminator or the line's end
     r"|\x1b[ -/]*[0-~]?"  # two-character escapes, and a lone ESC
 )
 # C0 and C1 controls except tab and newline; bidirectional overrides and zero-width characters, which can
 # make a line read differently from what it says; lone surrogates, which no terminal can encode.
-_HIDDEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+_HIDDEN = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_LINE_END = "\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 
 
 def plain(text: str) -> str:
     """``text`` without anything that could drive a terminal or hide what it says; lines stay lines."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return re.sub(_HIDDEN, "", re.sub(_ESCAPE_SEQUENCE, "", text, flags=re.DOTALL))
+    return re.sub(_HIDDEN, "", re.sub(_ESCAPE_SEQUENCE, "", text))
+
+
+def uncovered(text: str) -> str:
+    """``text`` without hidden characters, but with what they would have hidden on a terminal; for who judges it."""
+    return re.sub(_HIDDEN, "", re.sub(_LINE_END, "\n", text))
 
 
 def one_line(text: str, limit: int = 200) -> str:

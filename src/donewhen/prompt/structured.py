@@ -23,9 +23,13 @@ def json_schema(kind: object) -> dict[str, Any]:
     definitions = schema.get("$defs", {})
     reference = schema.pop("$ref", None)
     if isinstance(reference, str):
-        schema = {**definitions.pop(reference.rsplit("/", 1)[-1]), **schema}
-        if not definitions:
-            schema.pop("$defs", None)
+        name = reference.rsplit("/", 1)[-1]
+        schema = {**definitions[name], **schema}
+        others = {one: definition for one, definition in definitions.items() if one != name}
+        # A type that refers to itself is still needed by its name.
+        schema["$defs"] = definitions if f'"{reference}"' in json.dumps([schema | {"$defs": None}, others]) else others
+        if not schema["$defs"]:
+            del schema["$defs"]
     if is_dataclass(kind):
         schema.setdefault("additionalProperties", False)
     return schema
@@ -37,8 +41,8 @@ def decode(value: object, kind: type[T]) -> T:
 
     try:
         decoded = msgspec.convert(value, kind, strict=True)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
+    except Exception as error:
+        raise ValueError(str(error) or type(error).__name__) from error
     if is_dataclass(kind) and isinstance(value, Mapping):
         unknown = sorted(map(str, value.keys() - {one.name for one in fields(kind)}))
         if unknown:

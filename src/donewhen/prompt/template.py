@@ -38,7 +38,10 @@ class PromptTemplate(Generic[OutputT]):
         self.key = checked_key(key, "key of a prompt")
         self.sections = tuple(sections)
         self.task_completion_checker = task_completion_checker
-        for one in self.sections:
+        for one in (
+            *self.sections,
+            *(child for section, _ in self.walk() for child in getattr(section, "children", ())),
+        ):
             if not isinstance(one, Section):
                 raise PromptError(f"{one!r} is not a section.", next_step="Derive it from donewhen.prompt.Section.")
         _refuse_doubles("section key", (one.key for one, _ in self.walk()))
@@ -65,7 +68,7 @@ class PromptTemplate(Generic[OutputT]):
         while waiting:
             section, depth = waiting.pop()
             yield section, depth
-            waiting += [(child, depth + 1) for child in reversed(section.children)]
+            waiting += [(child, depth + 1) for child in reversed(getattr(section, "children", ()))]
 
     def __repr__(self) -> str:
         return f"<PromptTemplate {self.name}>"
@@ -73,13 +76,20 @@ class PromptTemplate(Generic[OutputT]):
 
 def _bracketed(template: PromptTemplate[Any]) -> Any:
     """The type argument of ``PromptTemplate[X](...)`` or of ``class Mine(PromptTemplate[X])``."""
-    alias = template.__dict__.get("__orig_class__")
-    if alias is not None:
-        return get_args(alias)[0]
-    for kind in type(template).__mro__:
-        for base in kind.__dict__.get("__orig_bases__", ()):
-            if get_origin(base) is PromptTemplate:
-                return get_args(base)[0]
+    return _argument(template.__dict__.get("__orig_class__", type(template)))
+
+
+def _argument(kind: Any) -> Any:
+    """What ``kind``, a class or a class with brackets, puts into the brackets of PromptTemplate."""
+    origin, given = get_origin(kind) or kind, get_args(kind)
+    if origin is PromptTemplate:
+        return given[0] if given else None
+    for base in origin.__dict__.get("__orig_bases__", origin.__bases__):
+        if not issubclass(get_origin(base) or base, PromptTemplate):
+            continue
+        found = _argument(base)
+        names = getattr(origin, "__parameters__", ())
+        return given[names.index(found)] if given and found in names else found
     return None
 
 

@@ -65,7 +65,8 @@ class Tool(Generic[ParamsT, ResultT]):
             raise PromptError(f"{self.name!r} can't name a tool: use 1 to 64 letters, digits, '_' or '-'.")
         if not self.description.strip():
             raise PromptError(f"The tool {self.name} needs a description: the model chooses by it.")
-        if not (is_dataclass(self.params) or hasattr(self.params, "__struct_fields__")):
+        is_class = isinstance(self.params, type)
+        if not is_class or not (is_dataclass(self.params) or hasattr(self.params, "__struct_fields__")):
             raise PromptError(f"The parameters of {self.name} must be a dataclass, not {self.params!r}.")
 
     @property
@@ -113,6 +114,7 @@ def call_tool(one: Tool[Any, Any], arguments: Mapping[str, Any], context: ToolCo
     value = result.value
     if result.success and (is_dataclass(value) or hasattr(value, "__struct_fields__")):
         kept = context.session[type(value)]
-        if kept.latest() is not value:
+        # What reducers keep has no other writers: a value read a moment ago must not undo a later change.
+        if not kept.reduced and kept.latest() is not value:
             kept.append(value)
     return result

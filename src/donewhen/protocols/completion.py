@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, runtime_checkable
 
+from donewhen.protocols.reasons import ReasonCode
+
 if TYPE_CHECKING:
     from donewhen.filesystem import Filesystem
     from donewhen.protocols.adapter import ProviderAdapter
-    from donewhen.protocols.reasons import ReasonCode
     from donewhen.runtime import Session
 
 StopReason = Literal["end_turn", "structured_output", "max_turns", "error"]
@@ -34,6 +35,8 @@ class TaskCompletionResult:
             raise TypeError(f"complete must be True or False, not {type(self.complete).__name__}")
         if not (self.feedback is None or isinstance(self.feedback, str)):
             raise TypeError(f"feedback must be a str or None, not {type(self.feedback).__name__}")
+        if not (self.code is None or isinstance(self.code, ReasonCode)):
+            raise TypeError(f"code must be a ReasonCode or None, not {self.code!r}")
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a TaskCompletionResult is neither true nor false: ask result.complete")

@@ -10,6 +10,8 @@ from typing import Literal
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode
 
+_NOTHING = 1e-9
+
 Dimension = Literal["input_tokens", "output_tokens", "total_tokens", "cost_usd", "seconds"]
 
 
@@ -20,7 +22,7 @@ class BudgetExceededError(DonewhenError):
     exit_code = ExitCode.GATE_FAILED
 
     def __init__(self, dimension: Dimension, used: float, limit: float) -> None:
-        super().__init__(f"The budget is spent: {dimension} {used:g} of {limit:g}.")
+        super().__init__(f"The budget is spent: {dimension} {used:.12g} of {limit:.12g}.")
         self.dimension = dimension
 
 
@@ -110,7 +112,11 @@ class BudgetTracker:
     def remaining(self, dimension: Dimension) -> float | None:
         """What is left of one dimension, never negative; None where there is no limit."""
         limit = self.budget.limit(dimension)
-        return None if limit is None else max(0.0, limit - self.used(dimension))
+        if limit is None:
+            return None
+        left = limit - self.used(dimension)
+        # Three times 0.70 is 2.10, also for a machine that adds in binary.
+        return left if left > _NOTHING else 0.0
 
     def exhausted(self) -> Dimension | None:
         """The first dimension whose limit is reached, or None."""

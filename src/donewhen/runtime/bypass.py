@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from donewhen.runtime.budget import Budget, BudgetTracker
 
 if TYPE_CHECKING:
-    from donewhen.runtime.budget import Dimension
+    from donewhen.runtime.budget import Dimension, TokenUsage
     from donewhen.runtime.deadline import Deadline
 
 
@@ -32,13 +32,47 @@ class Limits:
 
     deadline: Deadline | None = None
     tracker: BudgetTracker | None = None
+    outer: Limits | None = None
+    """The limits of the run around this one, such as that of the agent whose work a judge is looking at."""
 
     @classmethod
     def of(cls, deadline: Deadline | None, budget: Budget | BudgetTracker | None) -> Limits:
-        """The limits for a run. One that names none, such as a judge's inside a check, shares those around it."""
+        """The limits for a run: its own, and those of the run around it."""
+        outer = _around.get()
         if deadline is None and budget is None:
-            return _around.get() or cls()
-        return cls(deadline, BudgetTracker(budget) if isinstance(budget, Budget) else budget)
+            return outer or cls()
+        return cls(deadline, BudgetTracker(budget) if isinstance(budget, Budget) else budget, outer)
+
+    def bypass(self) -> Bypass | None:
+        """Why the completion check is to be skipped now, or None when it is to be made."""
+        if self.deadline is not None and self.deadline.expired:
+            return Bypass("deadline")
+        if self.tracker is not None and (dimension := self.tracker.exhausted()) is not None:
+            return Bypass("budget", dimension)
+        return None if self.outer is None else self.outer.bypass()
+
+    def record(self, usage: TokenUsage, *, cost_usd: float = 0.0) -> None:
+        """Count what was used, here and around."""
+        for tracker in self._trackers():
+            tracker.record(usage, cost_usd=cost_usd)
+
+    @property
+    def counts(self) -> bool:
+        """Whether anybody wants to know what is used."""
+        return bool(self._trackers())
+
+    def remaining_seconds(self) -> float | None:
+        """The time until the nearest deadline; None where there is none."""
+        outer = None if self.outer is None else self.outer.remaining_seconds()
+        if self.deadline is None:
+            return outer
+        own = self.deadline.remaining().total_seconds()
+        return own if outer is None else min(own, outer)
+
+    def remaining_usd(self) -> float | None:
+        """The money that is left; None where there is no limit."""
+        left = [one.remaining("cost_usd") for one in self._trackers()]
+        return min((one for one in left if one is not None), default=None)
 
     @contextmanager
     def around(self) -> Iterator[None]:
@@ -49,13 +83,10 @@ class Limits:
         finally:
             _around.reset(token)
 
-    def bypass(self) -> Bypass | None:
-        """Why the completion check is to be skipped now, or None when it is to be made."""
-        if self.deadline is not None and self.deadline.expired:
-            return Bypass("deadline")
-        if self.tracker is not None and (dimension := self.tracker.exhausted()) is not None:
-            return Bypass("budget", dimension)
-        return None
+    def _trackers(self) -> list[BudgetTracker]:
+        """Every tracker once, also where a run was handed the tracker of the one around it."""
+        found = [] if self.outer is None else self.outer._trackers()
+        return found if self.tracker is None or self.tracker in found else [self.tracker, *found]
 
 
 _around: ContextVar[Limits | None] = ContextVar("donewhen_limits", default=None)

@@ -60,6 +60,27 @@ class _Store:
         self._cached = values
 
 
+class _View:
+    """A slice as a reducer sees it: there is nothing to write with."""
+
+    __slots__ = ("__store",)
+
+    def __init__(self, store: _Store) -> None:
+        self.__store = store
+
+    def latest(self) -> Any:
+        return self.__store.latest()
+
+    def all(self) -> tuple[Any, ...]:
+        return self.__store.all()
+
+    def __len__(self) -> int:
+        return len(self.__store)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__store)
+
+
 class Snapshot(NamedTuple):
     """The values of every slice at one moment. Values are shared, not copied: keep them immutable."""
 
@@ -83,7 +104,6 @@ class Session:
         given = bus if bus is not None else dispatcher
         self.dispatcher: Dispatcher = InProcessDispatcher() if given is None else given
         self._lock = threading.RLock()
-        self._reducing = False
         self._stores: dict[type, _Store] = {}
         self._reducers: dict[type, dict[type, AnyReducer]] = {}
         self.dispatcher.attach(self)
@@ -95,7 +115,8 @@ class Session:
 
     def __contains__(self, slice_type: object) -> bool:
         """Whether the slice was registered or ever written to."""
-        return slice_type in self._stores or any(slice_type in by_slice for by_slice in self._reducers.values())
+        with self._lock:
+            return slice_type in self._stores
 
     def dispatch(self, event: object) -> DispatchResult:
         """Take ``event`` into this session's slices, then announce it to the dispatcher's handlers."""
@@ -137,11 +158,8 @@ class Session:
         return store
 
     def _reduced(self, slice_type: type, reducer: AnyReducer, event: object) -> SliceOp[Any] | None:
-        self._reducing = True
-        try:
-            return reducer(self._store(slice_type), event)
-        finally:
-            self._reducing = False
+        with _pure:
+            return reducer(_View(self._store(slice_type)), event)
 
     def _apply(self, slice_type: type, operation: SliceOp[Any] | None) -> None:
         store = self._store(slice_type)
@@ -158,8 +176,23 @@ class Session:
                 raise TypeError(f"a reducer must return Append, Replace, Clear or None, not {type(operation).__name__}")
 
 
+class _Pure(threading.local):
+    """Marks the code of others that runs under a session's lock: what it would write, its caller does not expect."""
+
+    running = False
+
+    def __enter__(self) -> None:
+        self.running = True
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
+
+
+_pure = _Pure()
+
+
 class _Writing:
-    """The session's lock, refused to a reducer that is running: its view would be stale by the time it returns."""
+    """The session's lock, refused to a reducer that is running, whichever session it belongs to."""
 
     __slots__ = ("_session",)
 
@@ -167,13 +200,12 @@ class _Writing:
         self._session = session
 
     def __enter__(self) -> None:
-        self._session._lock.acquire()
-        if self._session._reducing:
-            self._session._lock.release()
+        if _pure.running:
             raise SessionError(
                 "A reducer tried to change the session while it was running.",
                 next_step="Return an operation instead, and dispatch further events after the dispatch.",
             )
+        self._session._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
         self._session._lock.release()
@@ -218,7 +250,8 @@ class Slice(Generic[T]):
     def clear(self, predicate: Callable[[T], bool] | None = None) -> None:
         """Remove every value, or those for which ``predicate`` holds."""
         with self._session._writing():
-            kept = () if predicate is None else tuple(one for one in self.all() if not predicate(one))
+            with _pure:
+                kept = () if predicate is None else tuple(one for one in self.all() if not predicate(one))
             self._session._apply(self._type, Replace(kept))
 
     def register(self, event_type: type[E], reducer: Reducer[T, E]) -> None:
@@ -239,8 +272,15 @@ class Slice(Generic[T]):
             reducers[self._type] = reducer
             self._session._store(self._type)
 
+    @property
+    def reduced(self) -> bool:
+        """Whether reducers are registered for this slice."""
+        with self._session._lock:
+            return any(self._type in by_slice for by_slice in self._session._reducers.values())
+
     def __len__(self) -> int:
-        return len(self.all())
+        with self._session._lock:
+            return len(self._session._stores.get(self._type, ()))
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.all())

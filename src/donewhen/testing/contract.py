@@ -25,6 +25,8 @@ from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate, ToolContext
 from donewhen.protocols import CompletionReport, PromptResponse
 from donewhen.runtime import Budget, CompletionChecked, Deadline, Session, TokenUsage, ToolInvoked
 
+__all__ = ["AdapterContract", "Played", "Scene", "Turns"]
+
 Turns = Sequence[Turn | ModelError] | Callable[[int], Turn]
 """The model's turns in order, or a function of the turn's number (from 0) for a model that never ends by itself."""
 

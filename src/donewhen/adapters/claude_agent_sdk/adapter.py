@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from donewhen.adapters.claude_agent_sdk.config import ClaudeAgentSDKClientConfig
 from donewhen.adapters.guarding import guard_for, prepare
 from donewhen.completion.checking import finish
+from donewhen.filesystem import HostFilesystem
 from donewhen.runtime import Limits
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ OutputT = TypeVar("OutputT")
 class ClaudeAgentSDKAdapter:
     """A :class:`~donewhen.protocols.ProviderAdapter` for the Claude Agent SDK (``pip install 'donewhen[claude]'``).
 
-    The prompt's tools are offered to the agent as in-process MCP tools. With a checker the agent is held back at
-    every stop until its work is complete, and the work is checked once more when the run has ended in a way that
-    no hook sees.
+    Checkers see the files of ``filesystem``, or else of the folder in which the agent works. The prompt's tools are
+    offered to the agent as in-process MCP tools. With a checker the agent is held back at every stop until its work
+    is complete, and the work is checked once more when the run has ended in a way that no hook sees.
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class ClaudeAgentSDKAdapter:
         filesystem: Filesystem | None = None,
     ) -> None:
         self.client_config = client_config or ClaudeAgentSDKClientConfig()
-        self.filesystem = filesystem
+        self.filesystem = filesystem or HostFilesystem(self.client_config.cwd or Path.cwd())
 
     def evaluate(
         self,

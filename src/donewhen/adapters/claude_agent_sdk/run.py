@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -86,9 +86,8 @@ class Run(Generic[OutputT]):
         return await self._response(result)
 
     async def _until_deadline(self, client: Any) -> Any:
-        left = self._limits.deadline.remaining().total_seconds() if self._limits.deadline is not None else None
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(self._limits.remaining_seconds()):
                 return await self._follow(client)
         except TimeoutError:
             return await self._interrupted(client)
@@ -106,7 +105,7 @@ class Run(Generic[OutputT]):
                 result = message
                 if not self._background:
                     return result
-            elif self._limits.tracker is not None and self._limits.tracker.exhausted() is not None:
+            elif self._limits.bypass() is not None:
                 return await self._interrupted(client)
 
     async def _next(self, messages: AsyncIterator[Any], patience: float | None) -> Any:
@@ -167,8 +166,7 @@ class Run(Generic[OutputT]):
         else:
             return
         self._counted += used
-        if self._limits.tracker is not None:
-            self._limits.tracker.record(used)
+        self._limits.record(used)
 
     def _settle(self, result: Any) -> None:
         """Add what the stream did not show: sub-agents, and the cost."""
@@ -176,8 +174,7 @@ class Run(Generic[OutputT]):
             return
         rest = usage.beyond(usage.of_run(result), self._counted)
         self._counted += rest
-        if self._limits.tracker is not None:
-            self._limits.tracker.record(rest, cost_usd=result.total_cost_usd or 0.0)
+        self._limits.record(rest, cost_usd=result.total_cost_usd or 0.0)
 
     async def _response(self, result: Any) -> PromptResponse[OutputT]:
         enforcement = self._enforcement
@@ -212,8 +209,6 @@ class Run(Generic[OutputT]):
     def _options(self) -> Any:
         config, sdk = self._config, self._sdk
         policy = config.guard_policy
-        tracker = self._limits.tracker
-        dollars = None if tracker is None else tracker.remaining("cost_usd")
         wanted: dict[str, Any] = {
             "model": config.model,
             "max_turns": config.max_turns,
@@ -233,8 +228,8 @@ class Run(Generic[OutputT]):
             "setting_sources": [],
             "strict_mcp_config": True,
             "verbatim_prompts": True,
-            "include_partial_messages": tracker is not None,
-            "max_budget_usd": dollars,
+            "include_partial_messages": self._limits.counts,
+            "max_budget_usd": self._limits.remaining_usd(),
             "stderr": self._complaints.append,
             "hooks": self._enforcement.hooks(sdk.HookMatcher, (policy.check_timeout or _DAY) + _CHECK_MARGIN),
         }
@@ -245,7 +240,7 @@ class Run(Generic[OutputT]):
             wanted["output_format"] = {"type": "json_schema", "schema": self._prompt.output.schema}
         known = {one.name for one in dataclasses.fields(sdk.ClaudeAgentOptions)}
         given = {name: value for name, value in wanted.items() if value is not None and name in known}
-        return sdk.ClaudeAgentOptions(**given | dict(config.options))
+        return sdk.ClaudeAgentOptions(**_merged(given, config.options))
 
     def _bridged(self, tool: Tool[Any, Any]) -> Any:
         """A tool of the prompt as one that the client can call in this process."""
@@ -256,6 +251,18 @@ class Run(Generic[OutputT]):
             return {"content": [{"type": "text", "text": result.message}], "is_error": not result.success}
 
         return self._sdk.SdkMcpTool(tool.name, tool.description, tool.input_schema, handle)
+
+
+def _merged(ours: dict[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """The person's own options besides ours. Their hooks, servers and variables stand beside ours, never instead."""
+    merged = ours | dict(theirs)
+    for name in ("env", "mcp_servers"):
+        if name in ours and name in theirs:
+            merged[name] = {**theirs[name], **ours[name]}
+    if theirs.get("hooks"):
+        events = {*ours["hooks"], *theirs["hooks"]}
+        merged["hooks"] = {one: [*ours["hooks"].get(one, []), *theirs["hooks"].get(one, [])] for one in events}
+    return merged
 
 
 def _root_of(filesystem: object) -> str | None:

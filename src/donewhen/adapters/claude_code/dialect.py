@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest
+from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest, existing_folder
 
 STRUCTURED_OUTPUT = "StructuredOutput"
 
@@ -17,32 +17,27 @@ class ClaudeCodeDialect:
     name = "claude"
 
     def read(self, kind: HookKind, event: Mapping[str, Any], environ: Mapping[str, str]) -> HookRequest:
+        session = str(event.get("session_id", "unknown"))
+        agent = event.get("agent_id")
+        if kind == "pre-tool-use" and (event.get("tool_name") != STRUCTURED_OUTPUT or agent is not None):
+            return HookRequest(kind, session, Path.home(), exempt="another tool, or a sub-agent's own output")
         # The project's own folder, not the one that the agent's shell happens to be in.
-        folder = environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd")
-        if not isinstance(folder, str) or not Path(folder).is_dir():
-            raise ValueError(f"the event's cwd is not a folder: {folder!r}")
-        request = HookRequest(
-            kind,
-            str(event.get("session_id", "unknown")),
-            Path(folder),
-            output=event.get("last_assistant_message"),
-            retried=event.get("stop_hook_active") is True,
-        )
-        if kind == "pre-tool-use":
-            if event.get("tool_name") != STRUCTURED_OUTPUT:
-                return HookRequest(kind, request.session_id, request.cwd, exempt="another tool")
-            return HookRequest(
-                kind,
-                request.session_id,
-                request.cwd,
-                output=event.get("tool_input"),
-                stop_reason="structured_output",
-                retried=True,
-            )
-        tasks = event.get("background_tasks")
-        if isinstance(tasks, list) and any(isinstance(one, dict) and one.get("status") == "running" for one in tasks):
-            return HookRequest(kind, request.session_id, request.cwd, exempt="work goes on in the background")
-        return request
+        cwd = existing_folder(environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd"))
+        match kind:
+            case "pre-tool-use":
+                output = event.get("tool_input")
+                return HookRequest(kind, session, cwd, output, stop_reason="structured_output", retried=True)
+            case "task-completed":
+                return HookRequest(kind, f"{session}:{event.get('task_id', '')}", cwd, retried=True)
+            case "stop" | "subagent-stop":
+                return HookRequest(
+                    kind,
+                    session if agent is None else f"{session}:{agent}",
+                    cwd,
+                    output=event.get("last_assistant_message"),
+                    retried=event.get("stop_hook_active") is True,
+                    exempt="work goes on in the background" if _busy(event) else None,
+                )
 
     def refuse(self, kind: HookKind, reason: str) -> Answer:
         if kind == "pre-tool-use":
@@ -57,3 +52,14 @@ class ClaudeCodeDialect:
 
     def allow(self, kind: HookKind, note: str | None = None) -> Answer:
         return {} if note is None else {"systemMessage": note}
+
+
+def _busy(event: Mapping[str, Any]) -> bool:
+    """Whether something else goes on; a sub-agent in the background is itself among the tasks."""
+    tasks = event.get("background_tasks")
+    return isinstance(tasks, list) and any(
+        isinstance(one, dict)
+        and one.get("status") in ("running", "pending")
+        and one.get("id") != event.get("agent_id", "")
+        for one in tasks
+    )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest
+from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest, existing_folder
 
 
 class CodexDialect:
@@ -15,14 +14,12 @@ class CodexDialect:
     name = "codex"
 
     def read(self, kind: HookKind, event: Mapping[str, Any], environ: Mapping[str, str]) -> HookRequest:
-        folder = event.get("cwd")
-        if not isinstance(folder, str) or not Path(folder).is_dir():
-            raise ValueError(f"the event's cwd is not a folder: {folder!r}")
+        folder = existing_folder(event.get("cwd"))
         # A turn is what a person asked for last; attempts are counted within it.
         return HookRequest(
             kind,
-            f"{event.get('session_id', 'unknown')}:{event.get('turn_id', '')}",
-            Path(folder),
+            ":".join(str(event.get(name, "")) for name in ("session_id", "turn_id", "agent_id")),
+            folder,
             output=event.get("last_assistant_message"),
             retried=event.get("stop_hook_active") is True,
             exempt="Codex gives its output through Stop" if kind == "pre-tool-use" else None,

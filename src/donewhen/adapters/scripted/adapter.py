@@ -104,8 +104,7 @@ class _Run(Generic[OutputT]):
     def _take(self, turn: Turn) -> PromptResponse[OutputT] | None:
         """Act on one turn; a response when the agent is let go."""
         self.usage += turn.usage
-        if self.limits.tracker is not None:
-            self.limits.tracker.record(turn.usage, cost_usd=turn.cost_usd)
+        self.limits.record(turn.usage, cost_usd=turn.cost_usd)
         self._add(Message("assistant", turn.text, turn.calls))
         self.text = turn.text or self.text
         if not turn.calls:

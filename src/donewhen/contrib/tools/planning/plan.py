@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -90,9 +91,7 @@ def reduce_setup(view: SliceView[Plan], event: SetupPlan) -> Replace[Plan]:
     steps = _numbered(event.steps, first_id)
     dropped: tuple[PlanStep, ...] = ()
     if old is not None and (old.dropped or any(step.status != "pending" for step in old.steps)):
-        kept = {_same(step.title) for step in steps}
-        gone = (*old.dropped, *(step for step in old.steps if not step.closed))
-        dropped = tuple(step for step in gone if _same(step.title) not in kept)
+        dropped = _missing((*old.dropped, *(step for step in old.steps if not step.closed)), steps)
     return _changed(Plan(objective, steps=steps, dropped=dropped))
 
 
@@ -100,14 +99,7 @@ def reduce_add(view: SliceView[Plan], event: AddSteps) -> Replace[Plan]:
     plan = _current(view)
     first_id = 1 + max((step.step_id for step in (*plan.steps, *plan.dropped)), default=0)
     added = _numbered(event.titles, first_id)
-    back = {_same(step.title) for step in added}
-    return _changed(
-        replace(
-            plan,
-            steps=(*plan.steps, *added),
-            dropped=tuple(step for step in plan.dropped if _same(step.title) not in back),
-        )
-    )
+    return _changed(replace(plan, steps=(*plan.steps, *added), dropped=_missing(plan.dropped, added)))
 
 
 def reduce_update(view: SliceView[Plan], event: UpdateStep) -> Replace[Plan]:
@@ -181,6 +173,19 @@ def _title(title: str) -> str:
 
 def _put(steps: tuple[PlanStep, ...], changed: PlanStep) -> tuple[PlanStep, ...]:
     return tuple(changed if step.step_id == changed.step_id else step for step in steps)
+
+
+def _missing(wanted: tuple[PlanStep, ...], there: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+    """The steps of ``wanted`` that have no step of the same title in ``there``, counted one for one."""
+    left = Counter(_same(step.title) for step in there)
+    missing = []
+    for step in wanted:
+        title = _same(step.title)
+        if left[title]:
+            left[title] -= 1
+        else:
+            missing.append(step)
+    return tuple(missing)
 
 
 def _same(title: str) -> str:

@@ -67,7 +67,7 @@ def _change(event: object, context: ToolContext) -> ToolResult[Plan]:
     if result.errors:
         return ToolResult.error(" ".join(str(failure.error) for failure in result.errors))
     plan = context.session[Plan].latest()
-    if plan is None:
+    if plan is None or not result.handled:
         return ToolResult.error("This session has no planning tools installed.")
     return ToolResult(_shown(plan), plan)
 
