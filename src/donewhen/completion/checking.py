@@ -30,6 +30,8 @@ class AsyncTaskCompletionChecker(Protocol):
 T = TypeVar("T")
 AnyChecker = TaskCompletionChecker | AsyncTaskCompletionChecker
 
+_SETTLING = 3.0
+
 _checking: ContextVar[bool] = ContextVar("donewhen_checking", default=False)
 
 
@@ -73,8 +75,9 @@ def run_check(
         box.start(checker, context)
         return _answered(box.wait(timeout), checker, timeout)
     except BaseException:
-        # A person's Ctrl-C, also in the moment between the two.
+        # A person's Ctrl-C, also in the moment between the two. What the check has started must end before we do.
         box.abandon()
+        box.settle()
         raise
 
 
@@ -166,6 +169,10 @@ class _Box:
         if self._interrupt is not None:
             raise self._interrupt
         return self._result
+
+    def settle(self) -> None:
+        """Give an abandoned check a moment to end what it has started."""
+        self._answered.wait(_SETTLING)
 
     def abandon(self) -> TaskCompletionResult | None:
         """Stop waiting and ask what was started to stop; an answer that came just now still counts."""

@@ -1,0 +1,440 @@
+"""``donewhen hooks``: real processes, real settings files, a home of their own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DONEWHEN = [sys.executable, "-m", "donewhen"]
+PROGRAMS = str(Path(sys.executable).parent)
+HANG_GUARD = 100.0
+FOREIGN = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
+EVENTS = {"claude": ["Stop", "SubagentStop", "TaskCompleted", "PreToolUse"], "codex": ["Stop", "SubagentStop"]}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "donewhen.toml").write_text('[stop]\nfiles = ["report.md"]\n')
+    (tmp_path / "home").mkdir()
+    return folder
+
+
+def environment(project: Path, env: dict[str, str]) -> dict[str, str]:
+    own = {"HOME": str(project.parent / "home"), "PATH": f"{PROGRAMS}:/usr/bin:/bin", "LANG": "C.UTF-8"}
+    return own | env
+
+
+def hooks(
+    project: Path, *arguments: str, prefix: Sequence[str] = (), cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*prefix, *DONEWHEN, "hooks", *arguments],
+        cwd=cwd or project,
+        env=environment(project, env),
+        capture_output=True,
+        text=True,
+        timeout=HANG_GUARD,
+    )
+
+
+def done(project: Path, *arguments: str, **env: str) -> str:
+    """What it said, when all went well."""
+    ran = hooks(project, *arguments, **env)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+    return ran.stdout
+
+
+def envelope(project: Path, *arguments: str, **env: str) -> dict[str, Any]:
+    ran = hooks(project, *arguments, "--json", **env)
+    data: dict[str, Any] = json.loads(ran.stdout)
+    assert set(data) == {"schema", "command", "ok", "data", "findings"}
+    assert data["ok"] is (ran.returncode == 0)
+    assert ran.stderr == ""
+    return data
+
+
+def claude_file(project: Path) -> Path:
+    return project / ".claude" / "settings.json"
+
+
+def codex_file(project: Path) -> Path:
+    return project / ".codex" / "hooks.json"
+
+
+def ours(path: Path) -> dict[str, list[str]]:
+    data = json.loads(path.read_bytes())
+    found = {
+        event: [one["command"] for group in groups for one in group["hooks"] if "donewhen hook" in one["command"]]
+        for event, groups in data["hooks"].items()
+    }
+    return {event: commands for event, commands in found.items() if commands}
+
+
+# What it does
+
+
+def test_install_status_and_uninstall_go_together(project: Path) -> None:
+    assert "not installed" in done(project, "status")
+    said = done(project, "install", "--claude", "--codex")
+    assert f"Claude Code: installed in {claude_file(project)}" in said
+    assert f"Codex: installed in {codex_file(project)}" in said
+    assert list(ours(claude_file(project))) == EVENTS["claude"]
+    assert list(ours(codex_file(project))) == EVENTS["codex"]
+    rows = {(one["runtime"], one["scope"]): one["state"] for one in envelope(project, "status")["data"]["hooks"]}
+    assert rows == {
+        ("claude", "project"): "installed",
+        ("claude", "user"): "not installed",
+        ("codex", "project"): "installed",
+        ("codex", "user"): "not installed",
+    }
+    assert f"Claude Code: removed in {claude_file(project)}" in done(project, "uninstall", "--claude", "--codex")
+    assert not claude_file(project).exists()
+    assert not codex_file(project).exists()
+    assert {one["state"] for one in envelope(project, "status")["data"]["hooks"]} == {"not installed"}
+
+
+def test_only_the_runtime_that_was_named_is_touched(project: Path) -> None:
+    done(project, "install", "--codex")
+    assert not claude_file(project).parent.exists()
+    done(project, "install", "--claude")
+    done(project, "uninstall", "--codex")
+    assert list(ours(claude_file(project))) == EVENTS["claude"]
+
+
+def test_installing_again_says_that_there_is_nothing_to_do_and_changes_no_byte(project: Path) -> None:
+    claude_file(project).parent.mkdir()
+    claude_file(project).write_text(json.dumps(FOREIGN))
+    done(project, "install", "--claude")
+    once = claude_file(project).read_bytes()
+    assert f"Claude Code: nothing to do in {claude_file(project)}" in done(project, "install", "--claude")
+    assert claude_file(project).read_bytes() == once
+    assert envelope(project, "install", "--claude")["data"]["changes"][0]["changed"] is False
+
+
+def test_from_a_subfolder_the_projects_own_files_are_meant(project: Path) -> None:
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    assert hooks(project, "install", "--claude", cwd=below).returncode == 0
+    assert claude_file(project).is_file()
+    assert os.listdir(below) == []
+
+
+def test_codexs_trust_is_explained(project: Path) -> None:
+    said = " ".join(done(project, "install", "--codex").split())
+    assert "Codex runs a hook only after you have trusted it" in said
+    assert "A project's hooks also need the project itself to be trusted" in said
+    findings = envelope(project, "install", "--codex")["findings"]
+    assert [one["code"] for one in findings] == ["codex_trust"]
+    assert "project itself" not in done(project, "install", "--codex", "--user")
+    assert "trusted" not in done(project, "install", "--claude")
+
+
+def test_a_project_without_checks_is_told_so(project: Path) -> None:
+    (project / "donewhen.toml").unlink()
+    said = done(project, "install", "--claude")
+    assert f"No checks are set up yet, so every stop is allowed. Write a [stop] table into {project}" in said
+    assert [one["code"] for one in envelope(project, "install", "--claude")["findings"]] == ["no_checks"]
+
+
+def test_status_knows_an_outdated_hook_and_install_brings_it_up_to_date(project: Path) -> None:
+    done(project, "install", "--claude")
+    text = claude_file(project).read_text()
+    assert "donewhen hook stop " in text
+    text = text.replace("donewhen hook stop ", "/old/bin/donewhen hook stop ")
+    claude_file(project).write_text(text)
+    states = {(one["runtime"], one["scope"]): one["state"] for one in envelope(project, "status")["data"]["hooks"]}
+    assert states["claude", "project"] == "outdated"
+    done(project, "install", "--claude")
+    states = {(one["runtime"], one["scope"]): one["state"] for one in envelope(project, "status")["data"]["hooks"]}
+    assert states["claude", "project"] == "installed"
+
+
+def test_status_counts_the_stops_that_were_let_through(project: Path) -> None:
+    event = json.dumps({"session_id": "s", "cwd": str(project), "stop_hook_active": True})
+    for _ in range(6):
+        subprocess.run(
+            [*DONEWHEN, "hook", "stop", "--runtime", "codex"],
+            input=event,
+            text=True,
+            cwd=project,
+            capture_output=True,
+            check=True,
+        )
+    assert "1 stop(s) were let through unverified" in done(project, "status")
+    assert envelope(project, "status")["data"]["unverified_stops"] == 1
+
+
+@pytest.mark.parametrize("timeout", ["null", '"soon"'])
+def test_status_and_install_cope_with_an_odd_timeout_in_our_own_hook(project: Path, timeout: str) -> None:
+    done(project, "install", "--claude")
+    text = claude_file(project).read_text().replace('"timeout": 1800', f'"timeout": {timeout}')
+    claude_file(project).write_text(text)
+    ran = hooks(project, "status")
+    assert "outdated" in ran.stdout, ran.stderr
+    done(project, "install", "--claude")
+    assert '"timeout": 1800' in claude_file(project).read_text()
+
+
+# Where
+
+
+def test_a_persons_own_hooks_stand_in_their_home(project: Path) -> None:
+    done(project, "install", "--claude", "--codex", "--user")
+    home = project.parent / "home"
+    assert list(ours(home / ".claude" / "settings.json")) == EVENTS["claude"]
+    assert list(ours(home / ".codex" / "hooks.json")) == EVENTS["codex"]
+    assert not claude_file(project).exists()
+    done(project, "uninstall", "--claude", "--codex", "--user")
+    assert not (home / ".claude" / "settings.json").exists()
+
+
+def test_the_runtimes_own_variables_say_where_a_persons_hooks_stand(project: Path) -> None:
+    told = {"CLAUDE_CONFIG_DIR": str(project.parent / "c"), "CODEX_HOME": str(project.parent / "x")}
+    done(project, "install", "--claude", "--codex", "--user", **told)
+    assert list(ours(project.parent / "c" / "settings.json")) == EVENTS["claude"]
+    assert list(ours(project.parent / "x" / "hooks.json")) == EVENTS["codex"]
+    assert os.listdir(project.parent / "home") == []
+    states = {one["state"] for one in envelope(project, "status", **told)["data"]["hooks"] if one["scope"] == "user"}
+    assert states == {"installed"}
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_both_scopes_at_once_are_refused(project: Path, verb: str) -> None:
+    ran = hooks(project, verb, "--claude", "--user", "--project")
+    assert ran.returncode == 2
+    assert "--user and --project exclude each other." in ran.stderr
+    assert not claude_file(project).exists()
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_without_a_runtime_it_asks_for_one(project: Path, verb: str) -> None:
+    ran = hooks(project, verb)
+    assert ran.returncode == 2
+    assert "Which runtime?" in ran.stderr
+    assert "next: Give --claude, --codex, or both." in ran.stderr
+    assert envelope(project, verb)["findings"][0]["code"] == "usage"
+
+
+# Trying
+
+
+def test_a_dry_run_shows_a_diff_and_changes_nothing(project: Path) -> None:
+    claude_file(project).parent.mkdir()
+    claude_file(project).write_text(json.dumps(FOREIGN, indent=2) + "\n")
+    before = sorted((path, path.read_bytes() if path.is_file() else b"") for path in project.rglob("*"))
+    said = done(project, "install", "--claude", "--codex", "--dry-run")
+    assert f"this would change {claude_file(project)}" in said
+    shown = said.splitlines()
+    assert shown.count('+    "SubagentStop": [') == 2
+    assert not [line for line in shown if line.startswith("-") and "say done" in line]
+    assert '             "command": "say done"' in shown
+    assert not codex_file(project).parent.exists()
+    data = envelope(project, "install", "--claude", "--dry-run")["data"]
+    assert data["dry_run"] is True
+    assert data["changes"][0]["changed"] is True
+    assert any(line.startswith("+") and "donewhen hook stop" in line for line in data["changes"][0]["diff"])
+    assert sorted((path, path.read_bytes() if path.is_file() else b"") for path in project.rglob("*")) == before
+
+
+def test_a_dry_run_of_uninstall_shows_a_diff_and_changes_nothing(project: Path) -> None:
+    done(project, "install", "--claude")
+    before = claude_file(project).read_bytes()
+    said = done(project, "uninstall", "--claude", "--dry-run")
+    assert any(line.startswith("-") and "donewhen hook stop" in line for line in said.splitlines())
+    assert claude_file(project).read_bytes() == before
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"{ not json", "The file is not valid JSON, so it is left alone"),
+        (b'{"a": 1, "a": 2}', "the key 'a' occurs twice"),
+        (b'{"hooks": []}', "'hooks' must be an object, not list"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_file_that_is_not_understood_is_refused_loudly_and_left_untouched(
+    project: Path, verb: str, content: bytes, expected: str
+) -> None:
+    claude_file(project).parent.mkdir()
+    claude_file(project).write_bytes(content)
+    ran = hooks(project, verb, "--claude")
+    assert ran.returncode == 2
+    assert expected in ran.stderr
+    assert str(claude_file(project)) in ran.stderr
+    assert claude_file(project).read_bytes() == content
+    assert os.listdir(claude_file(project).parent) == ["settings.json"]
+
+
+def test_a_mistake_in_the_projects_settings_does_not_keep_anybody_from_taking_the_hooks_out(project: Path) -> None:
+    # A broken settings file holds every agent back; uninstalling is the way out.
+    done(project, "install", "--claude")
+    (project / "donewhen.toml").write_text("[stop\n")
+    ran = hooks(project, "uninstall", "--claude")
+    assert ran.returncode == 0, ran.stderr
+    assert not claude_file(project).exists()
+
+
+def test_a_folder_that_may_not_be_written_to_is_an_error_and_nothing_is_changed(project: Path) -> None:
+    claude_file(project).parent.mkdir()
+    claude_file(project).write_text(json.dumps(FOREIGN))
+    claude_file(project).parent.chmod(0o555)
+    try:
+        ran = hooks(project, "install", "--claude", prefix=without_privileges())
+    finally:
+        claude_file(project).parent.chmod(0o755)
+    assert ran.returncode != 0
+    assert "Permission denied" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert json.loads(claude_file(project).read_bytes()) == FOREIGN
+    assert os.listdir(claude_file(project).parent) == ["settings.json"]
+
+
+def test_a_project_that_may_not_be_written_to_is_an_error(project: Path) -> None:
+    project.chmod(0o555)
+    try:
+        ran = hooks(project, "install", "--claude", prefix=without_privileges())
+    finally:
+        project.chmod(0o755)
+    assert ran.returncode == 2
+    assert "The folder can't be used: Permission denied." in ran.stderr
+    assert not claude_file(project).parent.exists()
+
+
+def test_codexs_foreign_hooks_keep_their_places_when_ours_go(project: Path) -> None:
+    done(project, "install", "--codex")
+    data = json.loads(codex_file(project).read_bytes())
+    mine = {"hooks": [{"type": "command", "command": "mine"}]}
+    data["hooks"]["Stop"].append(mine)
+    codex_file(project).write_text(json.dumps(data))
+    done(project, "uninstall", "--codex")
+    assert json.loads(codex_file(project).read_bytes()) == {"hooks": {"Stop": [{"hooks": []}, mine]}}
+
+
+def test_codexs_foreign_hooks_keep_their_places_when_ours_are_brought_up_to_date(project: Path) -> None:
+    # A hook that Codex finds at another place than the person has trusted it at is skipped without a word.
+    mine = {"hooks": [{"type": "command", "command": "mine"}]}
+    old = {"hooks": [{"type": "command", "command": "donewhen hook stop --runtime codex", "timeout": 60}]}
+    codex_file(project).parent.mkdir()
+    codex_file(project).write_text(json.dumps({"hooks": {"Stop": [old, old, mine], "PreToolUse": [old, mine]}}))
+    done(project, "install", "--codex")
+    data = json.loads(codex_file(project).read_bytes())["hooks"]
+    assert data["Stop"].index(mine) == 2
+    assert data["PreToolUse"].index(mine) == 1
+    assert ours(codex_file(project)).keys() == {"Stop", "SubagentStop"}
+
+
+# Several at once
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_installs_at_the_same_time_leave_a_valid_file_with_ours_once_and_the_foreign_hooks(
+    project: Path, count: int
+) -> None:
+    claude_file(project).parent.mkdir()
+    original = json.dumps(FOREIGN).encode()
+    claude_file(project).write_bytes(original)
+    processes = started(project, [["install", "--claude"]] * count)
+    for process in processes:
+        _, said = process.communicate(timeout=HANG_GUARD)
+        assert process.returncode == 0, said
+    found = ours(claude_file(project))
+    assert {event: len(commands) for event, commands in found.items()} == dict.fromkeys(EVENTS["claude"], 1)
+    data = json.loads(claude_file(project).read_bytes())
+    assert data["model"] == "opus"
+    assert data["hooks"]["Stop"][0] == FOREIGN["hooks"]["Stop"][0]  # type: ignore[index]
+    backup = claude_file(project).with_name("settings.json.donewhen-backup")
+    assert backup.read_bytes() == original
+    assert sorted(os.listdir(backup.parent)) == ["settings.json", "settings.json.donewhen-backup"]
+    done(project, "uninstall", "--claude")
+    assert claude_file(project).read_bytes() == original
+
+
+def test_an_install_waits_for_its_turn_and_then_sees_what_was_written_before(project: Path) -> None:
+    waiting = Path("/proc/locks")
+    if not waiting.exists():
+        pytest.skip("this system does not tell who waits for a lock")
+    claude_file(project).parent.mkdir()
+    claude_file(project).write_text("{}")
+    folder = os.open(claude_file(project).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        process = launched(project, ["install", "--claude"])
+        while process.poll() is None and f" WRITE {process.pid} " not in waiting.read_text():
+            time.sleep(0.01)
+        assert claude_file(project).read_text() == "{}"
+        claude_file(project).write_text(json.dumps(FOREIGN))
+    finally:
+        os.close(folder)
+    _, said = process.communicate(timeout=HANG_GUARD)
+    assert process.returncode == 0, said
+    data = json.loads(claude_file(project).read_bytes())
+    assert data["model"] == "opus"
+    assert data["hooks"]["Stop"][0] == FOREIGN["hooks"]["Stop"][0]  # type: ignore[index]
+    assert list(ours(claude_file(project))) == EVENTS["claude"]
+
+
+def test_installs_and_uninstalls_at_the_same_time_end_in_one_of_the_two_states(project: Path) -> None:
+    claude_file(project).parent.mkdir()
+    original = json.dumps(FOREIGN).encode()
+    claude_file(project).write_bytes(original)
+    for process in started(project, [["install", "--claude"], ["uninstall", "--claude"]] * 4):
+        _, said = process.communicate(timeout=HANG_GUARD)
+        assert process.returncode == 0, said
+    if claude_file(project).read_bytes() != original:
+        assert {len(commands) for commands in ours(claude_file(project)).values()} == {1}
+        done(project, "uninstall", "--claude")
+    assert claude_file(project).read_bytes() == original
+    assert os.listdir(claude_file(project).parent) == ["settings.json"]
+
+
+def started(project: Path, arguments: list[list[str]]) -> list[subprocess.Popen[str]]:
+    """All of them wait for the folder, which is handed to them when the last has been started."""
+    folder = os.open(claude_file(project).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return [launched(project, words) for words in arguments]
+    finally:
+        os.close(folder)
+
+
+def launched(project: Path, words: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*DONEWHEN, "hooks", *words],
+        cwd=project,
+        env=environment(project, {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("words", [[], ["install"], ["uninstall"], ["status"]], ids=" ".join)
+def test_it_explains_itself(project: Path, words: list[str]) -> None:
+    said = done(project, *words, "--help")
+    assert said.startswith(f"Usage: donewhen hooks {' '.join(words)}".rstrip())
+
+
+def without_privileges() -> list[str]:
+    """How to run something that permissions apply to, even when the tests run as root."""
+    if os.geteuid() != 0:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("runs as root, and setpriv is not here to drop its privileges")
+    return [setpriv, "--bounding-set=-all", "--inh-caps=-all"]
