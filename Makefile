@@ -5,6 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+CODE := src tests tools benchmarks
 ARGS ?=
 INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python $(1); \
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
@@ -23,15 +24,15 @@ test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some
 	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
 
 lint: $(VENV)/.lint  ## Format, lint, types, layers
-	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet $(CODE) || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.lint  ## Put the code in shape
-	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+	@$(BIN)/ruff check --fix --quiet $(CODE) ; $(BIN)/ruff format --quiet $(CODE)
 
-bench: $(VENV)/.demo  ## Print the ratios: import cost, plan checking, dispatching
+bench: $(VENV)/.demo  ## Print the ratios: import and hook cost, plan checking, dispatching
 	@$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.demo  ## Write the pages and pictures that are made from the code

@@ -20,7 +20,7 @@ from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
 from donewhen.protocols import PromptResponse
 from donewhen.runtime import Budget, CompletionChecked, Deadline, Session, TokenUsage
 from donewhen.testing import AdapterContract, MessagesServer, ModelError, Played, Scene, ToolCall, Turn
-from donewhen.testing.contract import MISSING
+from donewhen.testing.contract import MISSING, Verdict
 from donewhen.testing.messages_api import MessagesRequest, Reply
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.claude]
@@ -259,6 +259,55 @@ def test_the_payloads_printed_in_the_specification_hold_nobody_back(stage: Stage
         response = stage.play(server, dialect="spec")
     assert len(server.calls()) == 1
     assert next(one.allowed for one in stage.session[CompletionChecked].all()) is False
+    assert response.completion is not None
+    assert response.completion.status == "incomplete"
+
+
+def test_hooks_of_ones_own_stand_beside_ours_and_not_instead(stage: Stage) -> None:
+    import claude_agent_sdk
+
+    asked: list[str] = []
+
+    async def watch(event: dict[str, str], tool_use_id: str | None, context: object) -> dict[str, str]:
+        asked.append(event["hook_event_name"])
+        return {}
+
+    own = {"Stop": [claude_agent_sdk.HookMatcher(hooks=[watch])]}
+    with MessagesServer([Reply("done"), WRITE, Reply("done")]) as server:
+        response = stage.play(server, options={"hooks": own})
+    assert server.calls()[1].mentions(MISSING)
+    assert asked == ["Stop", "Stop"]
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_without_a_filesystem_checkers_see_the_folder_in_which_the_agent_works(stage: Stage) -> None:
+    with MessagesServer([Reply("done"), WRITE, Reply("done")]) as server:
+        config = ClaudeAgentSDKClientConfig(
+            task_completion_checker=FileExistsChecker(("out.txt",)),
+            cwd=stage.project,
+            tools=("Bash",),
+            allowed_tools=("Bash",),
+            env=clean_environment(server.base_url, stage.home),
+        )
+        response = ClaudeAgentSDKAdapter(client_config=config).evaluate(Prompt(_work()), session=stage.session)
+    assert server.calls()[1].mentions(MISSING)
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_work_that_changes_after_the_output_was_accepted_is_looked_at_again(stage: Stage) -> None:
+    (stage.project / "out.txt").write_text("work")
+    undo = ToolCall("Bash", {"command": "rm out.txt", "description": "x"})
+    both = Reply(tools=(ToolCall("StructuredOutput", {"summary": "s", "score": 1}), undo))
+    template = PromptTemplate[Verdict](
+        ns="test", key="late", sections=[MarkdownSection(title="Work", key="work", template="Write out.txt.")]
+    )
+    with MessagesServer(lambda request: both if not request.tool_results else Reply("done")) as server:
+        adapter = stage.adapter(server, FILES)
+        response = adapter.evaluate(Prompt(template), session=stage.session)
+    assert not (stage.project / "out.txt").exists()
+    assert response.output == Verdict("s", 1)
     assert response.completion is not None
     assert response.completion.status == "incomplete"
 

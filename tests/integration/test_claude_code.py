@@ -124,13 +124,28 @@ def test_settings_that_cannot_be_read_hold_the_agent_and_say_where(project: Proj
 
     def model(request: MessagesRequest) -> Reply:
         if request.mentions("donewhen.toml"):
-            project.settings("")
+            project.settings('[stop]\nfiles = ["donewhen.toml"]\n')
         return Reply("Done!")
 
     server, _ = project.run(model)
     assert server.calls()[1].mentions("gate_error")
     assert server.calls()[1].mentions("line 1")
     assert len(server.calls()) == 2
+
+
+@pytest.mark.parametrize("trick", ["rm donewhen.toml", "echo > donewhen.toml"])
+def test_an_agent_that_was_held_cannot_free_itself_by_doing_away_with_the_settings(
+    project: Project, trick: str
+) -> None:
+    project.donewhen("hooks", "install", "--claude")
+    away = Reply(tools=(ToolCall("Bash", {"command": trick, "description": "x"}),))
+    server, _ = project.run(
+        lambda request: away if request.mentions(MISSING) and not request.tool_results else Reply("Done!")
+    )
+    assert any(
+        request.mentions("the settings that held this agent back are gone or empty") for request in server.calls()
+    )
+    assert (project.root / ".donewhen" / "state" / "unverified.jsonl").exists()
 
 
 def test_a_command_hook_that_exits_with_2_holds_as_well(project: Project) -> None:
