@@ -37,6 +37,7 @@ bench: $(VENV)/.demo  ## Print the ratios: import and hook cost, plan checking, 
 
 docs: $(VENV)/.demo  ## Write the pages and pictures that are made from the code
 	@$(BIN)/python -m tools.write_docs
+	@$(BIN)/python -m tools.write_plugin
 
 clean:  ## Remove what was set up or built
 	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache

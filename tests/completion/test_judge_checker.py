@@ -344,9 +344,10 @@ class TestPrompt:
         )
 
     def test_work_within_the_room_is_shown_whole(self) -> None:
-        text = asked(make_context(output="x" * 598), max_chars=600)
-        assert "| " + "x" * 598 + "\n" in text
+        text = asked(make_context(output="x" * 600), max_chars=600)
+        assert "| " + "x" * 600 + "\n" in text
         assert "left out" not in text
+        assert "[… 1 characters left out …]" in asked(make_context(output="x" * 601), max_chars=600)
 
     def test_the_room_is_shared_between_the_parts_but_each_keeps_some(self) -> None:
         files = {f"f{number}": "x" * 5000 for number in range(4)}

@@ -283,6 +283,17 @@ class TestCalling:
         assert result.success is False
         assert "not that name" in result.message
 
+    def test_parameters_that_refuse_themselves_without_a_word_are_named_by_the_error(self) -> None:
+        @dataclass(frozen=True)
+        class Silent:
+            name: str
+
+            def __post_init__(self) -> None:
+                raise LookupError
+
+        result = call_tool(made(lambda p, c: ToolResult("ok"), Silent), {"name": "x"}, context())
+        assert result == ToolResult.error("The arguments do not fit it: LookupError")
+
 
 class TestResults:
     def test_a_result_is_a_success_unless_it_says_otherwise(self) -> None:

@@ -233,9 +233,10 @@ def test_a_tracker_that_is_shared_with_the_run_around_counts_once():
     assert shared.used("cost_usd") == 0.5
 
 
-def test_recording_without_a_budget_is_no_error():
-    Limits().record(TokenUsage(1))
-    Limits(Deadline.after(10)).record(TokenUsage(1), cost_usd=1.0)
+def test_recording_without_a_budget_is_no_error_and_spends_nothing():
+    for limits in (Limits(), Limits(Deadline.after(1000))):
+        limits.record(TokenUsage(10**9), cost_usd=10**6)
+        assert limits.bypass() is None
 
 
 def test_somebody_counts_when_there_is_a_budget_here_or_around():
