@@ -33,8 +33,7 @@ class Attempts:
         told_apart = zlib.crc32(session_id.encode("utf-8", "surrogatepass"))
         key = f"{runtime}-{kind}-{re.sub(r'[^A-Za-z0-9]', '-', session_id)[:64]}-{told_apart:08x}"
         self._root = root
-        self._folders = [root / FOLDER / "state", self._elsewhere()][0 if local else 1 :]
-        self._folder = self._folders[0]
+        self._folder = root / FOLDER / "state" if local else self._elsewhere()
         self._name = f"attempts-{key}.json"
         self._session = key
         self.state = GuardState()
@@ -42,7 +41,7 @@ class Attempts:
     @property
     def held(self) -> bool:
         """Whether this agent was held back and has not been let go since."""
-        return any((folder / self._name).is_file() for folder in self._folders)
+        return any((folder / self._name).is_file() for folder in (self._folder, self._elsewhere()))
 
     @contextmanager
     def open(self, *, fresh: bool) -> Iterator[Attempts]:
@@ -50,7 +49,7 @@ class Attempts:
         try:
             descriptor = self._locked()
         except OSError:
-            self._folder = self._folders[-1]
+            self._folder = self._elsewhere()
             descriptor = self._locked()
         try:
             self.state = GuardState() if fresh else self._load()

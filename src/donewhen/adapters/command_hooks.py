@@ -80,7 +80,7 @@ def respond(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, 
         request = dialect.read(kind, event, environ)
         if request.exempt is not None:
             return dialect.allow(kind)
-        settings = Settings(root=request.cwd)
+        settings = Settings(root=request.cwd)  # should loading fail, this is still the place
         settings = load(request.cwd)
         guard = _guard(kind, settings)
         if not guard.has_checks:
