@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.completion import CommandChecker, ReasonCode, TaskCompletionContext, TaskCompletionResult
+from donewhen.completion import CommandChecker, Not, ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.completion.command import lines_that_matter
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.cancellation import cancellable
@@ -39,10 +39,15 @@ class TestVerdict:
             f"`it` failed with exit status {status}.\n  all good", code=ReasonCode.COMMAND_FAILED
         )
 
+    def test_a_command_that_a_signal_ended_is_not_turned_into_a_pass_by_not(self) -> None:
+        killed = python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        result = Not(killed).check(make_context())
+        assert (result.complete, result.code) == (False, ReasonCode.COMMAND_KILLED)
+
     def test_a_command_that_a_signal_ended_is_incomplete(self) -> None:
         result = python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)").check(make_context())
         assert result == TaskCompletionResult.incomplete(
-            "`it` was ended by signal 9. It printed nothing.", code=ReasonCode.COMMAND_FAILED
+            "`it` was ended by signal 9. It printed nothing.", code=ReasonCode.COMMAND_KILLED
         )
 
     def test_a_command_that_does_not_end_is_killed_and_what_it_said_is_quoted(self) -> None:

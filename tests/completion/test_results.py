@@ -119,6 +119,7 @@ def test_a_broken_check_is_an_error_and_an_impossible_one_is_undecided() -> None
     assert {code for code in ReasonCode if code.is_error} == {ReasonCode.GATE_ERROR, ReasonCode.CHECK_TIMEOUT}
     assert {code for code in ReasonCode if code.undecided} == {
         ReasonCode.NO_FILESYSTEM,
+        ReasonCode.COMMAND_KILLED,
         ReasonCode.COMMAND_TIMEOUT,
         ReasonCode.COMMAND_NOT_FOUND,
         ReasonCode.REPORT_MISSING,

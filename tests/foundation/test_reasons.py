@@ -8,6 +8,7 @@ from donewhen.protocols import REASONS, Reason, ReasonCode
 
 UNDECIDED = {
     "no_filesystem",
+    "command_killed",
     "command_timeout",
     "command_not_found",
     "report_missing",

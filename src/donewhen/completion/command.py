@@ -91,12 +91,11 @@ def unfinished(checker: CommandChecker, result: CommandResult) -> TaskCompletion
         )
     if result.exit_code == 0:
         return None
-    how = (
-        f"was ended by signal {-result.exit_code}"
-        if result.exit_code < 0
-        else f"failed with exit status {result.exit_code}"
-    )
-    return TaskCompletionResult.incomplete(f"`{checker.name}` {how}.{_quoted(result)}", code=ReasonCode.COMMAND_FAILED)
+    if result.exit_code < 0:
+        how, code = f"was ended by signal {-result.exit_code}", ReasonCode.COMMAND_KILLED
+    else:
+        how, code = f"failed with exit status {result.exit_code}", ReasonCode.COMMAND_FAILED
+    return TaskCompletionResult.incomplete(f"`{checker.name}` {how}.{_quoted(result)}", code=code)
 
 
 def _quoted(result: CommandResult) -> str:

@@ -17,6 +17,7 @@ class ReasonCode(StrEnum):
     FILES_EMPTY = "files_empty"
     NO_FILESYSTEM = "no_filesystem"
     COMMAND_FAILED = "command_failed"
+    COMMAND_KILLED = "command_killed"
     COMMAND_TIMEOUT = "command_timeout"
     COMMAND_NOT_FOUND = "command_not_found"
     TESTS_FAILED = "tests_failed"
@@ -56,6 +57,7 @@ class Reason(NamedTuple):
 _UNDECIDED = frozenset(
     {
         ReasonCode.NO_FILESYSTEM,
+        ReasonCode.COMMAND_KILLED,
         ReasonCode.COMMAND_TIMEOUT,
         ReasonCode.COMMAND_NOT_FOUND,
         ReasonCode.REPORT_MISSING,
@@ -100,6 +102,10 @@ REASONS: dict[ReasonCode, Reason] = {
     ReasonCode.COMMAND_FAILED: Reason(
         "A command that must succeed ended with a non-zero exit status.",
         "Read the last lines in the feedback, fix the cause, and try again.",
+    ),
+    ReasonCode.COMMAND_KILLED: Reason(
+        "A command was ended by a signal before it could say how it went.",
+        "Find out what ended it (memory, a crash, another program), and try again.",
     ),
     ReasonCode.COMMAND_TIMEOUT: Reason(
         "A command did not end within its time limit and was killed with all its children.",
