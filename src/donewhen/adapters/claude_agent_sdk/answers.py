@@ -13,22 +13,6 @@ ACCEPTED: Answer = {"continue_": False, "stopReason": "The output was accepted."
 """Ends the run on clients that would go on after the output."""
 
 
-def refuse_stop(feedback: str) -> Answer:
-    """Go on: the model reads the feedback. Honoured by every released client."""
-    return {"decision": "block", "reason": feedback}
-
-
-def refuse_output(feedback: str) -> Answer:
-    """Deny the output before the tool runs: the only answer after which every client lets the model try again."""
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": feedback,
-        }
-    }
-
-
 def spec_refuse_stop(feedback: str) -> Answer:
     """The payload that the specification prints."""
     return {"needsMoreTurns": True, "decision": "continue", "reason": feedback}

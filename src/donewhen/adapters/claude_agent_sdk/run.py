@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from donewhen.adapters.claude_agent_sdk import usage
-from donewhen.adapters.claude_agent_sdk.enforcement import STRUCTURED_OUTPUT, Enforcement
+from donewhen.adapters.claude_agent_sdk.enforcement import Enforcement
+from donewhen.adapters.claude_code.wire import STRUCTURED_OUTPUT
 from donewhen.adapters.guarding import AdapterError
 from donewhen.completion import StopGuard, TaskCompletionContext
 from donewhen.filesystem import HostFilesystem

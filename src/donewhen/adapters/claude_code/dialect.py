@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from donewhen.adapters.claude_code.wire import STRUCTURED_OUTPUT, is_busy, refuse_output, refuse_stop
 from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest, existing_folder
-
-STRUCTURED_OUTPUT = "StructuredOutput"
 
 
 class ClaudeCodeDialect:
@@ -36,30 +35,11 @@ class ClaudeCodeDialect:
                     cwd,
                     output=event.get("last_assistant_message"),
                     retried=event.get("stop_hook_active") is True,
-                    exempt="work goes on in the background" if _busy(event) else None,
+                    exempt="work goes on in the background" if is_busy(event) else None,
                 )
 
     def refuse(self, kind: HookKind, reason: str) -> Answer:
-        if kind == "pre-tool-use":
-            return {
-                "hookSpecificOutput": {
-                    "hookEventName": "PreToolUse",
-                    "permissionDecision": "deny",
-                    "permissionDecisionReason": reason,
-                }
-            }
-        return {"decision": "block", "reason": reason}
+        return refuse_output(reason) if kind == "pre-tool-use" else refuse_stop(reason)
 
     def allow(self, kind: HookKind, note: str | None = None) -> Answer:
         return {} if note is None else {"systemMessage": note}
-
-
-def _busy(event: Mapping[str, Any]) -> bool:
-    """Whether something else goes on; a sub-agent in the background is itself among the tasks."""
-    tasks = event.get("background_tasks")
-    return isinstance(tasks, list) and any(
-        isinstance(one, dict)
-        and one.get("status") in ("running", "pending")
-        and one.get("id") != event.get("agent_id", "")
-        for one in tasks
-    )
