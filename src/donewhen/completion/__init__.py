@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from donewhen.completion.functions import CallableChecker, as_checker, checker
     from donewhen.completion.guard import StopGuard
     from donewhen.completion.judge import JudgeAnswer, LLMJudgeChecker
-    from donewhen.completion.junit import ReportError, SuiteReport, read_junit
     from donewhen.completion.plan import PlanBasedChecker
-    from donewhen.completion.suite import SuiteBaseline, TestSuiteChecker
+    from donewhen.completion.suite import TestSuiteChecker
+    from donewhen.foundation.junit import ReportError, SuiteReport, read_junit
+    from donewhen.foundation.suite_baseline import SuiteBaseline
     from donewhen.protocols import (
         REASONS,
         CompletionReport,
@@ -44,16 +45,12 @@ _FILE_OF = {
     "LLMJudgeChecker": "judge",
     "Not": "composite",
     "PlanBasedChecker": "plan",
-    "ReportError": "junit",
     "StopDecision": "decision",
     "StopGuard": "guard",
-    "SuiteBaseline": "suite",
-    "SuiteReport": "junit",
     "TestSuiteChecker": "suite",
     "arun_check": "checking",
     "as_checker": "functions",
     "checker": "functions",
-    "read_junit": "junit",
     "run_check": "checking",
 }
 
@@ -67,7 +64,13 @@ _PROTOCOLS = (
     "TaskCompletionResult",
 )
 
-__getattr__ = lazily(__name__, _FILE_OF, dict.fromkeys(_PROTOCOLS, "donewhen.protocols"))
+_BELOW = {
+    **dict.fromkeys(_PROTOCOLS, "donewhen.protocols"),
+    **dict.fromkeys(("ReportError", "SuiteReport", "read_junit"), "donewhen.foundation.junit"),
+    "SuiteBaseline": "donewhen.foundation.suite_baseline",
+}
+
+__getattr__ = lazily(__name__, _FILE_OF, _BELOW)
 
 __all__ = [
     "REASONS",

@@ -1,0 +1,166 @@
+"""Acceptance criteria: what a job must show, and how each is checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.foundation.process import split_command
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*")
+_ITEM = re.compile(r"[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
+_WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?\d+)(?:\*\*)?[:.)][ \t]*(.*)")
+_CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
+_PROBE = re.compile(
+    r"(?P<path>\S+)"
+    r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\S+)|rows[ \t]*>=[ \t]*(?P<rows>\d+)))?"
+)
+_PLACEHOLDER = re.compile(
+    r"(?:tbd|todo|to be (?:done|defined|determined|added)|fixme|xxx+|x|n/?a|none|\.{2,}|…|-+|\?+|lorem ipsum.*|"
+    r"placeholder.*|(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe .*|fill (?:this )?in.*|example.*|"
+    r"<[^>]*>|\[[^\]]*\]|\{[^}]*\})[.!]?",
+    re.IGNORECASE,
+)
+
+CheckKind = Literal["run", "file", "judge", "manual", "verification"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a criterion is decided. ``verification`` stands for the job's own verification commands."""
+
+    kind: CheckKind
+    text: str = ""
+    argv: tuple[str, ...] = ()
+    path: str | None = None
+    regex: str | None = None
+    schema: str | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion, and the line of the file on which it stands."""
+
+    id: str
+    text: str
+    check: Check | None
+    """None where the criterion does not say; the job's verification covers it then, or a person does."""
+    line: int
+
+    @property
+    def placeholder(self) -> bool:
+        return is_placeholder(self.text)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The lines below a heading, up to the next heading of the same or a higher level."""
+
+    title: str
+    level: int
+    line: int
+    lines: tuple[tuple[int, str], ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line for _, line in self.lines).strip()
+
+
+def sections(body: str, first_line: int = 1) -> list[Section]:
+    """Every heading of a Markdown text with what stands below it; headings inside code fences are text."""
+    lines = body.splitlines()
+    headings: list[tuple[int, int, str]] = []
+    fence = ""
+    for index, line in enumerate(lines):
+        marker = re.match(r"[ ]{0,3}(```+|~~~+)", line)
+        if marker:
+            fence = "" if fence and marker[1].startswith(fence) else fence or marker[1]
+        elif not fence and (heading := _HEADING.fullmatch(line)):
+            headings.append((index, len(heading[1]), heading[2]))
+    found = []
+    for place, (index, level, title) in enumerate(headings):
+        end = next((other for other, above, _ in headings[place + 1 :] if above <= level), len(lines))
+        below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
+        found.append(Section(title, level, first_line + index, below))
+    return found
+
+
+def find_section(body: str, title: str, first_line: int = 1) -> Section | None:
+    """The first section with this title, in any case."""
+    wanted = title.casefold()
+    return next((one for one in sections(body, first_line) if one.title.casefold() == wanted), None)
+
+
+def read_criteria(section: Section | None, where: str) -> tuple[Criterion, ...]:
+    """The criteria of an *Acceptance Criteria* section; those without ids are numbered by their order."""
+    if section is None:
+        return ()
+    criteria: list[Criterion] = []
+    for line, text, check in _items(section):
+        with_id = _WITH_ID.fullmatch(text)
+        name, prose = (with_id[1], with_id[2]) if with_id else (f"AC-{len(criteria) + 1}", text)
+        if any(one.id == name for one in criteria):
+            raise ConfigError(f"The criterion {name} stands there twice.", where=f"{where}:{line}")
+        parsed = None if check is None else parse_check(check[1], f"{where}:{check[0]}")
+        criteria.append(Criterion(name, " ".join(prose.split()), parsed, line))
+    return tuple(criteria)
+
+
+def parse_check(text: str, where: str) -> Check:
+    """``run CMD…``, ``file PATH [matches /RE/ | schema PATH | rows >= N]``, ``judge MISSION`` or ``manual``."""
+    words = text.split(None, 1)
+    kind, rest = (words[0], words[1].strip() if len(words) > 1 else "") if words else ("", "")
+    if kind == "manual" and not rest:
+        return Check("manual")
+    if kind == "judge" and re.fullmatch(r"[A-Za-z0-9._-]+", rest):
+        return Check("judge", rest)
+    if kind == "run" and rest:
+        try:
+            return Check("run", rest, argv=split_command(rest))
+        except UsageError as error:
+            raise ConfigError(error.message, where=where, next_step=error.next_step) from error
+    if kind == "file" and (probe := _PROBE.fullmatch(rest)):
+        return _file_check(rest, probe, where)
+    raise ConfigError(
+        f"The check {text.strip()!r} is not one that donewhen knows.",
+        where=where,
+        next_step="Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge MISSION, or manual.",
+    )
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text says nothing: empty, a template's words, or a single letter."""
+    stripped = text.strip().strip("*_`'\"").strip()
+    return len(stripped) < 2 or _PLACEHOLDER.fullmatch(stripped) is not None
+
+
+def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
+    if probe["regex"] is not None:
+        try:
+            re.compile(probe["regex"])
+        except re.error as error:
+            raise ConfigError(f"The pattern /{probe['regex']}/ can't be used: {error}.", where=where) from error
+    rows = int(probe["rows"]) if probe["rows"] is not None else None
+    return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
+
+
+def _items(section: Section) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
+    """Each list item at the left margin: its line, its text with what continues it, and its check."""
+    line, texts, check = 0, [""], None
+    for number, content in section.lines:
+        item = _ITEM.fullmatch(content)
+        stated = _CHECK.fullmatch(content)
+        if item:
+            if line:
+                yield line, " ".join(texts), check
+            line, texts, check = number, [item[1].strip()], None
+        elif stated and line:
+            check = (number, stated[1])
+        elif content.strip() and line and content[:1] in " \t":
+            texts.append(content.strip())
+    if line:
+        yield line, " ".join(texts), check

@@ -1,0 +1,249 @@
+"""What happened, in the order it happened: append-only, one chain a job and one for the project.
+
+Every line names the hash of the line before it. That shows a change to the past; it proves nothing against somebody
+who rewrites the whole chain, which is why heads can be anchored elsewhere and CI checks for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from donewhen.foundation.canonical import canonical_json, digest
+from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.locks import locked
+
+EventKind = Literal[
+    "agreed",
+    "started",
+    "ran",
+    "evaluated",
+    "decided",
+    "completed",
+    "refused",
+    "invalidated",
+    "overridden",
+    "unverified",
+]
+ApproverClass = Literal["person", "key", "ci", "agent"]
+
+_KINDS: frozenset[str] = frozenset(get_args(EventKind))
+_CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FIELDS = ("seq", "prev", "type", "at", "by", "data")
+_CHUNK = 8192
+
+
+class LedgerError(DonewhenError):
+    """The ledger can't be used as it is."""
+
+    code = "ledger"
+
+
+class Actor(NamedTuple):
+    """Who did it. Everything that is not proved to be more counts as an agent."""
+
+    name: str
+    kind: ApproverClass = "agent"
+
+
+class Entry(NamedTuple):
+    """One event of a chain."""
+
+    seq: int
+    prev: str | None
+    type: EventKind
+    at: str
+    by: Actor
+    data: Mapping[str, Any]
+    hash: str
+
+    def line(self) -> bytes:
+        """The entry as it stands in the file."""
+        return canonical_json({**_content(self), "hash": self.hash}) + b"\n"
+
+
+class Break(NamedTuple):
+    """A place where a chain does not hold."""
+
+    chain: str
+    line: int
+    problem: str
+
+
+class Chain(NamedTuple):
+    """A chain as far as it holds, and where it does not."""
+
+    entries: tuple[Entry, ...]
+    breaks: tuple[Break, ...]
+
+    @property
+    def head(self) -> str | None:
+        """The hash of the last entry."""
+        return self.entries[-1].hash if self.entries else None
+
+    def latest(self, *kinds: EventKind) -> Entry | None:
+        """The newest entry of these kinds."""
+        return next((entry for entry in reversed(self.entries) if entry.type in kinds), None)
+
+
+class Ledger:
+    """The chains in one folder. Appending costs the same however long a chain is; many processes may append."""
+
+    def __init__(self, folder: Path, locks: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._folder = folder
+        self._locks = locks
+        self._clock = clock
+
+    def append(self, chain: str, kind: EventKind, data: Mapping[str, Any], by: Actor) -> Entry:
+        """Add an event: on disk, complete and flushed, when this returns. A torn last line is set aside first."""
+        if kind not in _KINDS:
+            raise LedgerError(f"{kind!r} is not an event that the ledger knows.")
+        path = self._path(chain)
+        with locked(self._locks / f"ledger-{chain}.lock"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                last = self._last(descriptor, path)
+                entry = _sealed(last, kind, self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
+                _write_at_end(descriptor, entry.line())
+            finally:
+                os.close(descriptor)
+            if last is None:
+                _flush_folder(path.parent)
+        return entry
+
+    def read(self, chain: str) -> Chain:
+        """The whole chain, verified."""
+        try:
+            content = self._path(chain).read_bytes()
+        except FileNotFoundError:
+            return Chain((), ())
+        return verified(chain, content)
+
+    def chains(self) -> tuple[str, ...]:
+        """The names of all chains."""
+        return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl")))
+
+    def _path(self, chain: str) -> Path:
+        if not _CHAIN_NAME.fullmatch(chain):
+            raise LedgerError(f"{chain!r} can't name a chain.")
+        return self._folder / f"{chain}.jsonl"
+
+    def _last(self, descriptor: int, path: Path) -> Entry | None:
+        """The last whole entry; what a crash left behind it is moved to a file beside the chain."""
+        line, tail = _last_line(descriptor)
+        if tail:
+            with path.with_suffix(".torn").open("ab") as aside:
+                aside.write(tail + b"\n")
+                aside.flush()
+                os.fsync(aside.fileno())
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(tail))
+        if not line:
+            return None
+        entry = parsed(line)
+        if isinstance(entry, str):
+            raise LedgerError(
+                f"The last entry of the chain is broken: {entry}.",
+                where=str(path),
+                next_step="Run donewhen audit; restore the file from version control.",
+            )
+        return entry
+
+
+def verified(chain: str, content: bytes) -> Chain:
+    """Check every line of a chain: whole, in sequence, linked to the one before, and what its hash says."""
+    entries: list[Entry] = []
+    breaks: list[Break] = []
+    lines = content.split(b"\n")
+    if lines[-1]:
+        breaks.append(Break(chain, len(lines), "the last line was torn off; the next event sets it aside"))
+    previous: Entry | None = None
+    for number, line in enumerate(lines[:-1], 1):
+        entry = parsed(line)
+        if isinstance(entry, str):
+            breaks.append(Break(chain, number, entry))
+            continue
+        if entry.seq != number:
+            breaks.append(Break(chain, number, f"sequence number {entry.seq} where {number} belongs"))
+        if entry.prev != (previous.hash if previous else None):
+            breaks.append(Break(chain, number, "it does not follow the line before it"))
+        entries.append(entry)
+        previous = entry
+    return Chain(tuple(entries), tuple(breaks))
+
+
+def parsed(line: bytes) -> Entry | str:
+    """One line as an entry, or what is wrong with it."""
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return "the line is not JSON"
+    if not isinstance(data, dict) or set(data) != {*_FIELDS, "hash"}:
+        return "the line has other fields than an entry"
+    try:
+        by = Actor(str(data["by"]["name"]), data["by"]["kind"])
+        entry = Entry(data["seq"], data["prev"], data["type"], data["at"], by, data["data"], data["hash"])
+    except (KeyError, TypeError):
+        return "the line does not say who did it"
+    if type(data["seq"]) is not int or entry.type not in _KINDS or by.kind not in get_args(ApproverClass):
+        return "the line has a value that no entry can have"
+    if line + b"\n" != entry.line() or entry.hash != digest(canonical_json(_content(entry))):
+        return "the entry was changed after it was written"
+    return entry
+
+
+def _sealed(last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
+    seq, prev = (1, None) if last is None else (last.seq + 1, last.hash)
+    entry = Entry(seq, prev, kind, at, by, data, "")
+    return entry._replace(hash=digest(canonical_json(_content(entry))))
+
+
+def _content(entry: Entry) -> dict[str, Any]:
+    return {
+        "seq": entry.seq,
+        "prev": entry.prev,
+        "type": entry.type,
+        "at": entry.at,
+        "by": {"name": entry.by.name, "kind": entry.by.kind},
+        "data": dict(entry.data),
+    }
+
+
+def _last_line(descriptor: int) -> tuple[bytes, bytes]:
+    """The last complete line, and what stands after it without an end."""
+    position = os.fstat(descriptor).st_size
+    buffer = b""
+    while position > 0 and buffer.count(b"\n") < 2:
+        step = min(_CHUNK, position)
+        position -= step
+        buffer = os.pread(descriptor, step, position) + buffer
+    *complete, tail = buffer.split(b"\n")
+    return complete[-1] if complete else b"", tail
+
+
+def _write_at_end(descriptor: int, line: bytes) -> None:
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    try:
+        written = 0
+        while written < len(line):
+            written += os.write(descriptor, line[written:])
+        os.fsync(descriptor)
+    except OSError:
+        # No space, or the like: the chain stays as it was.
+        with suppress(OSError):
+            os.ftruncate(descriptor, size)
+        raise
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
