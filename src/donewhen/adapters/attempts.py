@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from donewhen.completion.decision import GuardState
+from donewhen.config.place import FOLDER, prepared
 from donewhen.foundation.files import write_atomically
 from donewhen.protocols import CompletionReport
 
-FOLDER = ".donewhen"
 _PATIENCE = 20.0
-_IGNORED = "# Local to this machine.\nstate/\ncache/\nindex.sqlite*\n"
 
 
 class Attempts:
@@ -63,13 +62,12 @@ class Attempts:
 
     def _locked(self) -> int:
         above = self._folder.parent
-        above.mkdir(parents=True, exist_ok=True, mode=0o755 if above.name == FOLDER else 0o700)
         if above.name == FOLDER:
-            ignore = above / ".gitignore"
-            if not ignore.exists():
-                write_atomically(ignore, _IGNORED.encode())
-        elif above.is_symlink() or above.lstat().st_uid != os.getuid():
-            raise PermissionError(f"{above} is somebody else's")
+            prepared(self._root)
+        else:
+            above.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if above.is_symlink() or above.lstat().st_uid != os.getuid():
+                raise PermissionError(f"{above} is somebody else's")
         self._folder.mkdir(exist_ok=True, mode=0o700)
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._folder} can't be written to")

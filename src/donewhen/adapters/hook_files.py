@@ -17,13 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from donewhen.config.project_hooks import Json, our_hooks
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import write_atomically
 
 BACKUP_SUFFIX = ".donewhen-backup"
-_OURS = re.compile(r"\bdonewhen\b[^|&;\n]* hook [a-z-]+ --runtime\b")
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -134,17 +132,6 @@ def with_hooks(
         # At the end: runtimes that know hooks by their position must find the others where they were.
         _groups(events, entry.event, where).append(entry.group())
     return _tidied(result, data if reference is None else reference, keep_places)
-
-
-def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
-    """Every hook of ours: the event, the group, the hook itself."""
-    events = data.get("hooks")
-    for event, groups in events.items() if isinstance(events, dict) else ():
-        for group in groups if isinstance(groups, list) else ():
-            hooks = group.get("hooks") if isinstance(group, dict) else None
-            for hook in hooks if isinstance(hooks, list) else ():
-                if isinstance(hook, dict) and _OURS.search(str(hook.get("command", ""))):
-                    yield event, group, hook
 
 
 def _tidied(data: Json, before: Json, keep_places: bool) -> Json:

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from donewhen.config.settings import GuardSettings, Settings, TestSettings
+from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSettings, Settings, TestSettings
 from donewhen.foundation.errors import ConfigError
 
 CONFIG_FILE = "donewhen.toml"
@@ -20,6 +20,8 @@ _TABLES: dict[str, type[Any]] = {
     "subagent_stop": GuardSettings,
     "task_completed": GuardSettings,
     "tests": TestSettings,
+    "jobs": JobSettings,
+    "approval": ApprovalSettings,
 }
 
 
@@ -147,6 +149,10 @@ class _Reader:
                 if _is_number(value, (int, float)):
                     return float(value)
                 raise self._error(name, "must be a positive number")
+            case "bool":
+                if type(value) is bool:
+                    return value
+                raise self._error(name, "must be true or false")
             case "int":
                 if _is_number(value, (int,)):
                     return value

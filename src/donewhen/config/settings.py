@@ -49,6 +49,26 @@ class GuardSettings:
 
 
 @dataclass(frozen=True)
+class JobSettings:
+    """How the commands of jobs are run."""
+
+    command_timeout: float = 900.0
+    """How many seconds one command of a job may take."""
+    pass_env: tuple[str, ...] = ()
+    """Environment variables that the commands of jobs may see."""
+
+
+@dataclass(frozen=True)
+class ApprovalSettings:
+    """Who may agree besides a person at a terminal. It holds once a person has agreed to it."""
+
+    ci: bool = False
+    """Whether a CI run may agree and decide."""
+    keys: tuple[str, ...] = ()
+    """The public keys (`ed25519:…`) whose signatures count; see `donewhen key`."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be set, with the file it came from."""
 
@@ -58,6 +78,10 @@ class Settings:
     """A sub-agent wants to end."""
     task_completed: GuardSettings = field(default_factory=GuardSettings)
     """A task of the runtime's own task list is being marked complete."""
+    jobs: JobSettings = field(default_factory=JobSettings)
+    """Jobs: how their commands are run."""
+    approval: ApprovalSettings = field(default_factory=ApprovalSettings)
+    """Jobs: who may agree."""
     root: Path = field(default_factory=Path.cwd, metadata={"setting": False})
     source: Path | None = field(default=None, metadata={"setting": False})
     given: frozenset[str] = field(default_factory=frozenset, metadata={"setting": False})

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from donewhen.jobs.frontmatter import LINE_END, DocumentError, Span, Value, is_plain_word, read
+from donewhen.jobs.frontmatter import LINE_END, DocumentError, Span, Value, is_plain_word, line_number, read
 
 _FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
 _CLOSE = re.compile(r"(?<=[\r\n])---[ \t]*(?=\r\n|\n|\r|\Z)")
 _BOM = "\ufeff"
+_NEW_LINE = "\n"
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9 _./,()+=@%-]*")
 
 
@@ -36,6 +37,11 @@ class Document:
     @property
     def raw(self) -> bytes:
         return self.text.encode("utf-8")
+
+    @property
+    def first_body_line(self) -> int:
+        """The number (from 1) of the body's first line."""
+        return line_number(self.text, self.body_start)
 
     def line_of(self, name: str) -> int | None:
         """The line (from 1) on which a field stands."""
@@ -88,6 +94,11 @@ def rewritten(document: Document, changes: Mapping[str, Value]) -> bytes:
     if differing:
         _expect(raw, {**document.fields, **differing}, document, next(iter(differing)))
     return raw
+
+
+def rendered_fields(fields: Mapping[str, Value]) -> str:
+    """The lines of a new frontmatter."""
+    return "".join(f"{_key(name)}:{_rendered(value, _NEW_LINE)}{_NEW_LINE}" for name, value in fields.items())
 
 
 def _expect(raw: bytes, fields: Mapping[str, Value], document: Document, name: str) -> None:

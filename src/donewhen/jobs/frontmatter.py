@@ -65,7 +65,7 @@ def read_simple(text: str, start: int, end: int) -> Read | None:
     """The fields, where all of them are of the simple kind; None for the parser to have a look."""
     fields: dict[str, Value] = {}
     spans: dict[str, Span] = {}
-    line = _line_number(text, start)
+    line = line_number(text, start)
     name = ""
     colon = 0
     items: list[Value] | None = None
@@ -114,7 +114,7 @@ class _Reader:
         self._start = start
         self._source = text[start:end]
         self._where = where
-        self._first_line = _line_number(text, start)
+        self._first_line = line_number(text, start)
         self._nodes = 0
 
     def read(self) -> Read:
@@ -219,5 +219,6 @@ def is_plain_word(text: str) -> bool:
     return text.lower() not in ("yes", "no", "on", "off", "y", "n") and plain_value(text) == text
 
 
-def _line_number(text: str, position: int) -> int:
+def line_number(text: str, position: int) -> int:
+    """The number (from 1) of the line in which a position stands."""
     return len(LINE_END.findall(text, 0, position)) + 1

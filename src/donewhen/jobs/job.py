@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.criteria import Criterion, find_section, read_criteria
+from donewhen.jobs.criteria import Criterion, Section, find_section, read_criteria
 from donewhen.jobs.document import Document
 from donewhen.jobs.frontmatter import Value
 
@@ -63,6 +63,8 @@ class Job:
     execution_log_required: bool
     lesson_capture_required: bool
     exemptions: Mapping[str, str]
+    read_only: bool
+    """Whether it was agreed that the job changes nothing; a job with outputs must change them otherwise."""
     criteria: tuple[Criterion, ...]
     completion_promise: str
     path: Path
@@ -82,6 +84,7 @@ class Project:
     status: Status
     agreement_status: Literal["proposed", "agreed"]
     github_enabled: bool
+    criteria: tuple[Criterion, ...]
     path: Path
     document: Document
 
@@ -90,8 +93,6 @@ def read_job(document: Document, path: Path, where: str) -> Job:
     """The job that a plan file describes; missing fields have the defaults of the format."""
     get = _Getter(document, where)
     stakes = get.choice("stakes", STAKES, "normal")
-    first_body_line = document.text[: document.body_start].count("\n") + 1
-    section = find_section(document.body, "Acceptance Criteria", first_body_line)
     identifier = get.text("work_item_id") or get.text("id")
     if not identifier:
         raise FieldError("The job has no work_item_id.", where=where)
@@ -118,7 +119,8 @@ def read_job(document: Document, path: Path, where: str) -> Job:
             for name in ("execution_log_exemption_reason", "lesson_capture_exemption_reason")
             if (reason := get.text(name))
         },
-        criteria=read_criteria(section, where),
+        read_only=get.flag("read_only", False),
+        criteria=read_criteria(_criteria_section(document), where),
         completion_promise=get.text("completion_promise") or f"{identifier}-DONE",
         path=path,
         document=document,
@@ -134,9 +136,14 @@ def read_project(document: Document, path: Path, where: str) -> Project:
         status=get.choice("status", STATUSES, "planned"),
         agreement_status=get.choice("agreement_status", ("proposed", "agreed"), "proposed"),
         github_enabled=get.flag("github_enabled", False),
+        criteria=read_criteria(_criteria_section(document), where),
         path=path,
         document=document,
     )
+
+
+def _criteria_section(document: Document) -> Section | None:
+    return find_section(document.body, "Acceptance Criteria", document.first_body_line)
 
 
 def _known_checks(get: _Getter) -> tuple[str, ...]:

@@ -126,6 +126,10 @@ class Ledger:
             return Chain((), ())
         return verified(chain, content)
 
+    def head(self, chain: str) -> str | None:
+        """The hash of the last entry."""
+        return self.read(chain).head
+
     def chains(self) -> tuple[str, ...]:
         """The names of all chains."""
         return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl")))

@@ -1,0 +1,62 @@
+"""The hooks by which agent runtimes ask donewhen, as they stand in the files that a project shares."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+PROJECT_FILES = (".claude/settings.json", ".codex/hooks.json")
+_LOCAL_FILES = (".claude/settings.local.json",)
+_OURS = re.compile(r"\bdonewhen\b[^|&;\n]* hook [a-z-]+ --runtime\b")
+
+
+class ProjectHook(NamedTuple):
+    """One hook of ours in a file of the project."""
+
+    file: str
+    event: str
+    matcher: str
+    command: str
+    timeout: int
+
+
+def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
+    """Every hook of ours in a runtime's settings: the event, the group, the hook itself."""
+    events = data.get("hooks")
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for hook in hooks if isinstance(hooks, list) else ():
+                if isinstance(hook, dict) and _OURS.search(str(hook.get("command", ""))):
+                    yield event, group, hook
+
+
+def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
+    """Our hooks in the project's files; a file that can't be read has none."""
+    return tuple(
+        ProjectHook(file, event, str(group.get("matcher", "")), str(hook["command"]), _seconds(hook.get("timeout")))
+        for file in PROJECT_FILES
+        for event, group, hook in our_hooks(_parsed(root / file))
+    )
+
+
+def hooks_switched_off(root: Path) -> bool:
+    """Whether a file in the project tells the runtime to run no hooks at all."""
+    return any(_parsed(root / file).get("disableAllHooks") is True for file in (*PROJECT_FILES, *_LOCAL_FILES))
+
+
+def _seconds(value: object) -> int:
+    return value if type(value) is int else 0
+
+
+def _parsed(path: Path) -> Json:
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}

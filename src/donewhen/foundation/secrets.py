@@ -1,0 +1,52 @@
+"""Keeping secrets out of what is written down."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+REDACTED = "[redacted]"
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|KEY|PAT|AUTH|DSN)(?:$|_)", re.IGNORECASE
+)
+_SHORTEST = 6
+_PATTERNS = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{16,}",
+    r"\bgithub_pat_[A-Za-z0-9_]{20,}",
+    r"\bglpat-[A-Za-z0-9_-]{16,}",
+    r"\bsk-[A-Za-z0-9_-]{16,}",
+    r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"\bAIza[A-Za-z0-9_-]{30,}",
+    r"\bpypi-[A-Za-z0-9_-]{16,}",
+    r"\bnpm_[A-Za-z0-9]{30,}",
+    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+)
+# Here only a part is secret: what names it stays.
+_NAMED = (
+    r"(?i)(\b(?:authorization|proxy-authorization)\s*[:=]\s*(?:bearer|basic|token)?\s*)[^\s,;'\"]{6,}",
+    r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}",
+    r"([a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+(?=@)",
+    (
+        r"(?i)(\b[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)"
+        r"['\"]?\s*[:=]\s*['\"]?)(?!\[redacted\])[^\s'\",;&]{4,}"
+    ),
+)
+
+
+def redacted(text: str, environ: Mapping[str, str] = os.environ) -> str:
+    """``text`` without what looks like a secret, and without the values of variables that are named like one."""
+    for value in sorted(_secret_values(environ), key=len, reverse=True):
+        text = text.replace(value, REDACTED)
+    for pattern in _PATTERNS:
+        text = re.sub(pattern, REDACTED, text)
+    for pattern in _NAMED:
+        text = re.sub(pattern, rf"\1{REDACTED}", text)
+    return text
+
+
+def _secret_values(environ: Mapping[str, str]) -> set[str]:
+    return {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST}

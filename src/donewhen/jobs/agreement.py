@@ -1,0 +1,234 @@
+"""Sealing what was agreed, and telling whether it still is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.process import split_command
+from donewhen.jobs.approval import Approval, Policy, approves
+from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms, terms_hash
+from donewhen.jobs.criteria import Criterion
+from donewhen.jobs.document import Document
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.job import Job, Project
+from donewhen.jobs.ledger import Actor, Chain, Entry
+from donewhen.jobs.projection import adopted, record, repair
+from donewhen.jobs.workspace import Workspace
+
+AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
+
+DECIDED_FIELDS: dict[str, frozenset[str]] = {
+    "raise_budget": frozenset({"max_iterations"}),
+    "stakes": frozenset({"stakes", "reward_target", "max_iterations"}),
+    "target": frozenset({"reward_target"}),
+}
+"""Which terms a decision may loosen."""
+
+
+class Seal(NamedTuple):
+    """The terms that hold, and the entry by which they were agreed."""
+
+    terms: Terms
+    entry: Entry
+
+    @property
+    def hash(self) -> str:
+        return terms_hash(self.terms)
+
+
+class Agreement(NamedTuple):
+    """Where an agreement stands now.
+
+    ``agreed``: sealed, and at most more has been asked for since. ``voided``: something was loosened or removed.
+    ``unsealed``: a file says agreed, but nobody sealed anything. ``proposed``: not agreed yet.
+    """
+
+    state: AgreementState
+    terms: Terms
+    seal: Seal | None
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def voiding(self) -> tuple[Change, ...]:
+        return tuple(one for one in self.changes if one.voids)
+
+
+class Problem(NamedTuple):
+    """Why something can't be agreed to."""
+
+    code: str
+    message: str
+    where: str
+
+
+class Proposal(NamedTuple):
+    """Something to agree to, and where it stands."""
+
+    chain: str
+    title: str
+    path: Path
+    agreement: Agreement
+    problems: tuple[Problem, ...]
+
+
+def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
+    """The terms that hold after these entries. Without a policy the chain's own terms are it: the project's chain."""
+    seal: Seal | None = None
+    decisions: dict[str, Entry] = {}
+    for entry in entries:
+        allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
+        if entry.type == "decided" and approves(entry, chain, allowed):
+            decisions[entry.hash] = entry
+        if entry.type != "agreed" or not _whole(entry):
+            continue
+        terms: Terms = entry.data["terms"]
+        how = entry.data.get("how")
+        if how == "agreed" and approves(entry, chain, allowed):
+            seal = Seal(terms, entry)
+        elif seal is not None and _follows(seal.terms, terms, how, decisions.get(str(entry.data.get("decision")))):
+            seal = Seal(terms, seal.entry)
+    return seal
+
+
+def state_of(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreement:
+    """Compare what stands there with what was sealed; ``typed`` is what the file itself claims."""
+    if seal is None:
+        return Agreement("unsealed" if typed else "proposed", terms, None)
+    found = changes(seal.terms, terms)
+    return Agreement("voided" if any(one.voids for one in found) else "agreed", terms, seal, found)
+
+
+def project_seal(workspace: Workspace, project: Project) -> Seal | None:
+    """What was agreed about the project."""
+    return seal_in(project.id, workspace.ledger.read(project.id).entries, None)
+
+
+def project_agreement(workspace: Workspace, project: Project) -> Agreement:
+    """Where the project's agreement stands, with the gate's configuration and hooks as they are now."""
+    typed = project.agreement_status == "agreed"
+    terms = project_terms(project, workspace.settings())
+    return state_of(terms, project_seal(workspace, project), typed=typed)
+
+
+def job_agreement(job: Job, chain: Chain, project: Project, policy: Policy) -> Agreement:
+    """Where a job's agreement stands."""
+    typed = project.agreement_status == "agreed" or job.document.fields.get("agreement_status") == "agreed"
+    return state_of(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
+
+
+def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]:
+    """The project and these jobs, each with where its agreement stands and what keeps it from being agreed to."""
+    project = workspace.project()
+    policy = Policy.of(seal.terms if (seal := project_seal(workspace, project)) else None)
+    where = workspace.where(project.path)
+    found = [
+        Proposal(
+            project.id,
+            project.title,
+            project.path,
+            project_agreement(workspace, project),
+            tuple(_placeholders(project.criteria, where)),
+        )
+    ]
+    for job in jobs:
+        agreement = job_agreement(job, workspace.ledger.read(job.id), project, policy)
+        problems = tuple(_problems(job, workspace.where(job.path)))
+        found.append(Proposal(job.id, job.title, job.path, agreement, problems))
+    return tuple(found)
+
+
+def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes: str = "") -> Entry:
+    """Seal what was proposed, if it still stands there. An agent's word is recorded and changes nothing."""
+    seal = project_seal(workspace, workspace.project())
+    policy = Policy.of(seal.terms if seal else None)
+    with workspace.locked(proposal.chain):
+        document = workspace.read(proposal.path)
+        before = workspace.ledger.read(proposal.chain)
+        document = repair(workspace, document, proposal.path, before.entries)
+        data: dict[str, Any] = {"how": "agreed", "terms": proposal.agreement.terms}
+        data["hash"] = terms_hash(proposal.agreement.terms)
+        if notes:
+            data["notes"] = notes
+        if not before.entries:
+            data["adopted"] = adopted(document.fields)
+        if _terms_now(workspace, proposal) != proposal.agreement.terms:
+            raise DonewhenError(
+                "It was changed while it was being shown, so nothing was agreed.",
+                where=workspace.where(proposal.path),
+                next_step="Look at it again: donewhen agree",
+            )
+        writes: dict[str, Value] = {}
+        if approval.counts(policy):
+            now = workspace.now()
+            who = f"{approval.by.name} ({approval.by.kind})"
+            writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
+            if notes and proposal.path == workspace.project_file:
+                writes["agreed_notes"] = notes
+        return record(workspace, proposal.chain, document, proposal.path, "agreed", data, approval, writes)[0]
+
+
+def seal_tightened(workspace: Workspace, job: Job, agreement: Agreement, by: Actor) -> Entry | None:
+    """Seal what was added or tightened since, so that it can't be taken back in silence; the caller holds the lock."""
+    if agreement.state != "agreed" or not agreement.changes:
+        return None
+    told = [one._asdict() for one in agreement.changes]
+    data = {"how": "tightened", "terms": agreement.terms, "hash": terms_hash(agreement.terms), "changes": told}
+    return workspace.ledger.append(job.id, "agreed", data, by)
+
+
+def located(change: Change, document: Document, criteria: Sequence[Criterion], where: str) -> str:
+    """The file and line at which a change can be seen: the field that holds it, or the list that lacks it."""
+    name = {"commands": "truth_required_commands"}.get(change.field, change.field)
+    if name == "criteria":
+        line = next((one.line for one in criteria if change.after and change.after.startswith(one.text)), None)
+        line = line or (criteria[0].line if criteria else document.first_body_line)
+    else:
+        line = document.line_of(name.partition(".")[2] if name.startswith("exemptions.") else name)
+    return f"{where}:{line}" if line else where
+
+
+def _terms_now(workspace: Workspace, proposal: Proposal) -> Terms:
+    project = workspace.project()
+    if proposal.chain == project.id:
+        return project_terms(project, workspace.settings())
+    return job_terms(workspace.job_at(proposal.path))
+
+
+def _whole(entry: Entry) -> bool:
+    terms = entry.data.get("terms")
+    return isinstance(terms, Mapping) and entry.data.get("hash") == terms_hash(terms)
+
+
+def _follows(before: Terms, after: Terms, how: object, decision: Entry | None) -> bool:
+    """Whether terms may follow others without anybody agreeing to them again."""
+    loosened = {one.field for one in changes(before, after) if one.voids}
+    if how == "tightened":
+        return not loosened
+    return (
+        how == "decided"
+        and decision is not None
+        and loosened <= DECIDED_FIELDS.get(decision.data.get("decision", ""), set())
+    )
+
+
+def _problems(job: Job, where: str) -> Iterable[Problem]:
+    if not job.criteria:
+        yield Problem("criteria_missing", "The job has no acceptance criteria, so nothing could be agreed.", where)
+    yield from _placeholders(job.criteria, where)
+    for command in job.truth_required_commands:
+        try:
+            split_command(command)
+        except DonewhenError as error:
+            line = job.document.line_of("truth_required_commands")
+            yield Problem("command", f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}")
+
+
+def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[Problem]:
+    for one in criteria:
+        if one.placeholder:
+            yield Problem(
+                "placeholder", f"The criterion {one.id} says nothing yet: {one.text!r}.", f"{where}:{one.line}"
+            )

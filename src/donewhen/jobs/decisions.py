@@ -1,0 +1,99 @@
+"""Decisions about a job: what a person (or whoever may) has settled, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.agreement import job_agreement, project_seal
+from donewhen.jobs.approval import Approval, Policy, approves
+from donewhen.jobs.contract import Terms, terms_hash
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.job import BUDGETS, TARGETS, Job, Stakes
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.projection import record, repair
+from donewhen.jobs.workspace import Workspace
+
+DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
+
+
+class Decision(NamedTuple):
+    """What was decided, in a form that can be applied."""
+
+    kind: DecisionKind
+    reason: str
+    value: Any = None
+
+
+class Decided(NamedTuple):
+    """The record of a decision, and whether it counts."""
+
+    entry: Entry
+    counts: bool
+    writes: Mapping[str, Value]
+
+
+def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approval) -> Decided:
+    """Record a decision and apply it. One by an agent is recorded as what it is: a proposal."""
+    if not decision.reason.strip():
+        raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
+    with workspace.locked(job.id):
+        chain = workspace.ledger.read(job.id)
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        job = workspace.job_at(job.path)
+        terms = _new_terms(job, decision)
+        project = workspace.project()
+        seal = project_seal(workspace, project)
+        policy = Policy.of(seal.terms if seal else None)
+        agreement = job_agreement(job, chain, project, policy)
+        data: dict[str, Any] = {"decision": decision.kind, "reason": decision.reason.strip()}
+        if decision.value is not None:
+            data["value"] = decision.value
+        now = workspace.now()
+        effects: dict[str, Value] = {"status": "cancelled"} if decision.kind == "cancel" else {}
+        writes = {**effects, "updated_at": now} if approval.counts(policy) and not terms else {}
+        entry, document = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
+        if not approves(entry, job.id, policy):
+            return Decided(entry, False, {})
+        if terms:
+            sealed: Terms | None = agreement.seal.terms if agreement.seal else None
+            if sealed is not None:
+                after = {**sealed, **terms}
+                follow_up = {"how": "decided", "decision": entry.hash, "terms": after, "hash": terms_hash(after)}
+                record(
+                    workspace, job.id, document, job.path, "agreed", follow_up, approval, {**terms, "updated_at": now}
+                )
+            else:
+                workspace.write(document, job.path, {**terms, "updated_at": now})
+        return Decided(entry, True, {**terms, **effects})
+
+
+def _new_terms(job: Job, decision: Decision) -> dict[str, Value]:
+    """The terms that a decision changes, with their new values."""
+    value = decision.value
+    match decision.kind:
+        case "raise_budget":
+            if value <= max(job.max_iterations, job.iteration):
+                raise UsageError(
+                    f"{job.id} may take {job.max_iterations} iterations and has taken {job.iteration}; "
+                    f"{value} would not raise that.",
+                    next_step="Give the new total.",
+                )
+            return {"max_iterations": value}
+        case "target":
+            return {"reward_target": value}
+        case "stakes":
+            return {"stakes": value, **_following(job, value)}
+        case _:
+            return {}
+
+
+def _following(job: Job, stakes: Stakes) -> dict[str, Value]:
+    """Target and budget go with the stakes where they were the defaults of the old ones."""
+    found: dict[str, Value] = {}
+    if job.reward_target == TARGETS[job.stakes]:
+        found["reward_target"] = TARGETS[stakes]
+    if job.max_iterations == BUDGETS[job.stakes]:
+        found["max_iterations"] = BUDGETS[stakes]
+    return found

@@ -1,0 +1,84 @@
+"""Which program a command really is: its place, and what is in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.process import CommandNotRunnableError
+
+_LONGEST_SHEBANG = 4096
+_DEEPEST = 5
+
+
+class Executable(NamedTuple):
+    """A program as it was found."""
+
+    path: Path
+    hash: str
+
+
+def resolved(command: str, root: Path, environ: Mapping[str, str] = os.environ) -> Executable:
+    """The program that a command's first word stands for. There are no aliases, and no programs left lying about."""
+    found = str(root / command) if "/" in command else shutil.which(command, path=safe_path(root, environ))
+    if found is None or not os.access(found, os.X_OK):
+        raise CommandNotRunnableError(
+            f"The command {command!r} was not found.",
+            next_step="Install it, or give its path; programs in the project and in folders for temporary files "
+            "are not found by their names.",
+        )
+    path = Path(found)
+    return Executable(path, _content_hash(path, root, 0))
+
+
+def safe_path(root: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """PATH without the places where anybody can leave a program with a well-known name.
+
+    Those are relative folders, folders in the project (except a virtual environment's) and those for temporary files.
+    """
+    return os.pathsep.join(_safe_folders(root, environ))
+
+
+def _safe_folders(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    project = Path(os.path.realpath(root))
+    temporary = [Path(os.path.realpath(one)) for one in {tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"}]  # noqa: S108
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        # pathlib would make "." of an empty entry, which is what a shell makes of it.
+        if not os.path.isabs(folder):  # noqa: PTH117
+            continue
+        place = Path(os.path.realpath(folder))
+        open_to_all = any(place.is_relative_to(one) for one in (project, *temporary))
+        if not open_to_all or (place.parent / "pyvenv.cfg").is_file():
+            yield folder
+
+
+def _content_hash(path: Path, root: Path, depth: int) -> str:
+    """What is in a program. A script's first line names a place of one machine; what stands there counts instead."""
+    with path.open("rb") as file:
+        first = file.readline(_LONGEST_SHEBANG)
+        if not first.startswith(b"#!") or depth == _DEEPEST:
+            file.seek(0)
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        rest = hashlib.sha256(file.read()).hexdigest()
+    return digest_of([_interpreter_hash(first[2:].decode("utf-8", "replace"), root, depth), rest])
+
+
+def _interpreter_hash(line: str, root: Path, depth: int) -> str:
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return line
+    if words and Path(words[0]).name == "env":
+        words = [one for one in words[1:] if not one.startswith("-") and "=" not in one]
+    try:
+        found = words[0] if os.path.isabs(words[0]) else shutil.which(words[0], path=safe_path(root))  # noqa: PTH117
+        return line if found is None else digest_of([_content_hash(Path(found), root, depth + 1), words[1:]])
+    except (OSError, IndexError):
+        return line

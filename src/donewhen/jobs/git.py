@@ -1,0 +1,30 @@
+"""Asking git, in an environment in which nobody can point it elsewhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from donewhen.foundation.process import small_environment
+from donewhen.jobs.executables import safe_path
+
+_TIMEOUT = 120.0
+
+
+def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | None:
+    """What git answers; None where there is no git, no repository, or nothing to answer."""
+    environment = small_environment() | {"PATH": safe_path(folder), "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(
+            ("git", *arguments), cwd=folder, env=environment, input=given, capture_output=True, timeout=_TIMEOUT
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def toplevel(folder: Path) -> Path | None:
+    """The folder of the repository that this one is in."""
+    answer = git(folder, "rev-parse", "--show-toplevel")
+    return None if answer is None else Path(os.fsdecode(answer.rstrip(b"\n")))

@@ -1,0 +1,113 @@
+"""Looking at a file: is it there, does it say what it should, has it the right shape, has it enough rows?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.errors import ConfigError, MissingExtraError
+from donewhen.foundation.text import one_line
+from donewhen.jobs.criteria import Check
+from donewhen.jobs.inputs import located
+from donewhen.jobs.job import Job
+from donewhen.jobs.workspace import Workspace
+
+_SIZE_LIMIT = 64 * 1024 * 1024
+
+
+class Seen(NamedTuple):
+    """What a look at a file gave."""
+
+    passed: bool
+    told: str
+
+
+def probe(workspace: Workspace, job: Job, check: Check) -> Seen:
+    """Decide a ``file`` check."""
+    path = located(workspace, job, check.path or "", "criteria")
+    content = _content(path)
+    if isinstance(content, Seen):
+        return content
+    if check.regex is not None:
+        found = re.search(check.regex, content.decode("utf-8", "replace"), re.MULTILINE)
+        return Seen(found is not None, f"/{check.regex}/ {'matches' if found else 'does not match'}")
+    if check.rows is not None:
+        rows = count_rows(content, path.suffix)
+        return Seen(rows >= check.rows, f"{rows} rows, {check.rows} asked for")
+    if check.schema is not None:
+        return _against_schema(content, located(workspace, job, check.schema, "criteria"))
+    return Seen(True, f"{len(content)} bytes")
+
+
+def files_of(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
+    """The files that a ``file`` check depends on, by name."""
+    named = (check.path, check.schema)
+    paths = [located(workspace, job, one, "criteria") for one in named if one is not None]
+    return {workspace.where(one): one for one in paths}
+
+
+def count_rows(content: bytes, suffix: str) -> int:
+    """The rows of data: items of a JSON list, records of a CSV below its header, lines that are not empty."""
+    text = content.decode("utf-8-sig", "replace")
+    if suffix == ".json":
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            return 0
+        return len(data) if isinstance(data, list) else 0
+    if suffix in (".csv", ".tsv"):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",")
+        return max(0, sum(any(cell.strip() for cell in row) for row in reader) - 1)
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def _content(path: Path) -> bytes | Seen:
+    """A file's content: a regular file, not empty, not a link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return Seen(False, "it is not there" if isinstance(error, FileNotFoundError) else f"{error.strerror}")
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return Seen(False, "it is not a regular file")
+        if found.st_size > _SIZE_LIMIT:
+            return Seen(False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at")
+        content = file.read()
+    return content if content.strip() else Seen(False, "it is empty")
+
+
+def _against_schema(content: bytes, schema_path: Path) -> Seen:
+    try:
+        import jsonschema
+        import referencing
+    except ImportError:
+        raise MissingExtraError("A check against a JSON Schema", "schema") from None
+    try:
+        schema = json.loads(schema_path.read_bytes())
+        kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        kind.check_schema(schema)
+        # Nothing is fetched: a reference to somewhere else can't be resolved.
+        validator = kind(schema, registry=referencing.Registry())
+        data = json.loads(content)
+        wrong = next(validator.iter_errors(data), None)
+    except OSError as error:
+        raise ConfigError(f"The schema can't be read: {error.strerror}.", where=str(schema_path)) from error
+    except jsonschema.SchemaError as error:
+        raise ConfigError(f"The schema is not one: {one_line(error.message)}.", where=str(schema_path)) from error
+    except (ValueError, RecursionError) as error:
+        return Seen(False, f"it is not JSON: {one_line(str(error))}")
+    except referencing.exceptions.Unresolvable as error:
+        raise ConfigError(
+            f"The schema refers to something else: {one_line(str(error))}.", where=str(schema_path)
+        ) from error
+    if wrong is None:
+        return Seen(True, "fits the schema")
+    place = "/".join(str(one) for one in wrong.absolute_path)
+    return Seen(False, one_line(f"{place or 'the whole'}: {wrong.message}"))

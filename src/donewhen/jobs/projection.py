@@ -1,0 +1,127 @@
+"""Fields of a plan file that only show what the ledger says. The ledger is the truth; the file is for reading.
+
+Every entry that changes a plan file names each field with its value before and after. So it can be told which value
+belongs into a file, whether somebody typed another one, and whether a writer was killed between ledger and file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.jobs.approval import Approval, signature
+from donewhen.jobs.document import Document
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.ledger import Entry, EventKind
+from donewhen.jobs.workspace import Workspace
+
+PROJECTED: dict[str, Value] = {
+    "status": "planned",
+    "agreement_status": "proposed",
+    "agreed_at": "",
+    "agreed_by": "",
+    "iteration": 0,
+    "rework_count": 0,
+    "started_at": "",
+    "completed_at": "",
+    "reward_last_score": 0,
+    "reward_last_eval_at": "",
+    "reward_last_next_action": "",
+    "truth_last_status": "unknown",
+    "truth_last_checked_at": "",
+    "truth_last_failures": [],
+}
+"""Each projected field with its value in a plan that nothing has happened to."""
+
+_ALSO_WRITTEN = frozenset({"updated_at"})
+WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | _ALSO_WRITTEN
+
+
+class Mismatch(NamedTuple):
+    """A projected field that does not say what the ledger says."""
+
+    field: str
+    found: Value
+    expected: Value
+
+
+def adopted(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """What is taken over from a plan file that others have written. That something is done is never taken over."""
+    kept = {name: fields[name] for name in PROJECTED if name in fields and not _blank(fields[name])}
+    if kept.get("status") == "done":
+        del kept["status"]
+        kept.pop("completed_at", None)
+    kept.pop("agreement_status", None)
+    return kept
+
+
+def expected(entries: Iterable[Entry]) -> dict[str, Value]:
+    """The projected fields, as the entries of a chain have made them."""
+    values = dict(PROJECTED)
+    for entry in entries:
+        values.update(entry.data.get("adopted", {}))
+        values.update({name: after for name, (_, after) in _writes(entry).items() if name in PROJECTED})
+    return values
+
+
+def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[Mismatch, ...]:
+    """Where a plan file and its chain differ; a write that was cut short is not counted."""
+    late = pending(fields, entries)
+    return tuple(
+        Mismatch(name, fields.get(name), value)
+        for name, value in expected(entries).items()
+        if name not in late and not _same(fields.get(name), value)
+    )
+
+
+def pending(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:
+    """What the last entry wrote and the file does not have, because the writer was killed in between."""
+    writes = _writes(entries[-1]) if entries else {}
+    missing = {name: after for name, (_, after) in writes.items() if not _same(fields.get(name), after)}
+    untouched = all(_same(fields.get(name), writes[name][0]) for name in missing)
+    return missing if untouched else {}
+
+
+def record(
+    workspace: Workspace,
+    chain: str,
+    document: Document,
+    path: Path,
+    kind: EventKind,
+    data: Mapping[str, Any],
+    approval: Approval,
+    writes: Mapping[str, Value],
+) -> tuple[Entry, Document]:
+    """Append an entry and bring the plan file up to date with it; the caller holds the lock.
+
+    The ledger comes first: what is in the file and not in the ledger would be a forgery, what is in the ledger and not
+    in the file can be repaired.
+    """
+    changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
+    content = {**data, "writes": changed} if changed else dict(data)
+    ledger = workspace.ledger
+    content |= signature(approval, chain, ledger.head(chain), kind, content)
+    entry = ledger.append(chain, kind, content, approval.by)
+    return entry, workspace.write(document, path, writes)
+
+
+def repair(workspace: Workspace, document: Document, path: Path, entries: Sequence[Entry]) -> Document:
+    """Finish a write that was cut short; the caller holds the lock."""
+    missing = pending(document.fields, entries)
+    return workspace.write(document, path, missing) if missing else document
+
+
+def _writes(entry: Entry) -> dict[str, tuple[Value, Value]]:
+    found = entry.data.get("writes")
+    if not isinstance(found, Mapping):
+        return {}
+    return {name: (pair[0], pair[1]) for name, pair in found.items() if isinstance(pair, list) and len(pair) == 2}
+
+
+def _same(one: Value, other: Value) -> bool:
+    return one == other or (_blank(one) and _blank(other))
+
+
+def _blank(value: Value) -> bool:
+    return value is None or value in ("", [])

@@ -1,0 +1,236 @@
+"""The gate makes its own evidence: it runs the command itself, and writes down what it saw."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.junit import ReportError
+from donewhen.foundation.process import CommandResult, run_command, small_environment
+from donewhen.foundation.secrets import redacted
+from donewhen.jobs.agreement import job_agreement, project_seal, seal_tightened
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.criteria import Check
+from donewhen.jobs.evidence import RECORD, EvidenceStore, Parts
+from donewhen.jobs.executables import Executable, resolved, safe_path
+from donewhen.jobs.inputs import Manifest, manifest, plain_hash
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.needs import is_agreed
+from donewhen.jobs.probes import files_of, probe
+from donewhen.jobs.projection import repair
+from donewhen.jobs.run_reports import RunReport, read_reports
+from donewhen.jobs.workspace import Workspace
+
+# What changes how programs speak and reckon; where things are installed does not count.
+_FINGERPRINTED = ("LANG", "LANGUAGE", "TZ")
+_CUT = re.compile(r"[^\n]*\n\[… \d+ bytes left out …\]\n[^\n]*")
+
+
+class Situation(NamedTuple):
+    """Everything that a run of a command depends on, as it is now."""
+
+    executable: Executable
+    environment: Mapping[str, str]
+    fingerprint: Mapping[str, str]
+    inputs: Manifest
+    parts: Parts
+
+
+class Ran(NamedTuple):
+    """Evidence, and whether it was there already."""
+
+    entry: Entry
+    reused: bool
+    output: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.entry.data["passed"] is True
+
+
+def situation(workspace: Workspace, job: Job, argv: Sequence[str], inputs: Manifest | None = None) -> Situation:
+    """What a run of this command would depend on now."""
+    settings = workspace.settings().jobs
+    executable = resolved(argv[0], workspace.root)
+    environment = small_environment(settings.pass_env) | {"PATH": safe_path(workspace.root)}
+    watched = {*_FINGERPRINTED, *settings.pass_env, *(name for name in environment if name.startswith("LC_"))}
+    fingerprint = {
+        "platform": f"{sys.platform} {platform.machine()}",
+        **{name: _mark(name, environment[name]) for name in sorted(watched) if name in environment},
+    }
+    found = manifest(workspace, job) if inputs is None else inputs
+    parts = Parts(digest_of(list(argv)), executable.hash, digest_of(fingerprint), found.hash)
+    return Situation(executable, environment, fingerprint, found, parts)
+
+
+def fresh(entries: Sequence[Entry], evidence: str, key: str) -> Entry | None:
+    """The newest run of this command, if nothing that it depends on has changed since."""
+    newest = newest_run(entries, evidence)
+    return newest if newest is not None and newest.data.get("key") == key and newest.data.get("settled") else None
+
+
+def newest_run(entries: Sequence[Entry], evidence: str) -> Entry | None:
+    """The newest record of this command or probe."""
+    return next((one for one in reversed(entries) if one.type == "ran" and one.data.get("evidence") == evidence), None)
+
+
+def run(
+    workspace: Workspace,
+    job: Job,
+    argv: Sequence[str],
+    by: Actor,
+    *,
+    criterion: str | None = None,
+    again: bool = False,
+    timeout: float | None = None,
+) -> Ran:
+    """Run a command as evidence for a job; what passed and is still fresh is not run in vain."""
+    evidence = shlex.join(argv)
+    before = situation(workspace, job, argv)
+    if not again:
+        known = fresh(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
+        if known is not None and known.data["passed"] is True:
+            return Ran(known, reused=True)
+    started_at = workspace.now()
+    limit = workspace.settings().jobs.command_timeout if timeout is None else timeout
+    result, report, problem = _executed(workspace, argv, before, limit)
+    after = manifest(workspace, job)
+    changed = sorted(
+        name for name in {*before.inputs.files, *after.files} if before.inputs.files.get(name) != after.files.get(name)
+    )
+    store = store_of(workspace)
+    output = _safe_output(result.output, before.environment)
+    listed = store.put_json(dict(before.inputs.files))
+    record = {
+        "schema": RECORD,
+        "job": job.id,
+        "argv": [redacted(word, {}) for word in argv],
+        "executable": {"path": _without_home(before.executable.path), "hash": before.executable.hash},
+        "environment": dict(before.fingerprint),
+        "inputs": {"manifest": listed, "declared": before.inputs.declared},
+        "changed_meanwhile": changed,
+        "started_at": started_at,
+        "seconds": round(result.seconds, 3),
+        "ending": result.ending,
+        "exit_code": result.exit_code,
+        "output": store.put(output.encode("utf-8", "replace")),
+        "report": None if report is None else {**report.summary(), "outcomes": store.put_json(dict(report.outcomes))},
+        "report_problem": problem,
+    }
+    data: dict[str, Any] = {
+        "what": "command",
+        "evidence": filed_under(evidence),
+        "criterion": criterion,
+        "agreed": is_agreed(job, evidence),
+        "key": before.parts.key,
+        "parts": before.parts._asdict(),
+        "settled": not changed,
+        "passed": result.succeeded and problem is None and (report is None or report.good),
+        "ending": result.ending,
+        "exit_code": result.exit_code,
+        "record": store.put_json(record),
+        "output": record["output"],
+        "manifest": listed,
+    }
+    if report is not None:
+        data["report"] = report.summary()
+    return Ran(append(workspace, job, data, by), reused=False, output=output)
+
+
+def look(workspace: Workspace, job: Job, check: Check, evidence: str, by: Actor, *, criterion: str | None) -> Ran:
+    """Decide a file check and write down what was seen; a look that would see the same is not recorded again."""
+    key = probe_key(workspace, job, check, evidence)
+    known = fresh(workspace.ledger.read(job.id).entries, evidence, key)
+    if known is not None:
+        return Ran(known, reused=True)
+    seen = probe(workspace, job, check)
+    data = {
+        "what": "file",
+        "evidence": filed_under(evidence),
+        "criterion": criterion,
+        "agreed": is_agreed(job, evidence),
+        "key": key,
+        "settled": probe_key(workspace, job, check, evidence) == key,
+        "passed": seen.passed,
+        "told": redacted(seen.told),
+    }
+    return Ran(append(workspace, job, data, by), reused=False, output=seen.told)
+
+
+def probe_key(workspace: Workspace, job: Job, check: Check, evidence: str) -> str:
+    """What a look at a file depends on: the question, and the contents."""
+    files = {name: plain_hash(path) for name, path in files_of(workspace, job, check).items()}
+    return digest_of({"evidence": evidence, "files": files})
+
+
+def store_of(workspace: Workspace) -> EvidenceStore:
+    """Where a workspace keeps its evidence."""
+    return EvidenceStore(workspace.folder / "evidence")
+
+
+def append(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
+    """Put a run on record, and with it whatever was added to the contract since it was last sealed."""
+    with workspace.locked(job.id):
+        chain = workspace.ledger.read(job.id)
+        repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        now = workspace.job_at(job.path)
+        project = workspace.project()
+        seal = project_seal(workspace, project)
+        seal_tightened(workspace, now, job_agreement(now, chain, project, Policy.of(seal.terms if seal else None)), by)
+        return workspace.ledger.append(job.id, "ran", data, by)
+
+
+def _executed(
+    workspace: Workspace, argv: Sequence[str], given: Situation, timeout: float
+) -> tuple[CommandResult, RunReport | None, str | None]:
+    """The command's result, what it reported, and what is wrong with the report."""
+    with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
+        places = {"{junit}": f"{folder}/junit.xml", "{junit_dir}": folder, "{report_dir}": folder}
+        words = [str(given.executable.path), *(_placed(word, places) for word in argv[1:])]
+        environment = dict(given.environment)
+        if not any(place in word for word in argv for place in places) and _is_pytest(argv):
+            # Without changing the command that was agreed, its tests are known by their ids.
+            environment["PYTEST_ADDOPTS"] = shlex.join([f"--junitxml={folder}/junit.xml"])
+        result = run_command(words, cwd=workspace.root, timeout=timeout, env=environment)
+        try:
+            return result, read_reports(Path(folder)), None
+        except ReportError as error:
+            return result, None, str(error)
+
+
+def _placed(word: str, places: Mapping[str, str]) -> str:
+    for name, place in places.items():
+        word = word.replace(name, place)
+    return word
+
+
+def _is_pytest(argv: Sequence[str]) -> bool:
+    name = Path(argv[0]).name
+    return name in ("pytest", "py.test") or (name.startswith("python") and tuple(argv[1:3]) == ("-m", "pytest"))
+
+
+def _safe_output(output: str, environment: Mapping[str, str]) -> str:
+    """What the command said, without secrets; next to a cut, half a line could be half a secret."""
+    whole = _CUT.sub(lambda found: re.sub(r"^[^\n]*\n|(?<=\])\n[^\n]*\Z", "\n", found.group()), output)
+    return redacted(redacted(whole), environment)
+
+
+def _mark(name: str, value: str) -> str:
+    """Enough to see that a value has changed, too little to guess it by."""
+    return hashlib.sha256(f"{name}={value}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def _without_home(path: Path) -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111
+    text = str(path)
+    return f"~{text.removeprefix(home)}" if home != "/" and text.startswith(f"{home}/") else text

@@ -1,0 +1,208 @@
+"""Where the evidence for a job stands: what was shown, what is stale and why, what is missing or only asserted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.jobs.agreement import project_seal
+from donewhen.jobs.approval import Approval, Policy, approves
+from donewhen.jobs.decisions import Decided, Decision, decide
+from donewhen.jobs.inputs import Manifest, located, manifest, result_manifest
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.needs import VERIFICATION, Need, need_of, needs
+from donewhen.jobs.running import Ran, look, newest_run, probe_key, run, situation, store_of
+from donewhen.jobs.workspace import Workspace
+
+State = Literal["passed", "failed", "stale", "missing", "asserted"]
+
+_WORST: tuple[State, ...] = ("failed", "missing", "stale", "asserted", "passed")
+_SHOWN = 5
+
+
+class Standing(NamedTuple):
+    """How far one need is met."""
+
+    need: Need
+    state: State
+    why: tuple[str, ...] = ()
+    entry: Entry | None = None
+
+
+def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
+    """Every need of a job with its evidence; nothing is run."""
+    entries = workspace.ledger.read(job.id).entries
+    seal = project_seal(workspace, workspace.project())
+    policy = Policy.of(seal.terms if seal else None)
+    inputs = manifest(workspace, job)
+    found = [_standing(workspace, job, one, entries, policy, inputs) for one in needs(job)]
+    verified = [one for one in found if one.need.name == VERIFICATION]
+    return tuple(_covered(one, verified) if one.need.check.kind == "verification" else one for one in found)
+
+
+def asserted(workspace: Workspace, job: Job) -> tuple[str, ...]:
+    """What was written down as evidence by others than the gate. It is kept and shown, and decides nothing."""
+    return tuple(
+        path for path in job.verification_evidence if located(workspace, job, path, "verification_evidence").is_file()
+    )
+
+
+def collect(
+    workspace: Workspace,
+    job: Job,
+    by: Actor,
+    *,
+    again: bool = False,
+    only: Need | None = None,
+    tell: Callable[[Need], None] = lambda _: None,
+) -> tuple[tuple[Need, Ran], ...]:
+    """Run every command and look at every file that the job needs; what is fresh is reused."""
+    found: dict[str, Ran] = {}
+    results: list[tuple[Need, Ran]] = []
+    for need in (only,) if only is not None else needs(job):
+        if need.check.kind in ("run", "file"):
+            tell(need)
+            if need.evidence not in found:
+                found[need.evidence] = _shown(workspace, job, need, by, again)
+            results.append((need, found[need.evidence]))
+    return tuple(results)
+
+
+def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> Decided:
+    """A person's word that a manual criterion is met, for the outputs as they are now."""
+    need = need_of(job, criterion)
+    if need.check.kind != "manual":
+        raise UsageError(
+            f"{criterion} is not signed off: it is decided by its own check ({need.evidence}).",
+            next_step=f"donewhen run {job.id}",
+        )
+    value = {"criterion": criterion, "text": need.text, "subject": result_manifest(workspace, job).hash}
+    return decide(workspace, job, Decision("sign_off", reason, value), approval)
+
+
+def _shown(workspace: Workspace, job: Job, need: Need, by: Actor, again: bool) -> Ran:
+    criterion = None if need.name == VERIFICATION else need.name
+    if need.check.kind == "file":
+        return look(workspace, job, need.check, need.evidence, by, criterion=criterion)
+    return run(workspace, job, need.check.argv, by, criterion=criterion, again=again)
+
+
+def _standing(
+    workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy, inputs: Manifest
+) -> Standing:
+    match need.check.kind:
+        case "run":
+            return _of_command(workspace, job, need, newest_run(entries, need.evidence), inputs)
+        case "file":
+            return _of_file(workspace, job, need, newest_run(entries, need.evidence))
+        case "manual":
+            return _of_person(workspace, job, need, entries, policy)
+        case "judge":
+            return Standing(need, "missing", ("no judge has been asked",))
+        case "verification":
+            return Standing(need, "missing")
+
+
+def _of_command(workspace: Workspace, job: Job, need: Need, entry: Entry | None, inputs: Manifest) -> Standing:
+    if entry is None:
+        return Standing(need, "missing", ("it was never run",))
+    try:
+        now = situation(workspace, job, need.check.argv, inputs)
+    except DonewhenError as error:
+        return Standing(need, "stale", (str(error),), entry)
+    if not entry.data.get("settled"):
+        return Standing(need, "stale", ("its inputs changed while it ran",), entry)
+    reasons = tuple(
+        reason
+        for part in now.parts.differing(entry.data.get("parts", {}))
+        for reason in _reasons(workspace, part, entry, inputs, now.fingerprint)
+    )
+    if reasons:
+        return Standing(need, "stale", reasons, entry)
+    return Standing(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
+
+
+def _of_file(workspace: Workspace, job: Job, need: Need, entry: Entry | None) -> Standing:
+    if entry is None:
+        return Standing(need, "missing", ("nobody has looked yet",))
+    if entry.data.get("key") != probe_key(workspace, job, need.check, need.evidence) or not entry.data.get("settled"):
+        return Standing(need, "stale", (f"{need.check.path} changed",), entry)
+    return Standing(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
+
+
+def _of_person(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy) -> Standing:
+    entry = next((one for one in reversed(entries) if _is_sign_off(one, need.text)), None)
+    if entry is None:
+        return Standing(need, "missing", ("nobody has signed it off",))
+    if not approves(entry, job.id, policy):
+        return Standing(
+            need, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
+        )
+    if entry.data["value"].get("subject") != result_manifest(workspace, job).hash:
+        return Standing(need, "stale", ("the outputs changed since it was signed off",), entry)
+    return Standing(need, "passed", (), entry)
+
+
+def _is_sign_off(entry: Entry, text: str) -> bool:
+    value: Any = entry.data.get("value")
+    return (
+        entry.type == "decided"
+        and entry.data.get("decision") == "sign_off"
+        and isinstance(value, dict)
+        and value.get("text") == text
+    )
+
+
+def _failed(need: Need, entry: Entry) -> Standing:
+    told = entry.data.get("told")
+    if told is None:
+        told = f"exit status {entry.data.get('exit_code')}"
+        if entry.data.get("ending") != "exited":
+            told = str(entry.data.get("ending", "")).replace("_", " ")
+        report = entry.data.get("report") or {}
+        if report.get("failed"):
+            told += f", {report['failed']} test(s) failed"
+        elif "passed" in report and not report["passed"]:
+            told += ", no test passed"
+    return Standing(need, "failed", (str(told),), entry)
+
+
+def _covered(standing: Standing, verified: Sequence[Standing]) -> Standing:
+    """A criterion without a check of its own is as good as the job's verification."""
+    states: list[State] = [one.state for one in verified]
+    worst = min(states, key=_WORST.index)
+    return standing._replace(state=worst, why=() if worst == "passed" else ("the job's verification decides",))
+
+
+def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fingerprint: Any) -> Sequence[str]:
+    store = store_of(workspace)
+    match part:
+        case "inputs":
+            before = store.get_json(str(entry.data.get("manifest")))
+            if not isinstance(before, dict):
+                return ["the inputs changed (which ones is not known on this machine)"]
+            return _changed_files(before, inputs)
+        case "environment":
+            record = store.get_json(str(entry.data.get("record")))
+            before = record.get("environment", {}) if isinstance(record, dict) else {}
+            names = sorted(one for one in {*before, *fingerprint} if before.get(one) != fingerprint.get(one))
+            return [f"the environment changed: {', '.join(names)}"]
+        case "executable":
+            return ["the program itself changed"]
+        case _:
+            return ["the command changed"]
+
+
+def _changed_files(before: dict[str, str], inputs: Manifest) -> list[str]:
+    names = sorted(one for one in {*before, *inputs.files} if before.get(one) != inputs.files.get(one))
+    told = [
+        f"the input {name} {'is new' if name not in before else 'is gone' if _gone(inputs, name) else 'changed'}"
+        for name in names[:_SHOWN]
+    ]
+    return told + ([f"and {len(names) - _SHOWN} more inputs"] if len(names) > _SHOWN else [])
+
+
+def _gone(inputs: Manifest, name: str) -> bool:
+    return inputs.files.get(name, "missing") == "missing"

@@ -1,0 +1,254 @@
+"""One process at a time, also when the holder dies: with real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import donewhen.foundation.locks as locks_module
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.locks import LockedError, locked
+
+pytestmark = pytest.mark.timeout(120)
+
+HOLD = """
+import sys
+from pathlib import Path
+from donewhen.foundation.locks import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+print("free", flush=True)
+"""
+
+
+@contextmanager
+def another_process(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that has said its first word; it goes on when it gets a line."""
+    argv = [sys.executable, "-c", script, *map(str, arguments)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "held"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_lock_is_taken_and_left_again(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "deep" / "one.lock"
+    taken = []
+    for _ in range(3):
+        with locked(path, wait=0):
+            taken.append(path.read_text())
+    assert taken == [str(os.getpid())] * 3
+    assert path.exists()
+
+
+def test_two_locks_do_not_know_each_other(tmp_path: Path) -> None:
+    with locked(tmp_path / "a", wait=0), locked(tmp_path / "b", wait=0):
+        assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
+
+
+def test_a_lock_held_by_another_process_is_refused_with_its_process_id(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with another_process(HOLD, path) as holder:
+        with pytest.raises(LockedError) as caught, locked(path, wait=0.05):
+            pytest.fail("two have the lock")
+        error = caught.value
+        assert f"process {holder.pid} has held the lock for more than 0.05 seconds" in error.message
+        assert error.where == str(path)
+        assert error.next_step == "Wait for it to end, or end it; the lock goes with it."
+        assert (error.code, error.exit_code) == ("locked", ExitCode.INTERNAL)
+        assert isinstance(error, DonewhenError)
+        assert path.read_text() == str(holder.pid)
+
+
+def test_a_lock_that_is_let_go_is_given_to_the_one_who_waits(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with another_process(HOLD, path) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        waiting = subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with waiting:
+            assert waiting.stdin is not None
+            assert waiting.stdout is not None
+            holder.stdin.write("\n")
+            holder.stdin.flush()
+            assert holder.stdout.readline().strip() == "free"
+            assert waiting.stdout.readline().strip() == "held"
+            assert path.read_text() == str(waiting.pid)
+            waiting.stdin.write("\n")
+            waiting.stdin.flush()
+            assert waiting.stdout.readline().strip() == "free"
+        with locked(path, wait=0):
+            assert path.read_text() == str(os.getpid())
+
+
+def test_a_holder_that_is_killed_frees_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with another_process(HOLD, path) as holder:
+        holder.send_signal(signal.SIGKILL)
+        assert holder.wait() == -signal.SIGKILL
+        with locked(path, wait=0):
+            assert path.read_text() == str(os.getpid())
+
+
+def test_a_program_started_by_the_holder_does_not_keep_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    child = [sys.executable, "-c", "print('held', flush=True); import sys; sys.stdin.readline()"]
+    with locked(path, wait=0):
+        program = subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False, text=True)
+        assert program.stdout is not None
+        assert program.stdout.readline().strip() == "held"
+    try:
+        with locked(path, wait=0):
+            assert program.poll() is None
+    finally:
+        program.kill()
+        program.communicate()
+
+
+FORK = """
+import os, sys
+from pathlib import Path
+from donewhen.foundation.locks import locked
+with locked(Path(sys.argv[1])):
+    if os.fork() == 0:
+        sys.stdin.readline()
+        os._exit(0)
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_forked_child_does_not_keep_the_lock_that_its_parent_has_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with another_process(FORK, path) as parent, locked(path, wait=0.05):
+        assert parent.poll() is None
+
+
+def test_threads_of_one_process_exclude_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    inside: list[int] = []
+    most: list[int] = []
+
+    def work() -> None:
+        for _ in range(20):
+            with locked(path):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(most) == 80
+    assert set(most) == {1}
+
+
+COUNT = """
+import sys
+from pathlib import Path
+from donewhen.foundation.locks import locked
+folder = Path(sys.argv[1])
+for _ in range(25):
+    with locked(folder / "one.lock"):
+        count = folder / "count"
+        count.write_text(str(int(count.read_text()) + 1))
+"""
+
+
+def test_processes_that_read_and_write_under_the_lock_lose_nothing(tmp_path: Path) -> None:
+    (tmp_path / "count").write_text("0")
+    processes = [subprocess.Popen([sys.executable, "-c", COUNT, tmp_path]) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    assert (tmp_path / "count").read_text() == "100"
+
+
+def test_an_error_inside_passes_through_and_frees_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with pytest.raises(ZeroDivisionError), locked(path, wait=0):
+        raise ZeroDivisionError
+    with locked(path, wait=0):
+        assert path.read_text() == str(os.getpid())
+
+
+def test_no_descriptor_is_left_over_also_when_the_lock_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    before = len(os.listdir("/dev/fd"))
+    with locked(path, wait=0):
+        for _ in range(3):
+            with pytest.raises(LockedError), locked(path, wait=0):
+                pytest.fail("two have the lock")
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"not a number", b"\xff\xfe", b"12 34"])
+def test_a_holder_that_left_no_process_id_is_another_process(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "one.lock"
+    with locked(path, wait=0):
+        path.write_bytes(content)
+        with pytest.raises(LockedError, match=r"^.*: another process has held the lock for more than 0 seconds\."):
+            with locked(path, wait=0):
+                pytest.fail("two have the lock")
+
+
+def test_a_shorter_process_id_replaces_a_longer_one_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    path.write_text("123456789012345678")
+    with locked(path, wait=0):
+        assert path.read_text() == str(os.getpid())
+
+
+def test_a_process_id_that_cannot_be_written_down_keeps_nobody_from_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, data: bytes, offset: int) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    path = tmp_path / "one.lock"
+    with locked(path, wait=0), pytest.raises(LockedError, match="another process"), locked(path, wait=0):
+        pytest.fail("two have the lock")
+    assert path.read_bytes() == b""
+
+
+class FakeTime:
+    """A clock that only goes on while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+        self.pauses: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.at += seconds
+
+
+def test_waiting_asks_often_at_first_then_seldom_and_ends_at_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.lock"
+    clock = FakeTime()
+    with locked(path, wait=0):
+        monkeypatch.setattr(locks_module, "time", clock)
+        with pytest.raises(LockedError, match="more than 60 seconds"), locked(path):
+            pytest.fail("two have the lock")
+    assert clock.pauses[0] < 0.01
+    assert clock.pauses == sorted(clock.pauses)
+    assert clock.pauses[-1] == 0.1
+    assert 60 <= sum(clock.pauses) < 60.2
