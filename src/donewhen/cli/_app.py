@@ -31,6 +31,23 @@ VERBS: dict[str, dict[str, Verb]] = {
         "check": Verb("check", "Is it done? Files exist, commands succeed, tests pass."),
         "baseline": Verb("baseline", "Record which tests exist, so that none gets lost."),
     },
+    "Jobs: agree on what done means": {
+        "init": Verb("init", "Make a project with jobs, here."),
+        "add": Verb("add", "Make a job."),
+        "agree": Verb("agree", "Seal what done means."),
+        "contract": Verb("contract", "What was agreed, and what has changed since?"),
+        "decide": Verb("decide", "Raise a budget, change stakes or target, cancel: on record."),
+        "key": Verb("key", "Make a key to agree with."),
+    },
+    "Jobs: show it": {
+        "run": Verb("run", "Run what a job has to show, as evidence."),
+        "sign-off": Verb("sign_off", "A person's word for what no command can show."),
+        "why": Verb("why", "What is shown, what is stale and why, what is missing?"),
+        "status": Verb("status", "All jobs at a glance."),
+        "log": Verb("log", "What happened, and by whose word."),
+        "audit": Verb("audit", "Does the record hold?"),
+        "anchor": Verb("anchor", "Keep the ledger's heads in a second place."),
+    },
     "Hold agents back": {
         "hooks": Verb("hooks", "Let Claude Code and Codex ask before an agent stops."),
         "hook": Verb("hook", "Answer one event of a runtime (runtimes call this)."),

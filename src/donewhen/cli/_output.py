@@ -53,6 +53,10 @@ class Output:
             styled = click.style(plain(text), bold=bold or None, fg=fg, dim=dim or None)
             click.echo(styled, color=None if self.color else False)
 
+    def note(self, text: str) -> None:
+        """One line for people on standard error, also when JSON was asked for."""
+        self._to_stderr(text)
+
     def finish(
         self, status: ExitCode, data: Mapping[str, Any] | None = None, findings: Sequence[Finding] = ()
     ) -> ExitCode:

@@ -37,6 +37,17 @@ def locked(path: Path, *, wait: float = 60.0) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def locked_folder(folder: Path, *, wait: float = 60.0) -> Iterator[None]:
+    """The same for a folder that itself carries the lock, so that no lock file is left in it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _acquire(descriptor, folder, wait)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _acquire(descriptor: int, path: Path, wait: float) -> None:
     give_up = time.monotonic() + wait
     pause = _FIRST_PAUSE
@@ -53,7 +64,9 @@ def _acquire(descriptor: int, path: Path, wait: float) -> None:
 
 
 def _still_locked(descriptor: int, path: Path, wait: float) -> LockedError:
-    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+    holder = ""
+    with suppress(IsADirectoryError):
+        holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
     who = f"process {holder}" if holder.isdigit() else "another process"
     return LockedError(
         f"{who} has held the lock for more than {wait:g} seconds.",

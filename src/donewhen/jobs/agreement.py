@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
@@ -67,11 +66,18 @@ class Problem(NamedTuple):
 class Proposal(NamedTuple):
     """Something to agree to, and where it stands."""
 
-    chain: str
-    title: str
-    path: Path
+    plan: Job | Project
+    where: str
     agreement: Agreement
     problems: tuple[Problem, ...]
+
+    @property
+    def chain(self) -> str:
+        return self.plan.id
+
+    def place(self, change: Change) -> str:
+        """The file and line at which a change can be seen."""
+        return located(change, self.plan.document, self.plan.criteria, self.where)
 
 
 def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
@@ -124,19 +130,12 @@ def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]
     project = workspace.project()
     policy = Policy.of(seal.terms if (seal := project_seal(workspace, project)) else None)
     where = workspace.where(project.path)
-    found = [
-        Proposal(
-            project.id,
-            project.title,
-            project.path,
-            project_agreement(workspace, project),
-            tuple(_placeholders(project.criteria, where)),
-        )
-    ]
+    problems = tuple(_placeholders(project.criteria, where))
+    found = [Proposal(project, where, project_agreement(workspace, project), problems)]
     for job in jobs:
         agreement = job_agreement(job, workspace.ledger.read(job.id), project, policy)
-        problems = tuple(_problems(job, workspace.where(job.path)))
-        found.append(Proposal(job.id, job.title, job.path, agreement, problems))
+        where = workspace.where(job.path)
+        found.append(Proposal(job, where, agreement, tuple(_problems(job, where))))
     return tuple(found)
 
 
@@ -145,9 +144,9 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
     seal = project_seal(workspace, workspace.project())
     policy = Policy.of(seal.terms if seal else None)
     with workspace.locked(proposal.chain):
-        document = workspace.read(proposal.path)
+        document = workspace.read(proposal.plan.path)
         before = workspace.ledger.read(proposal.chain)
-        document = repair(workspace, document, proposal.path, before.entries)
+        document = repair(workspace, document, proposal.plan.path, before.entries)
         data: dict[str, Any] = {"how": "agreed", "terms": proposal.agreement.terms}
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
@@ -157,7 +156,7 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
         if _terms_now(workspace, proposal) != proposal.agreement.terms:
             raise DonewhenError(
                 "It was changed while it was being shown, so nothing was agreed.",
-                where=workspace.where(proposal.path),
+                where=workspace.where(proposal.plan.path),
                 next_step="Look at it again: donewhen agree",
             )
         writes: dict[str, Value] = {}
@@ -165,9 +164,9 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
             now = workspace.now()
             who = f"{approval.by.name} ({approval.by.kind})"
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
-            if notes and proposal.path == workspace.project_file:
+            if notes and proposal.plan.path == workspace.project_file:
                 writes["agreed_notes"] = notes
-        return record(workspace, proposal.chain, document, proposal.path, "agreed", data, approval, writes)[0]
+        return record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]
 
 
 def seal_tightened(workspace: Workspace, job: Job, agreement: Agreement, by: Actor) -> Entry | None:
@@ -194,7 +193,7 @@ def _terms_now(workspace: Workspace, proposal: Proposal) -> Terms:
     project = workspace.project()
     if proposal.chain == project.id:
         return project_terms(project, workspace.settings())
-    return job_terms(workspace.job_at(proposal.path))
+    return job_terms(workspace.job_at(proposal.plan.path))
 
 
 def _whole(entry: Entry) -> bool:

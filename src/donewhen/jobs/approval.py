@@ -7,6 +7,7 @@ the person and pretends to be one; see the threat model.
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -111,18 +112,22 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def person(environ: Mapping[str, str] = os.environ) -> Actor:
+def person() -> Actor:
     """The person, by the name of their account."""
-    return Actor(_account(environ), "person")
+    return Actor(_account(), "person")
 
 
-def somebody(environ: Mapping[str, str] = os.environ) -> Actor:
+def somebody() -> Actor:
     """Whoever runs this command without having proved more."""
-    return Actor(_account(environ), "agent")
+    return Actor(_account(), "agent")
 
 
-def _account(environ: Mapping[str, str]) -> str:
-    return environ.get("LOGNAME") or environ.get("USER") or f"user {os.getuid()}"
+def _account() -> str:
+    # Not from the environment, which anybody can set.
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"
 
 
 def _signed(entry: Entry, chain: str, policy: Policy) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from donewhen.jobs.approval import Approval, signature
 from donewhen.jobs.document import Document
@@ -36,6 +36,10 @@ PROJECTED: dict[str, Value] = {
 
 _ALSO_WRITTEN = frozenset({"updated_at"})
 WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | _ALSO_WRITTEN
+
+
+Writes: TypeAlias = Mapping[str, "list[Value]"]
+"""Fields with their values before and after."""
 
 
 class Mismatch(NamedTuple):
@@ -67,20 +71,27 @@ def expected(entries: Iterable[Entry]) -> dict[str, Value]:
 
 def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[Mismatch, ...]:
     """Where a plan file and its chain differ; a write that was cut short is not counted."""
-    late = pending(fields, entries)
+    return compared(fields, expected(entries), last_writes(entries))
+
+
+def compared(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:
+    """The same, from what the chain comes to."""
+    late = _late(fields, last)
     return tuple(
         Mismatch(name, fields.get(name), value)
-        for name, value in expected(entries).items()
-        if name not in late and not _same(fields.get(name), value)
+        for name, value in values.items()
+        if name in PROJECTED and name not in late and not _same(_or_default(fields, name), value)
     )
 
 
 def pending(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:
     """What the last entry wrote and the file does not have, because the writer was killed in between."""
-    writes = _writes(entries[-1]) if entries else {}
-    missing = {name: after for name, (_, after) in writes.items() if not _same(fields.get(name), after)}
-    untouched = all(_same(fields.get(name), writes[name][0]) for name in missing)
-    return missing if untouched else {}
+    return _late(fields, last_writes(entries))
+
+
+def last_writes(entries: Sequence[Entry]) -> Writes:
+    """What the last entry of a chain writes: each field with its value before and after."""
+    return _writes(entries[-1]) if entries else {}
 
 
 def record(
@@ -112,11 +123,23 @@ def repair(workspace: Workspace, document: Document, path: Path, entries: Sequen
     return workspace.write(document, path, missing) if missing else document
 
 
-def _writes(entry: Entry) -> dict[str, tuple[Value, Value]]:
+def _late(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:
+    missing = {name: after for name, (_, after) in writes.items() if not _same(fields.get(name), after)}
+    untouched = all(_same(fields.get(name), writes[name][0]) for name in missing)
+    return missing if untouched else {}
+
+
+def _writes(entry: Entry) -> Writes:
     found = entry.data.get("writes")
     if not isinstance(found, Mapping):
         return {}
-    return {name: (pair[0], pair[1]) for name, pair in found.items() if isinstance(pair, list) and len(pair) == 2}
+    return {name: pair for name, pair in found.items() if isinstance(pair, list) and len(pair) == 2}
+
+
+def _or_default(fields: Mapping[str, Value], name: str) -> Value:
+    """A field that is not there says what it says in a new plan."""
+    value = fields.get(name)
+    return PROJECTED[name] if _blank(value) else value
 
 
 def _same(one: Value, other: Value) -> bool:

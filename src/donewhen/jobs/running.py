@@ -33,6 +33,7 @@ from donewhen.jobs.workspace import Workspace
 
 # What changes how programs speak and reckon; where things are installed does not count.
 _FINGERPRINTED = ("LANG", "LANGUAGE", "TZ")
+_NAMED = 50
 _CUT = re.compile(r"[^\n]*\n\[… \d+ bytes left out …\]\n[^\n]*")
 
 
@@ -81,7 +82,13 @@ def fresh(entries: Sequence[Entry], evidence: str, key: str) -> Entry | None:
 
 def newest_run(entries: Sequence[Entry], evidence: str) -> Entry | None:
     """The newest record of this command or probe."""
-    return next((one for one in reversed(entries) if one.type == "ran" and one.data.get("evidence") == evidence), None)
+    name = filed_under(evidence)
+    return next((one for one in reversed(entries) if one.type == "ran" and one.data.get("evidence") == name), None)
+
+
+def filed_under(evidence: str) -> str:
+    """The name under which evidence is found again: a command or a probe, without a secret that stands in it."""
+    return redacted(evidence, {})
 
 
 def run(
@@ -118,7 +125,7 @@ def run(
         "executable": {"path": _without_home(before.executable.path), "hash": before.executable.hash},
         "environment": dict(before.fingerprint),
         "inputs": {"manifest": listed, "declared": before.inputs.declared},
-        "changed_meanwhile": changed,
+        "changed_meanwhile": changed[:_NAMED],
         "started_at": started_at,
         "seconds": round(result.seconds, 3),
         "ending": result.ending,

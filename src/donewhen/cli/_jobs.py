@@ -1,0 +1,135 @@
+"""What the verbs about jobs share: finding the project, asking who agrees, and showing terms and changes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.approval import Approval, agent_at_work, at_a_terminal, ci_at_work, person, somebody
+from donewhen.jobs.contract import Change, Terms
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.workspace import Workspace, find_workspace
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WORDS = (
+    "amber", "anchor", "apple", "arrow", "birch", "bread", "brick", "cedar", "chalk", "cloud", "coral", "crane",
+    "ember", "fable", "ferry", "field", "flint", "grape", "grove", "harbor", "hazel", "honey", "ivory", "juniper",
+    "kettle", "lantern", "lemon", "linen", "maple", "meadow", "mint", "nickel", "olive", "otter", "paper", "pebble",
+    "pepper", "pine", "plum", "quartz", "raven", "river", "saddle", "sage", "shell", "silver", "slate", "spruce",
+    "stone", "sugar", "tiger", "timber", "tulip", "velvet", "violet", "walnut", "willow", "winter",
+)  # fmt: skip
+PASSPHRASE = "DONEWHEN_PASSPHRASE"  # noqa: S105 - the name of the variable
+_MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("▼", "red"), "removed": ("-", "red")}
+
+
+def project_option(command: F) -> F:
+    """``--project DIR``: which project is meant."""
+    return click.option(
+        "--project",
+        "project",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="The project's folder; without it, the one around the current folder.",
+    )(command)
+
+
+def approver_options(command: F) -> F:
+    """How to agree other than as a person at a terminal."""
+    key = click.option(
+        "--key",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Sign with this key; its passphrase is asked for, or stands in {PASSPHRASE}.",
+    )
+    ci = click.option("--ci", is_flag=True, help="Agree as CI, where the sealed contract allows it.")
+    return key(ci(command))
+
+
+def workspace_at(project: Path | None) -> Workspace:
+    """The project that is meant."""
+    return find_workspace(Path.cwd() if project is None else project)
+
+
+def asked_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
+    """Find out who agrees; None when a person was asked and did not."""
+    if key is not None and ci:
+        raise UsageError("Either --key or --ci, not both.")
+    if key is not None:
+        return _by_key(key)
+    if ci:
+        if not ci_at_work():
+            raise UsageError("--ci is for CI runs, and this does not look like one.")
+        return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
+    sign = agent_at_work()
+    if sign is not None or not at_a_terminal():
+        why = f"{sign} shows that an agent is at work" if sign else "nobody is at a terminal"
+        output.note(f"This is recorded as an agent's word, which does not count: {why}.")
+        return Approval(somebody())
+    word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
+    output.note(f"To {what}, type {word} and press Enter; anything else leaves it as it is.")
+    typed = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
+    return Approval(person()) if typed.strip() == word else None
+
+
+def _by_key(path: Path) -> Approval:
+    from donewhen.jobs.signing import opened
+
+    public, sign = opened(path, passphrase_for(path))
+    return Approval(Actor(public.partition(":")[2][:12], "key"), public, sign)
+
+
+def passphrase_for(path: Path, *, confirm: bool = False) -> str:
+    """A key's passphrase: from the environment, or typed."""
+    given = os.environ.get(PASSPHRASE)
+    if given is not None:
+        return given
+    if not at_a_terminal():
+        raise UsageError(f"The key's passphrase is needed: at a terminal, or in {PASSPHRASE}.", where=str(path))
+    typed: str = click.prompt("passphrase", prompt_suffix=": ", hide_input=True, err=True, confirmation_prompt=confirm)
+    return typed
+
+
+def show_terms(output: Output, terms: Terms) -> None:
+    """What is being agreed to, in full."""
+    for name, value in terms.items():
+        if name in ("schema", "job", "project"):
+            continue
+        for line in _lines(name, value):
+            output.say(f"    {line}")
+
+
+def show_changes(output: Output, changes: Iterable[Change], place: Callable[[Change], str]) -> None:
+    """What changed, one line each, with where it can be seen."""
+    for one in changes:
+        mark, color = _MARKS[one.kind]
+        told = " → ".join(part for part in (one.before, one.after) if part is not None)
+        output.say(f"    {mark} {one.kind.ljust(9)} {one.field}: {told}", fg=color)
+        output.say(f"      {place(one)}", dim=True)
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    title = name.replace("_", " ")
+    if isinstance(value, list):
+        if value:
+            yield f"{title}:"
+            yield from (f"  {one}" for one in value)
+    elif isinstance(value, dict):
+        if value:
+            yield f"{title}:"
+            yield from (f"  {key} = {_short(one)}" for key, one in value.items())
+    elif value is not False:
+        yield f"{title}: {value}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict) and "executed" in value:
+        return f"{len(value['executed'])} tests, {len(value['skipped'])} skipped"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

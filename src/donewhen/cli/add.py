@@ -1,0 +1,90 @@
+"""A new job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.process import split_command
+from donewhen.foundation.text import one_line
+from donewhen.jobs.creating import add_job
+from donewhen.jobs.criteria import parse_check
+from donewhen.jobs.job import STAKES, Stakes
+
+
+@click.command()
+@click.argument("title")
+@click.option(
+    "--criterion",
+    "criteria",
+    multiple=True,
+    metavar="TEXT",
+    help='What must be true, and after "::" how it is decided: "No test fails :: run pytest -q".',
+)
+@click.option(
+    "--verify", "commands", multiple=True, metavar="CMD", help="A command that must succeed; there is no shell."
+)
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="PATH",
+    help="A file that the job makes; relative to the job, or with a slash in front to the project.",
+)
+@click.option("--depends-on", multiple=True, metavar="JOB", help="A job that has to be done before.")
+@click.option("--stakes", type=click.Choice(STAKES), default="normal", show_default=True, help="How much is at stake.")
+@click.option("--workstream", metavar="NAME", help="The workstream it belongs to; made where there is none.")
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    title: str,
+    criteria: tuple[str, ...],
+    commands: tuple[str, ...],
+    outputs: tuple[str, ...],
+    depends_on: tuple[str, ...],
+    stakes: Stakes,
+    workstream: str | None,
+    project: Path | None,
+) -> ExitCode:
+    """Make a job. Nobody has agreed to it yet.
+
+    \b
+    donewhen add "Log in with a password" \\
+        --criterion "A wrong password is refused :: run python -m pytest -q tests/test_login.py" \\
+        --output /src/login.py
+    """
+    for text in commands:
+        split_command(text)
+    workspace = workspace_at(project)
+    job = add_job(
+        workspace,
+        title,
+        stakes=stakes,
+        depends_on=depends_on,
+        outputs=outputs or ("outputs/primary.md",),
+        commands=commands,
+        criteria=[_criterion(text) for text in criteria],
+        workstream=workstream,
+    )
+    output.say(f"{job.id}  {job.title}", bold=True)
+    output.say(f"  {workspace.where(job.path)}")
+    next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"
+    output.say(f"  next: {next_step}", dim=True)
+    return output.finish(ExitCode.PASS, {"job": job.id, "path": workspace.where(job.path)})
+
+
+def _criterion(text: str) -> str:
+    words, _, check = (one_line(part, 2000) for part in text.partition("::"))
+    if not words:
+        raise UsageError(f"The criterion {text!r} says nothing.")
+    if not check:
+        return words
+    parse_check(check, "--criterion")
+    return f"{words}\n  check: {check}"

@@ -1,0 +1,109 @@
+"""Agreeing to what done means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import (
+    approver_options,
+    asked_for_approval,
+    project_option,
+    show_changes,
+    show_terms,
+    workspace_at,
+)
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.jobs.agreement import Proposal, agree, proposals
+from donewhen.jobs.job import Job
+from donewhen.jobs.workspace import Workspace
+
+
+@click.command()
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
+@click.option("--notes", default="", help="A remark to keep with the agreement.")
+@approver_options
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output, jobs: tuple[str, ...], notes: str, key: Path | None, ci: bool, project: Path | None
+) -> ExitCode:
+    """Seal what done means: for the JOBs named, or for everything that is not agreed.
+
+    It shows what is being agreed to (as a difference, where it was agreed before) and asks you to type a word. From
+    then on more may be asked for, but nothing may be loosened or removed without you.
+    """
+    workspace = workspace_at(project)
+    findings: list[Finding] = []
+    chosen = _chosen(workspace, jobs, findings)
+    open_ones = [one for one in proposals(workspace, chosen) if _is_open(one)]
+    findings += [
+        Finding(problem.code, problem.message, problem.where, "Write what must be true, then: donewhen agree")
+        for one in open_ones
+        for problem in one.problems
+    ]
+    for one in open_ones:
+        _show(output, one)
+    if findings:
+        for finding in findings:
+            output.say(f"  ✗ {finding.where}: {finding.message}", fg="red")
+        output.say("Nothing was agreed.", bold=True)
+        return output.finish(ExitCode.GATE_FAILED, {"agreed": []}, findings)
+    if not open_ones:
+        output.say("Everything is agreed already.")
+        return output.finish(ExitCode.PASS, {"agreed": []})
+    approval = asked_for_approval(output, "agree to this", key=key, ci=ci)
+    if approval is None:
+        return output.fail(ExitCode.GATE_FAILED, Finding("not_agreed", "That was another word; nothing was agreed."))
+    entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in open_ones}
+    after = {one.chain: one.agreement.state for one in proposals(workspace, chosen)}
+    for name in entries:
+        output.say(f"{name}: {after[name]}", fg="green" if after[name] == "agreed" else "yellow")
+    data = {
+        "agreed": [name for name in entries if after[name] == "agreed"],
+        "by": approval.by._asdict(),
+        "states": {name: after[name] for name in entries},
+        "entries": {name: entry.hash for name, entry in entries.items()},
+    }
+    if all(after[name] == "agreed" for name in entries):
+        return output.finish(ExitCode.PASS, data)
+    finding = Finding(
+        "approver",
+        f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here.",
+        next="Let a person run: donewhen agree",
+    )
+    output.say(finding.message, fg="yellow")
+    output.say(f"  next: {finding.next}", dim=True)
+    return output.finish(ExitCode.GATE_FAILED, data, [finding])
+
+
+def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding]) -> list[Job]:
+    """The jobs that are meant. One that can't be read is a finding, and keeps nobody from the others."""
+    if names:
+        return [workspace.job(name) for name in names]
+    found: list[Job] = []
+    for place in workspace.places():
+        try:
+            found.append(workspace.job_at(place.path))
+        except DonewhenError as error:
+            findings.append(Finding.of(error))
+    return found
+
+
+def _is_open(proposal: Proposal) -> bool:
+    return proposal.agreement.state != "agreed" or bool(proposal.agreement.changes)
+
+
+def _show(output: Output, proposal: Proposal) -> None:
+    output.say(f"{proposal.chain}  {proposal.plan.title}", bold=True)
+    agreement = proposal.agreement
+    if agreement.seal is None:
+        output.say(f"  {agreement.state}; to be agreed:", dim=True)
+        show_terms(output, agreement.terms)
+    else:
+        output.say(f"  {agreement.state}; since it was agreed by {agreement.seal.entry.by.name}:", dim=True)
+        show_changes(output, agreement.changes, proposal.place)

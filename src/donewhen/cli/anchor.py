@@ -1,0 +1,37 @@
+"""Keeping the heads of the ledger in a second place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.anchors import lines, write_note
+
+
+@click.command()
+@click.option("--trailer", is_flag=True, help="Only print the heads, as trailers for a commit message.")
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, trailer: bool, project: Path | None) -> ExitCode:
+    """Write the heads of the ledger into a git note (refs/notes/donewhen) on the current commit.
+
+    A ledger that is written anew later does not fit them, which `donewhen audit` reports. Push the notes to where its
+    writer can't change them: git push origin refs/notes/donewhen
+    """
+    workspace = workspace_at(project)
+    ledger = workspace.ledger
+    chains = {name: ledger.read(name) for name in ledger.chains()}
+    heads = lines(chains)
+    if trailer:
+        for line in heads:
+            output.say(line)
+        return output.finish(ExitCode.PASS, {"heads": list(heads)})
+    commit = write_note(workspace, chains)
+    output.say(f"{len(heads)} head(s) noted on commit {commit[:10]}.")
+    return output.finish(ExitCode.PASS, {"heads": list(heads), "commit": commit})

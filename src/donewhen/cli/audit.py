@@ -1,0 +1,52 @@
+"""Does the record hold?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.audit import audit
+
+
+@click.command()
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, project: Path | None) -> ExitCode:
+    """Check that the record holds: every chain of the ledger, every plan file against it, every piece of evidence
+    under its name, what is committed, and heads that are kept elsewhere.
+
+    It reads contents only, so it says the same in a fresh clone. Warnings do not fail it.
+    """
+    workspace = workspace_at(project)
+    with output.progress("audit"):
+        found = audit(workspace)
+    for one in found.findings:
+        mark, color = ("✗", "red") if one.severity == "error" else ("!", "yellow")
+        output.say(f"{mark} {one.code}  {one.where}", fg=color, bold=True)
+        output.say(f"  {one.message}")
+        if one.next:
+            output.say(f"  next: {one.next}", dim=True)
+    counted = (
+        f"{found.jobs} job(s), {found.chains} chain(s) with {found.entries} entries, "
+        f"{found.evidence} piece(s) of evidence, {found.anchors} anchor(s)"
+    )
+    output.say(f"{counted}: {'clean.' if found.clean else 'not clean.'}", bold=True)
+    data = {
+        "clean": found.clean,
+        "jobs": found.jobs,
+        "chains": found.chains,
+        "entries": found.entries,
+        "evidence": found.evidence,
+        "anchors": found.anchors,
+        "warnings": [one._asdict() for one in found.findings if one.severity == "warning"],
+    }
+    findings = [
+        Finding(one.code, one.message, one.where, one.next) for one in found.findings if one.severity == "error"
+    ]
+    return output.finish(ExitCode.PASS if found.clean else ExitCode.GATE_FAILED, data, findings)

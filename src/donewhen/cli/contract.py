@@ -1,0 +1,95 @@
+"""What was agreed, and what has changed since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, show_changes, show_terms, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.agreement import Proposal, proposals
+from donewhen.jobs.contract import terms_hash
+from donewhen.jobs.workspace import Workspace
+
+
+@click.group()
+def command() -> None:
+    """Look at what was agreed."""
+
+
+@command.command()
+@click.argument("job", required=False)
+@project_option
+@common_options
+@click.pass_obj
+def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
+    """Print the terms that hold for JOB, or for the project: what was sealed, or else what would be."""
+    workspace = workspace_at(project)
+    proposal = _proposal(workspace, job)
+    agreement = proposal.agreement
+    terms = agreement.seal.terms if agreement.seal else agreement.terms
+    output.say(f"{proposal.chain}  {proposal.plan.title}", bold=True)
+    if agreement.seal is None:
+        output.say(f"  {agreement.state}; not sealed", fg="yellow")
+    else:
+        entry = agreement.seal.entry
+        output.say(f"  {agreement.state}; sealed at {entry.at} by {entry.by.name} ({entry.by.kind})")
+    output.say(f"  {terms_hash(terms)}", dim=True)
+    show_terms(output, terms)
+    data = {"chain": proposal.chain, "state": agreement.state, "hash": terms_hash(terms), "terms": dict(terms)}
+    return output.finish(ExitCode.PASS, data)
+
+
+@command.command()
+@click.argument("job", required=False)
+@project_option
+@common_options
+@click.pass_obj
+def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
+    """Print what has changed since JOB was agreed; without JOB, for the project and all jobs that changed.
+
+    Exit status 1 when something was loosened or removed, or was never agreed.
+    """
+    workspace = workspace_at(project)
+    chosen = (_proposal(workspace, job),) if job is not None else _all(workspace)
+    findings: list[Finding] = []
+    data = []
+    for one in chosen:
+        agreement = one.agreement
+        if job is None and agreement.state == "agreed" and not agreement.changes:
+            continue
+        color = {"agreed": "green", "voided": "red"}.get(agreement.state, "yellow")
+        output.say(f"{one.chain}  {agreement.state}", bold=True, fg=color)
+        if agreement.seal is None:
+            output.say("    nobody has sealed anything yet", dim=True)
+            findings.append(Finding(agreement.state, f"{one.chain} is not sealed.", one.where, "donewhen agree"))
+        elif not agreement.changes:
+            output.say("    nothing has changed", dim=True)
+        show_changes(output, agreement.changes, one.place)
+        findings += [
+            Finding(
+                "voided", f"{change.field} was {change.kind}: {change.before}.", one.place(change), "donewhen agree"
+            )
+            for change in agreement.voiding
+        ]
+        data.append(
+            {
+                "chain": one.chain,
+                "state": agreement.state,
+                "changes": [{**change._asdict(), "where": one.place(change)} for change in agreement.changes],
+            }
+        )
+    if not data:
+        output.say("Everything is as it was agreed.")
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, {"contracts": data}, findings)
+
+
+def _proposal(workspace: Workspace, job: str | None) -> Proposal:
+    return proposals(workspace, [] if job is None else [workspace.job(job)])[-1]
+
+
+def _all(workspace: Workspace) -> tuple[Proposal, ...]:
+    return proposals(workspace, [workspace.job_at(place.path) for place in workspace.places()])

@@ -1,0 +1,97 @@
+"""Decisions about a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.jobs.decisions import Decided, Decision, DecisionKind, decide
+from donewhen.jobs.job import STAKES
+
+
+@click.command()
+@click.argument("job")
+@click.option("--raise-budget", type=click.IntRange(min=1), metavar="N", help="Allow N iterations in all.")
+@click.option("--rescope", is_flag=True, help="The job will be agreed anew with other criteria.")
+@click.option("--split", is_flag=True, help="The job will be split into others.")
+@click.option("--stakes", type=click.Choice(STAKES), help="Other stakes; target and budget follow their defaults.")
+@click.option("--target", type=click.IntRange(0, 100), metavar="N", help="Another score to reach.")
+@click.option("--cancel", is_flag=True, help="The job is not wanted any more.")
+@click.option("--reason", required=True, help="Why; it is kept.")
+@approver_options
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    job: str,
+    raise_budget: int | None,
+    rescope: bool,
+    split: bool,
+    stakes: str | None,
+    target: int | None,
+    cancel: bool,
+    reason: str,
+    key: Path | None,
+    ci: bool,
+    project: Path | None,
+) -> ExitCode:
+    """Record a decision about JOB, and do what follows from it.
+
+    As with agreeing, a person decides. What an agent says is recorded as a proposal.
+
+    \b
+    donewhen decide WI-20260214-001 --raise-budget 6 --reason "The API changed under us."
+    """
+    given: dict[DecisionKind, Any] = {
+        "raise_budget": raise_budget,
+        "rescope": rescope or None,
+        "split": split or None,
+        "stakes": stakes,
+        "target": target,
+        "cancel": cancel or None,
+    }
+    chosen = {kind: value for kind, value in given.items() if value is not None}
+    if len(chosen) != 1:
+        raise UsageError("Decide one thing: --raise-budget, --rescope, --split, --stakes, --target or --cancel.")
+    kind, value = next(iter(chosen.items()))
+    workspace = workspace_at(project)
+    found = workspace.job(job)
+    decision = Decision(kind, reason, None if value is True else value)
+    told = kind.replace("_", " ") + ("" if value is True else f" {value}")
+    output.say(f"{found.id}  {found.title}", bold=True)
+    output.say(f"  {told}: {reason}")
+    approval = asked_for_approval(output, "decide this", key=key, ci=ci)
+    if approval is None:
+        return output.fail(ExitCode.GATE_FAILED, Finding("not_decided", "That was another word; nothing was decided."))
+    return tell(output, decide(workspace, found, decision, approval))
+
+
+def tell(output: Output, decided: Decided) -> ExitCode:
+    """What became of a decision."""
+    entry = decided.entry
+    data = {
+        "decision": dict(entry.data),
+        "by": entry.by._asdict(),
+        "counts": decided.counts,
+        "entry": entry.hash,
+        "changed": dict(decided.writes),
+    }
+    if decided.counts:
+        for name, value in decided.writes.items():
+            output.say(f"  {name}: {value}")
+        output.say(f"  decided by {entry.by.name} ({entry.by.kind})", fg="green")
+        return output.finish(ExitCode.PASS, data)
+    finding = Finding(
+        "approver",
+        f"It was recorded as the word of {entry.by.name} ({entry.by.kind}), which does not count here.",
+        next="Let a person decide it at a terminal.",
+    )
+    output.say(f"  {finding.message}", fg="yellow")
+    return output.finish(ExitCode.GATE_FAILED, data, [finding])

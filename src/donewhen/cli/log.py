@@ -1,0 +1,66 @@
+"""What happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.text import one_line
+from donewhen.jobs.ledger import Entry
+
+
+@click.command()
+@click.argument("job", required=False)
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest."
+)
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, job: str | None, limit: int, project: Path | None) -> ExitCode:
+    """Print the ledger of JOB, or of the project and all jobs, oldest first."""
+    workspace = workspace_at(project)
+    ledger = workspace.ledger
+    chains = ledger.chains()
+    names = chains if job is None else (job,) if job in chains else (workspace.place(job).id,)
+    entries = [(entry.at, name, entry) for name in names for entry in ledger.read(name).entries]
+    # Within a chain the order is the chain's; between chains the times, which are for display, must do.
+    entries.sort(key=lambda one: one[0])
+    shown = entries[-limit:]
+    for _, name, entry in shown:
+        who = f"{entry.by.name} ({entry.by.kind})"
+        output.say(f"{entry.at}  {name}  #{entry.seq} {entry.type.ljust(11)} {who}  {_told(entry)}")
+    if not shown:
+        output.say("Nothing has happened yet.")
+    elif len(entries) > len(shown):
+        output.say(f"({len(entries) - len(shown)} older; -n shows more)", dim=True)
+    rows = [{"chain": name, **entry._asdict(), "by": entry.by._asdict()} for _, name, entry in shown]
+    return output.finish(ExitCode.PASS, {"entries": rows, "total": len(entries)})
+
+
+def _told(entry: Entry) -> str:
+    data: Mapping[str, Any] = entry.data
+    match entry.type:
+        case "agreed":
+            return one_line(f"{data.get('how')}: {str(data.get('hash'))[:19]}…")
+        case "ran":
+            return one_line(f"{'passed' if data.get('passed') else 'failed'}: {data.get('evidence')}")
+        case "decided":
+            value = data.get("value")
+            told = (
+                f" {value}"
+                if isinstance(value, str | int)
+                else f" {value['criterion']}"
+                if isinstance(value, dict)
+                else ""
+            )
+            return one_line(f"{data.get('decision')}{told}: {data.get('reason')}")
+        case _:
+            return one_line(", ".join(f"{key}: {value}" for key, value in data.items() if key != "writes"))

@@ -1,0 +1,159 @@
+"""Making evidence."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.text import plain
+from donewhen.jobs.approval import somebody
+from donewhen.jobs.job import Job
+from donewhen.jobs.needs import Need, is_agreed, need_of, needs
+from donewhen.jobs.running import Ran, run
+from donewhen.jobs.standing import collect
+from donewhen.jobs.workspace import Workspace
+
+_TAIL = 15
+_NUMBERS = ("passed", "failed", "skipped", "coverage")
+
+
+@click.command()
+@click.argument("job")
+@click.argument("argv", nargs=-1, metavar="[-- CMD...]")
+@click.option("--criterion", metavar="ID", help="Evidence for this criterion; without CMD, by its own check.")
+@click.option("--again", is_flag=True, help="Run it also where what it showed is still fresh.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds that CMD may take.")
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    job: str,
+    argv: tuple[str, ...],
+    criterion: str | None,
+    again: bool,
+    timeout: float | None,
+    project: Path | None,
+) -> ExitCode:
+    """Run CMD as evidence for JOB; without CMD, everything that JOB has to show and that is not fresh.
+
+    donewhen runs it itself, without a shell and with a small environment, and records what it saw: the program, its
+    inputs by content, the exit status, the output and the test report. Evidence is reused until one of them changes.
+
+    \b
+    donewhen run WI-20260214-001
+    donewhen run WI-20260214-001 --criterion AC-1
+    donewhen run WI-20260214-001 -- python -m pytest -q
+    """
+    workspace = workspace_at(project)
+    found = workspace.job(job)
+    need = None if criterion is None else need_of(found, criterion)
+    if argv:
+        results = [_one_command(output, workspace, found, argv, need, again, timeout)]
+    else:
+        _something(found, need)
+        results = []
+        for one in (need,) if need is not None else needs(found):
+            if one.check.kind in ("run", "file"):
+                with output.progress(one.evidence):
+                    results += [
+                        (one.evidence, ran) for _, ran in collect(workspace, found, somebody(), again=again, only=one)
+                    ]
+                _tell(output, *results[-1])
+    findings = [
+        Finding("evidence_failed", f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
+        for text, ran in results
+        if not ran.passed
+    ]
+    data = {"job": found.id, "runs": [_data(text, ran) for text, ran in results]}
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _one_command(
+    output: Output,
+    workspace: Workspace,
+    job: Job,
+    argv: tuple[str, ...],
+    need: Need | None,
+    again: bool,
+    timeout: float | None,
+) -> tuple[str, Ran]:
+    text = shlex.join(argv)
+    if need is not None and need.check.kind in ("run", "file") and need.evidence != text:
+        raise UsageError(
+            f"{need.name} is decided by `{need.evidence}`, not by `{text}`.",
+            next_step=f"donewhen run {job.id} --criterion {need.name}",
+        )
+    with output.progress(text):
+        ran = run(
+            workspace,
+            job,
+            argv,
+            somebody(),
+            criterion=None if need is None else need.name,
+            again=again,
+            timeout=timeout,
+        )
+    _tell(output, text, ran)
+    if not is_agreed(job, text):
+        output.say("  It is kept, but no criterion of the job asks for it.", fg="yellow")
+    return text, ran
+
+
+def _something(job: Job, need: Need | None) -> None:
+    """Zero checks is not a pass."""
+    chosen = needs(job) if need is None else (need,)
+    if any(one.check.kind in ("run", "file") for one in chosen):
+        return
+    if need is not None and need.check.kind == "verification":
+        raise UsageError(
+            f"{need.name} has no check of its own: the job's verification decides it.",
+            next_step=f"donewhen run {job.id}",
+        )
+    told = "is checked by hand" if need is not None else "has nothing that could be run"
+    raise UsageError(
+        f"{need.name if need else job.id} {told}.",
+        next_step=f"Give a command after --, or: donewhen sign-off {job.id} --criterion ID --reason …",
+    )
+
+
+def _tell(output: Output, text: str, ran: Ran) -> None:
+    mark, color = ("✓", "green") if ran.passed else ("✗", "red")
+    reused = "  (fresh; not run again)" if ran.reused else ""
+    output.say(f"{mark} {text}{reused}", fg=color, bold=True)
+    data = ran.entry.data
+    if data["what"] == "file":
+        output.say(f"  {data['told']}")
+    elif not ran.passed:
+        for line in plain(ran.output).rstrip().split("\n")[-_TAIL:]:
+            output.say(f"  {line}")
+        output.say(f"  {data['ending']}, exit status {data['exit_code']}")
+    if report := data.get("report"):
+        output.say("  " + ", ".join(f"{key}: {report[key]}" for key in _NUMBERS if key in report))
+    if not data["settled"]:
+        output.say("  Its inputs changed while it ran, so it counts as stale.", fg="yellow")
+
+
+def _data(text: str, ran: Ran) -> dict[str, object]:
+    kept = (
+        "what",
+        "passed",
+        "settled",
+        "agreed",
+        "key",
+        "exit_code",
+        "ending",
+        "record",
+        "report",
+        "told",
+        "criterion",
+    )
+    return {"evidence": text, "reused": ran.reused, "entry": ran.entry.hash} | {
+        name: ran.entry.data[name] for name in kept if name in ran.entry.data
+    }

@@ -1,0 +1,82 @@
+"""All jobs at a glance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.survey import JobRecord, survey
+
+_SHOWN = 40
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help=f"List every job, not only the first {_SHOWN}.")
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
+    """List the jobs with where each stands; a file that can't be read is named and stops nobody.
+
+    Files that have not changed since the last look are not read again. Exit status 1 when something is wrong.
+    """
+    workspace = workspace_at(project)
+    with output.progress("looking at the jobs"):
+        found = survey(workspace)
+    output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
+    shown = found.jobs if everything else found.jobs[:_SHOWN]
+    for one in shown:
+        _tell(output, one)
+    if len(found.jobs) > len(shown):
+        output.say(f"({len(found.jobs) - len(shown)} more; --all lists them)", dim=True)
+    for problem in found.problems:
+        output.say(f"✗ {problem.where}: {problem.message}", fg="red")
+    counts = Counter(one.status for one in found.jobs)
+    output.say(
+        ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "There are no jobs yet.", bold=True
+    )
+    findings = [Finding(one.code, one.message, one.where) for one in found.problems] + [
+        Finding(
+            "tampered",
+            f"{one.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
+            workspace.where(one.path),
+            "donewhen audit",
+        )
+        for one in found.jobs
+        for miss in one.tampered
+    ]
+    data = {
+        "project": found.project.id,
+        "agreement": found.project_agreement,
+        "counts": dict(counts),
+        "jobs": [
+            {
+                "id": one.id,
+                "title": one.title,
+                "status": one.status,
+                "stakes": one.stakes,
+                "agreement": one.agreement,
+                "depends_on": list(one.depends_on),
+                "iteration": one.iteration,
+                "max_iterations": one.max_iterations,
+                "events": one.events,
+                "tampered": [miss.field for miss in one.tampered],
+                "path": workspace.where(one.path),
+            }
+            for one in found.jobs
+        ],
+    }
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _tell(output: Output, job: JobRecord) -> None:
+    tampered = f"  tampered: {', '.join(one.field for one in job.tampered)}" if job.tampered else ""
+    color = {"agreed": None, "voided": "red"}.get(job.agreement, "yellow")
+    line = f"  {job.id}  {job.status.ljust(11)} {job.agreement.ljust(8)}  {job.title}{tampered}"
+    output.say(line, fg="red" if job.tampered else color)

@@ -1,0 +1,97 @@
+"""Where the evidence stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.agreement import proposals
+from donewhen.jobs.standing import Standing, asserted, standings
+
+_MARKS = {
+    "passed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "stale": ("~", "yellow"),
+    "missing": ("·", "yellow"),
+    "asserted": ("?", "yellow"),
+}
+
+
+@click.command()
+@click.argument("job")
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, job: str, project: Path | None) -> ExitCode:
+    """Say what JOB has to show and how far it is shown; for stale evidence, which input changed. Nothing is run.
+
+    Exit status 0 when it is agreed and everything is shown and fresh.
+    """
+    workspace = workspace_at(project)
+    found = workspace.job(job)
+    agreements = proposals(workspace, [found])
+    rows = standings(workspace, found)
+    output.say(f"{found.id}  {found.title}", bold=True)
+    findings: list[Finding] = []
+    for one in agreements:
+        state = one.agreement.state
+        output.say(f"  agreement of {one.chain}: {state}", fg="green" if state == "agreed" else "yellow")
+        if state != "agreed":
+            next_step = "donewhen contract diff" if state == "voided" else "donewhen agree"
+            findings.append(Finding(state, f"The agreement of {one.chain} is {state}.", one.where, next_step))
+    for row in rows:
+        _tell(output, row)
+        if row.state != "passed":
+            why = f": {'; '.join(row.why)}" if row.why else ""
+            findings.append(
+                Finding(f"evidence_{row.state}", f"{row.need.name} is {row.state}{why}.", None, _next(found.id, row))
+            )
+    notes = asserted(workspace, found)
+    for path in notes:
+        output.say(f"  ? {path}  asserted: somebody wrote it, the gate did not see it", dim=True)
+    if not rows:
+        findings.append(
+            Finding("criteria_missing", f"{found.id} has nothing to show.", None, "Write acceptance criteria.")
+        )
+        output.say("  It has nothing to show, so it can't be shown to be done.", fg="red")
+    data = {
+        "job": found.id,
+        "agreement": {one.chain: one.agreement.state for one in agreements},
+        "needs": [
+            {
+                "name": row.need.name,
+                "text": row.need.text,
+                "check": row.need.check.kind,
+                "evidence": row.need.evidence,
+                "state": row.state,
+                "why": list(row.why),
+                "entry": row.entry.hash if row.entry else None,
+            }
+            for row in rows
+        ],
+        "asserted": list(notes),
+    }
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _tell(output: Output, row: Standing) -> None:
+    mark, color = _MARKS[row.state]
+    text = (
+        row.need.text
+        if row.need.check.kind != "run" or row.need.text == row.need.evidence
+        else (f"{row.need.text} ({row.need.evidence})")
+    )
+    output.say(f"  {mark} {row.need.name}: {text}  {row.state}", fg=color)
+    for reason in row.why:
+        output.say(f"      {reason}")
+
+
+def _next(job: str, row: Standing) -> str:
+    if row.need.check.kind == "manual":
+        return f'donewhen sign-off {job} --criterion {row.need.name} --reason "…"'
+    return f"donewhen run {job}"

@@ -1,0 +1,246 @@
+"""Does everything fit together? Chains, plan files against the ledger, evidence under its name, heads kept elsewhere.
+
+An audit reads every file it speaks of; it trusts no index, no clock and no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from donewhen.foundation.canonical import digest
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import Agreement, job_agreement, located, project_agreement
+from donewhen.jobs.anchors import read_anchors
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.evidence import EvidenceStore
+from donewhen.jobs.frontmatter import DocumentError
+from donewhen.jobs.git import committed_files, toplevel
+from donewhen.jobs.job import Job, Project
+from donewhen.jobs.ledger import Chain
+from donewhen.jobs.projection import mismatches, pending
+from donewhen.jobs.running import store_of
+from donewhen.jobs.workspace import Workspace
+
+Severity = Literal["error", "warning"]
+
+_KEPT = ("record", "output", "manifest")
+
+
+class AuditFinding(NamedTuple):
+    """Something that does not fit. Warnings are worth knowing; errors mean that the record can't be believed."""
+
+    severity: Severity
+    code: str
+    message: str
+    where: str
+    next: str | None = None
+
+
+class Audit(NamedTuple):
+    """What was looked at, and what was found."""
+
+    jobs: int
+    chains: int
+    entries: int
+    evidence: int
+    anchors: int
+    findings: tuple[AuditFinding, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not any(one.severity == "error" for one in self.findings)
+
+
+def audit(workspace: Workspace) -> Audit:
+    """Look at everything, and go on whatever is found."""
+    ledger = workspace.ledger
+    chains = {name: ledger.read(name) for name in ledger.chains()}
+    findings = [*_chains(workspace, chains), *_history(workspace, chains)]
+    store = store_of(workspace)
+    for name, chain in chains.items():
+        findings += _evidence(workspace, store, name, chain)
+    jobs, found = _plans(workspace, chains)
+    findings += found
+    anchors = read_anchors(workspace)
+    findings += [
+        AuditFinding(
+            "error",
+            "anchor_mismatch",
+            f"{one.chain} had another entry {one.seq} when commit {one.commit[:10]} anchored it.",
+            _ledger_file(workspace, one.chain),
+            "Restore the ledger from that commit.",
+        )
+        for one in anchors
+        if not one.holds(chains[one.chain].entries if one.chain in chains else ())
+    ]
+    if chains and not anchors:
+        findings.append(
+            AuditFinding(
+                "warning",
+                "anchor_absent",
+                "No head of the ledger is kept elsewhere, so a ledger that was written anew would not show.",
+                _ledger_folder(workspace),
+                "donewhen anchor",
+            )
+        )
+    kept = sum(name in entry.data for chain in chains.values() for entry in chain.entries for name in _KEPT)
+    total = sum(len(chain.entries) for chain in chains.values())
+    return Audit(jobs, len(chains), total, kept, len(anchors), tuple(findings))
+
+
+def _chains(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
+    for name, chain in chains.items():
+        for one in chain.breaks:
+            where = f"{_ledger_file(workspace, name)}:{one.line}"
+            torn = one.problem.startswith("the last line was torn")
+            if torn:
+                yield AuditFinding("warning", "torn", f"A writer was cut off: {one.problem}.", where)
+            else:
+                yield AuditFinding(
+                    "error",
+                    "chain_broken",
+                    f"The chain does not hold: {one.problem}.",
+                    where,
+                    "Restore the file from version control.",
+                )
+
+
+def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
+    """What is committed may only have grown since."""
+    top = toplevel(workspace.root)
+    if top is None:
+        return
+    folder = (workspace.folder / "ledger").relative_to(top).as_posix()
+    for name, committed in committed_files(top, folder):
+        if not name.endswith(".jsonl"):
+            continue
+        try:
+            now = (top / name).read_bytes()
+        except OSError:
+            now = b""
+        if not now.startswith(committed):
+            yield AuditFinding(
+                "error",
+                "rewritten",
+                "The chain is not what was committed and more: entries are gone or were changed.",
+                workspace.where(top / name),
+                f"git diff HEAD -- {name}",
+            )
+
+
+def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
+    for entry in chain.entries:
+        for kind in _KEPT:
+            blob = entry.data.get(kind)
+            if entry.type != "ran" or not isinstance(blob, str):
+                continue
+            content = store.found(blob)
+            where = f"{_ledger_file(workspace, name)}:{entry.seq}"
+            if content is None:
+                severity: Severity = "warning" if kind == "manifest" else "error"
+                yield AuditFinding(
+                    severity,
+                    "evidence_missing",
+                    f"The {kind} of a run is not there ({blob[:19]}…).",
+                    where,
+                    f"donewhen run {name}",
+                )
+            elif digest(content) != blob:
+                yield AuditFinding(
+                    "error", "evidence_changed", f"The {kind} of a run is not what it was ({blob[:19]}…).", where
+                )
+
+
+def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:
+    findings: list[AuditFinding] = []
+    try:
+        project = workspace.project()
+        agreement = project_agreement(workspace, project)
+    except DonewhenError as error:
+        return 0, [AuditFinding("error", error.code, error.message, error.where or "", error.next_step)]
+    where = workspace.where(project.path)
+    findings += _agreement(project.id, agreement, project, where)
+    if project.id in chains:
+        findings += _projection(project.document.fields, chains[project.id], project, where)
+    policy = Policy.of(agreement.seal.terms if agreement.seal else None)
+    seen: set[str] = {project.id}
+    count = 0
+    for place in workspace.places():
+        count += 1
+        try:
+            job = workspace.job_at(place.path)
+        except DonewhenError as error:
+            code = "document" if isinstance(error, DocumentError) else error.code
+            findings.append(AuditFinding("error", code, error.message, error.where or "", error.next_step))
+            seen.add(place.id)
+            continue
+        seen.add(job.id)
+        where = workspace.where(job.path)
+        chain = chains.get(job.id, Chain((), ()))
+        findings += _agreement(job.id, job_agreement(job, chain, project, policy), job, where)
+        if chain.entries:
+            findings += _projection(job.document.fields, chain, job, where)
+        elif job.status == "done":
+            findings.append(
+                AuditFinding(
+                    "warning", "unsealed", f"{job.id} says done, and the ledger has nothing to show for it.", where
+                )
+            )
+    findings += [
+        AuditFinding(
+            "error",
+            "job_missing",
+            f"The ledger knows {name}, but its plan file is gone.",
+            _ledger_file(workspace, name),
+        )
+        for name in chains
+        if name not in seen
+    ]
+    return count, findings
+
+
+def _agreement(name: str, agreement: Agreement, plan: Job | Project, where: str) -> Iterator[AuditFinding]:
+    match agreement.state:
+        case "voided":
+            for one in agreement.voiding:
+                told = (
+                    f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
+                )
+                place = located(one, plan.document, plan.criteria, where)
+                yield AuditFinding("error", "voided", told, place, f"donewhen contract diff {name}")
+        case "unsealed":
+            yield AuditFinding(
+                "warning",
+                "unsealed",
+                f"{name} says agreed, but nobody has sealed what.",
+                where,
+                f"donewhen agree {name}",
+            )
+
+
+def _projection(fields: Any, chain: Chain, plan: Job | Project, where: str) -> Iterator[AuditFinding]:
+    for name in pending(fields, chain.entries):
+        yield AuditFinding(
+            "warning",
+            "interrupted",
+            f"A writer was cut off before {name} was written; the next command that writes here finishes it.",
+            where,
+        )
+    for one in mismatches(fields, chain.entries):
+        line = plan.document.line_of(one.field)
+        yield AuditFinding(
+            "error",
+            "tampered",
+            f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}.",
+            f"{where}:{line}" if line else where,
+            "Undo the edit: the ledger decides, not this field.",
+        )
+
+
+def _ledger_folder(workspace: Workspace) -> str:
+    return workspace.where(workspace.folder / "ledger")
+
+
+def _ledger_file(workspace: Workspace, chain: str) -> str:
+    return f"{_ledger_folder(workspace)}/{chain}.jsonl"

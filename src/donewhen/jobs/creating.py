@@ -1,0 +1,146 @@
+"""New projects, workstreams and jobs: complete or not there at all, each with an id of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from donewhen.config.place import prepared
+from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.foundation.errors import UsageError
+from donewhen.foundation.files import write_atomically
+from donewhen.foundation.locks import locked_folder
+from donewhen.foundation.text import one_line
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.ids import Prefix, id_in, next_id, slug
+from donewhen.jobs.job import Job, Stakes
+from donewhen.jobs.templates import job_plan, project_plan, workstream_plan
+from donewhen.jobs.workspace import PLAN, Form, Workspace
+
+JOB_FOLDERS = ("inputs", "outputs", "artifacts", "notes", "logs")
+_LONGEST_TITLE = 200
+
+
+def init(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTEM_CLOCK) -> Workspace:
+    """Make a project: ``jobs/`` beside the code, or in the big form a folder of its own below ``folder``."""
+    title = _title(title or folder.resolve().name)
+    now = clock.now()
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if form == "big":
+        with locked_folder(folder):
+            taken = [found for one in folder.iterdir() if (found := id_in(one.name))]
+            identifier = next_id("PJ", now, taken)
+            root = _new_folder(folder, f"{identifier}-{slug(title)}", project_plan(identifier, title, stamp), ())
+        prepared(root)
+        return Workspace(root.resolve(), "big", clock)
+    prepared(folder)
+    workspace = Workspace(folder.resolve(), "small", clock)
+    with workspace.locked("project"):
+        if workspace.project_file.exists():
+            raise UsageError("There is a project here already.", where=str(workspace.project_file))
+        workspace.project_file.parent.mkdir(exist_ok=True)
+        identifier = next_id("PJ", now, workspace.ledger.chains())
+        write_atomically(workspace.project_file, project_plan(identifier, title, stamp))
+    return workspace
+
+
+def add_job(
+    workspace: Workspace,
+    title: str,
+    *,
+    stakes: Stakes = "normal",
+    depends_on: Sequence[str] = (),
+    outputs: Sequence[str] = ("outputs/primary.md",),
+    commands: Sequence[str] = (),
+    criteria: Sequence[str] = (),
+    workstream: str | None = None,
+) -> Job:
+    """Make a job; in the big form in a workstream, by its id or title, which is made where there is none."""
+    title = _title(title)
+    with workspace.locked("project"):
+        depends = tuple(workspace.place(one).id for one in depends_on)
+        jobs = workspace.root / "jobs"
+        above: Path | None = None
+        if workspace.form == "big":
+            above = _workstream(workspace, workstream)
+            jobs = above / "jobs"
+            jobs.mkdir(exist_ok=True)
+        elif workstream is not None:
+            raise UsageError("This project has no workstreams.", where=str(workspace.root))
+        identifier = _free_id(workspace, "WI", (one.id for one in workspace.places()))
+        plan = job_plan(
+            identifier,
+            title,
+            workspace.now(),
+            stakes=stakes,
+            depends_on=depends,
+            outputs=outputs,
+            commands=commands,
+            criteria=criteria,
+        )
+        folder = _new_folder(jobs, f"{identifier}-{slug(title)}", plan, JOB_FOLDERS)
+        if above is not None:
+            _listed(workspace, above / PLAN, "jobs", identifier)
+    return workspace.job_at(folder / PLAN)
+
+
+def _workstream(workspace: Workspace, name: str | None) -> Path:
+    known = list(workspace.workstream_folders())
+    if name is None:
+        if len(known) != 1:
+            told = ", ".join(one.name for one in known) or "none"
+            raise UsageError(
+                f"Which workstream? There are: {told}.", next_step="Name one, or a new one: --workstream NAME"
+            )
+        return known[0]
+    wanted = slug(name)
+    for folder in known:
+        if name in (id_in(folder.name), folder.name) or folder.name.endswith(f"-{wanted}"):
+            return folder
+    title = _title(name)
+    identifier = _free_id(workspace, "WS", (found for one in known if (found := id_in(one.name))))
+    streams = workspace.root / "workstreams"
+    streams.mkdir(exist_ok=True)
+    plan = workstream_plan(identifier, title, workspace.now())
+    folder = _new_folder(streams, f"{identifier}-{wanted}", plan, ("jobs",))
+    _listed(workspace, workspace.project_file, "workstreams", identifier)
+    return folder
+
+
+def _free_id(workspace: Workspace, prefix: Prefix, taken: Iterable[str]) -> str:
+    """An id that nobody has, nor ever had: the ledger remembers jobs whose folders are gone."""
+    return next_id(prefix, workspace.clock.now(), [*taken, *workspace.ledger.chains()])
+
+
+def _new_folder(above: Path, name: str, plan: bytes, folders: Sequence[str]) -> Path:
+    """A folder with everything in it, put in place by one rename: killed at any moment, it is there or it is not."""
+    temporary = above / f".donewhen-{os.urandom(8).hex()}.new"
+    temporary.mkdir()
+    try:
+        for one in folders:
+            (temporary / one).mkdir()
+            if one != "jobs":
+                # git does not keep empty folders.
+                (temporary / one / ".gitkeep").touch()
+        write_atomically(temporary / PLAN, plan)
+        return temporary.rename(above / name)
+    finally:
+        # What makers that were killed have left behind; whoever holds the project's lock is the only maker.
+        for left in above.glob(".donewhen-*.new"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _listed(workspace: Workspace, path: Path, field: str, identifier: str) -> None:
+    document = workspace.read(path)
+    known = document.fields.get(field)
+    ids: list[Value] = [*known, identifier] if isinstance(known, list) else [identifier]
+    workspace.write(document, path, {field: ids, "updated_at": workspace.now()})
+
+
+def _title(text: str) -> str:
+    title = one_line(text, _LONGEST_TITLE)
+    if not title:
+        raise UsageError("A title is needed.")
+    return title

@@ -1,0 +1,193 @@
+"""A look at all jobs at once: where each stands, and every file that can't be read, without one stopping the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen import __version__
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import AgreementState, Problem, project_agreement, seal_in
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.contract import changes, job_terms, terms_hash
+from donewhen.jobs.document import parse
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.ids import id_in
+from donewhen.jobs.index import Index
+from donewhen.jobs.job import Project, read_job
+from donewhen.jobs.ledger import verified
+from donewhen.jobs.projection import PROJECTED, Mismatch, compared, expected, last_writes
+from donewhen.jobs.workspace import JobPlace, Workspace
+
+
+class JobRecord(NamedTuple):
+    """What the overview says of a job."""
+
+    id: str
+    title: str
+    status: str
+    stakes: str
+    depends_on: tuple[str, ...]
+    iteration: int
+    max_iterations: int
+    agreement: AgreementState
+    tampered: tuple[Mismatch, ...]
+    path: Path
+    events: int
+
+
+class Survey(NamedTuple):
+    """All jobs, and what is wrong with some."""
+
+    project: Project
+    project_agreement: AgreementState
+    jobs: tuple[JobRecord, ...]
+    problems: tuple[Problem, ...]
+
+
+def survey(workspace: Workspace) -> Survey:
+    """Look at every job; files that have not changed since the last look are not read again."""
+    project = workspace.project()
+    agreement = project_agreement(workspace, project)
+    policy = Policy.of(agreement.seal.terms if agreement.seal else None)
+    problems: list[Problem] = []
+    records: list[JobRecord] = []
+    # A project that donewhen has never written to stays as it is.
+    with Index(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
+        _look(workspace, index, project, policy, records, problems)
+    problems += _doubled(workspace, records)
+    return Survey(project, agreement.state, tuple(records), tuple(problems))
+
+
+def _look(
+    workspace: Workspace,
+    index: Index,
+    project: Project,
+    policy: Policy,
+    records: list[JobRecord],
+    problems: list[Problem],
+) -> None:
+    chains = set(workspace.ledger.chains())
+    typed = project.agreement_status == "agreed"
+    reader = _Reader(index, policy)
+    for place in workspace.places():
+        try:
+            plan = reader.plan(place, workspace.where(place.path))
+            chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            told = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
+            problems.append(Problem("document", told, workspace.where(place.path)))
+            continue
+        if "problem" in plan:
+            problems.append(Problem(*plan["problem"]))
+            continue
+        problems += [Problem(*one) for one in chain["breaks"]]
+        records.append(_record(plan, chain, place, typed))
+
+
+class _Reader:
+    """Turns files into the little that the overview needs, which is what the index remembers."""
+
+    def __init__(self, index: Index, policy: Policy) -> None:
+        self._index = index
+        # What is remembered depends on the version that read it, and seals on who may approve.
+        self._plan_kind = f"plan {__version__}"
+        self._chain_kind = f"chain {__version__} {digest_of([policy.ci, sorted(policy.keys)])}"
+        self._policy = policy
+
+    def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._index.remembered(
+            f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where)
+        )
+        return found
+
+    def chain(self, workspace: Workspace, name: str) -> dict[str, Any]:
+        path = workspace.folder / "ledger" / f"{name}.jsonl"
+        found: dict[str, Any] = self._index.remembered(
+            f"{self._chain_kind} {name}", path, lambda raw: _chain_data(raw, name, self._policy, workspace.where(path))
+        )
+        return found
+
+
+def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
+    stated = id_in(path.parent.name) or path.parent.name
+    try:
+        document = parse(raw, where)
+        job = read_job(document, path, where)
+    except DonewhenError as error:
+        return {"id": stated, "problem": [error.code, str(error.message), error.where or where]}
+    if id_in(path.parent.name) not in (None, job.id):
+        told = f"The folder says {stated}, but the plan file says {job.id}."
+        return {"id": stated, "problem": ["workspace", told, where]}
+    terms = job_terms(job)
+    return {
+        "id": job.id,
+        "title": job.title,
+        "status": job.status,
+        "stakes": job.stakes,
+        "depends_on": list(job.depends_on),
+        "iteration": job.iteration,
+        "max_iterations": job.max_iterations,
+        "terms": terms,
+        "hash": terms_hash(terms),
+        "projected": {name: document.fields[name] for name in PROJECTED if name in document.fields},
+        "agreed": document.fields.get("agreement_status") == "agreed",
+    }
+
+
+def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, Any]:
+    chain = verified(name, raw)
+    seal = seal_in(name, chain.entries, policy)
+    return {
+        "events": len(chain.entries),
+        "breaks": [["chain_broken", f"Line {one.line}: {one.problem}.", f"{where}:{one.line}"] for one in chain.breaks],
+        "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
+        "expected": expected(chain.entries),
+        "last": last_writes(chain.entries),
+    }
+
+
+_EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None}
+
+
+def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, typed: bool) -> JobRecord:
+    return JobRecord(
+        plan["id"],
+        plan["title"],
+        plan["status"],
+        plan["stakes"],
+        tuple(plan["depends_on"]),
+        plan["iteration"],
+        plan["max_iterations"],
+        _agreement(plan, chain["seal"], typed or plan["agreed"]),
+        _tampered(plan["projected"], chain),
+        place.path,
+        chain["events"],
+    )
+
+
+def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: bool) -> AgreementState:
+    if seal is None:
+        return "unsealed" if typed else "proposed"
+    if seal["hash"] == plan["hash"]:
+        return "agreed"
+    return "voided" if any(one.voids for one in changes(seal["terms"], plan["terms"])) else "agreed"
+
+
+def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
+    return compared(fields, chain["expected"], chain["last"]) if chain["events"] else ()
+
+
+def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem]:
+    places: dict[str, list[str]] = defaultdict(list)
+    for one in records:
+        places[one.id].append(workspace.where(one.path))
+    return [
+        Problem("duplicate_id", f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0])
+        for name, found in places.items()
+        if len(found) > 1
+    ]
