@@ -77,7 +77,9 @@ def test_a_lock_that_is_let_go_is_given_to_the_one_who_waits(tmp_path: Path) -> 
     with another_process(HOLD, path) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None
-        waiting = subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         with waiting:
             assert waiting.stdin is not None
             assert waiting.stdout is not None

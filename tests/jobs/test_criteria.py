@@ -122,7 +122,9 @@ def test_an_id_stands_first_and_ends_with_a_colon_a_point_or_a_bracket(line: str
         (("- a", "- b", "- AC-2: c"), "AC-2", 14), (("- X1: a", "- b", "- X1: c"), "X1", 14),
     ],
 )  # fmt: skip
-def test_two_criteria_with_one_id_are_refused_also_where_one_was_only_numbered(lines: tuple[str, ...], name: str, line: int) -> None:
+def test_two_criteria_with_one_id_are_refused_also_where_one_was_only_numbered(
+    lines: tuple[str, ...], name: str, line: int
+) -> None:
     with pytest.raises(ConfigError) as caught:
         criteria(*lines)
     assert caught.value.message == f"The criterion {name} stands there twice."
@@ -138,7 +140,17 @@ def test_indented_lines_continue_a_criterion_and_others_do_not() -> None:
     assert criteria("  check: manual", "- one")[0].check is None
 
 
-@pytest.mark.parametrize("line", ["  check: manual", "\tcheck:\tmanual", " check:manual", "  - check: manual", "\t*\tcheck: manual  ", "        check:   manual"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  check: manual",
+        "\tcheck:\tmanual",
+        " check:manual",
+        "  - check: manual",
+        "\t*\tcheck: manual  ",
+        "        check:   manual",
+    ],
+)
 def test_a_check_is_an_indented_line_with_spaces_or_tabs(line: str) -> None:
     assert [one.check for one in criteria("- one", "  more", line, "  and more")] == [Check("manual")]
     assert brief("- one", "  more", line, "  and more") == [("AC-1", "one more and more")]
@@ -200,7 +212,10 @@ def test_any_other_check_is_refused_with_the_forms_there_are(text: str) -> None:
         parse_check(text, "plan.md:3")
     assert caught.value.message == f"The check {text.strip()!r} is not one that donewhen knows."
     assert caught.value.where == "plan.md:3"
-    assert caught.value.next_step == "Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge MISSION, or manual."
+    assert (
+        caught.value.next_step
+        == "Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge MISSION, or manual."
+    )
 
 
 def test_a_command_that_needs_a_shell_is_refused_with_the_hint() -> None:
@@ -212,7 +227,11 @@ def test_a_command_that_needs_a_shell_is_refused_with_the_hint() -> None:
         parse_check("run echo 'open", "plan.md:3")
 
 
-@pytest.mark.parametrize("pattern", ["(", "[", "*", "a{99999999999999999999}", "(" * 5000 + ")" * 5000], ids=["group", "set", "star", "repeat", "deep"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", "[", "*", "a{99999999999999999999}", "(" * 5000 + ")" * 5000],
+    ids=["group", "set", "star", "repeat", "deep"],
+)
 def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
     with pytest.raises(ConfigError, match="can't be used") as caught:
         parse_check(f"file a matches /{pattern}/", "plan.md:3")

@@ -70,7 +70,10 @@ def test_the_frontmatter_ends_at_the_second_line_of_three_dashes(raw: bytes, fie
     assert (document.fields, document.body, document.raw) == (fields, body, raw)
 
 
-@pytest.mark.parametrize("raw", [b"", b"\n---\na: 1\n---\n", b"# Title\n", b"----\na: 1\n---\n", b" ---\n---\n", b"--- x\n---\n", b"--\n--\n"])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"\n---\na: 1\n---\n", b"# Title\n", b"----\na: 1\n---\n", b" ---\n---\n", b"--- x\n---\n", b"--\n--\n"],
+)
 def test_a_file_that_does_not_begin_with_frontmatter_is_refused(raw: bytes) -> None:
     error = refused(raw)
     assert error.message == "The file has no frontmatter."
@@ -78,7 +81,18 @@ def test_a_file_that_does_not_begin_with_frontmatter_is_refused(raw: bytes) -> N
     assert error.next_step == "Begin it with a line of three dashes."
 
 
-@pytest.mark.parametrize("raw", [b"---", b"---\n", b"---\na: 1\n", b"---\na: 1\n ---\n", b"---\na: 1\n----\n", b"---\na: 1\n--- x", b"---\na: 1 ---\n"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"---",
+        b"---\n",
+        b"---\na: 1\n",
+        b"---\na: 1\n ---\n",
+        b"---\na: 1\n----\n",
+        b"---\na: 1\n--- x",
+        b"---\na: 1 ---\n",
+    ],
+)
 def test_frontmatter_without_an_end_is_refused(raw: bytes) -> None:
     error = refused(raw)
     assert error.message == "The frontmatter has no end: a second line of three dashes is missing."
@@ -222,7 +236,18 @@ def test_a_change_that_would_alter_something_else_is_refused(text: str, name: st
     assert caught.value.next_step == "Write the frontmatter without anchors and tags, one field a line."
 
 
-@pytest.mark.parametrize("text", ["? a # why: b\n: 1\n", "? a\n", "? a\nb: 1\n", "? a\n? b\n", "  a: 1\n  b: 2\n", "a: 1\n...\n", "x: &x a\n*x : 3\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "? a # why: b\n: 1\n",
+        "? a\n",
+        "? a\nb: 1\n",
+        "? a\n? b\n",
+        "  a: 1\n  b: 2\n",
+        "a: 1\n...\n",
+        "x: &x a\n*x : 3\n",
+    ],
+)
 def test_an_odd_frontmatter_is_read_and_a_change_to_it_is_right_or_refused(text: str) -> None:
     document = parse(f"---\n{text}---\n".encode(), "plan.md")
     for name in ("a", "new"):
@@ -235,7 +260,11 @@ def test_an_odd_frontmatter_is_read_and_a_change_to_it_is_right_or_refused(text:
             assert ("# why: b" in text) <= ("# why: b" in raw.decode())
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, "\ud800", 10**5000, [10**5000]], ids=["inf", "-inf", "nan", "surrogate", "huge", "huge item"])
+@pytest.mark.parametrize(
+    "value",
+    [math.inf, -math.inf, math.nan, "\ud800", 10**5000, [10**5000]],
+    ids=["inf", "-inf", "nan", "surrogate", "huge", "huge item"],
+)
 def test_a_value_that_cannot_be_written_down_is_refused(value: Value) -> None:
     document = parse(b"---\na: 1\n---\n", "plan.md")
     for name in ("a", "new"):

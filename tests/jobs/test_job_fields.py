@@ -10,7 +10,18 @@ import pytest
 from donewhen.foundation.errors import ConfigError, ExitCode
 from donewhen.jobs.criteria import Check
 from donewhen.jobs.document import parse
-from donewhen.jobs.job import BUDGETS, STAKES, STATUSES, TARGETS, TRUTH_CHECKS, FieldError, Job, Project, read_job, read_project
+from donewhen.jobs.job import (
+    BUDGETS,
+    STAKES,
+    STATUSES,
+    TARGETS,
+    TRUTH_CHECKS,
+    FieldError,
+    Job,
+    Project,
+    read_job,
+    read_project,
+)
 
 PATH = Path("/work/WI-20260214-001-parse/plan.md")
 
@@ -55,17 +66,28 @@ def test_a_job_has_what_its_file_says() -> None:
         "truth_required_commands: ['pytest -q']", "execution_log_required: false", "lesson_capture_required: no", "execution_log_exemption_reason: nothing ran",
         "lesson_capture_exemption_reason: ''", "completion_promise: PROMISE", body="# Acceptance criteria\n- AC-1: x\n  check: manual\n",
     )  # fmt: skip
-    assert (found.title, found.status, found.depends_on, found.stakes) == ("Parse the log", "in_progress", ("WI-1", "WI-2"), "critical")
+    assert (found.title, found.status, found.depends_on, found.stakes) == (
+        "Parse the log",
+        "in_progress",
+        ("WI-1", "WI-2"),
+        "critical",
+    )
     assert (found.reward_target, found.max_iterations, found.iteration, found.rework_count) == (91, 4, 2, 1)
     assert (found.outputs, found.verification_evidence, found.inputs) == (("a.md", "b.md"), ("c.md",), ("x",))
-    assert (found.truth_mode, found.truth_checks, found.truth_required_commands) == ("off", ("freshness",), ("pytest -q",))
+    assert (found.truth_mode, found.truth_checks, found.truth_required_commands) == (
+        "off",
+        ("freshness",),
+        ("pytest -q",),
+    )
     assert (found.execution_log_required, found.lesson_capture_required) == (False, False)
     assert found.exemptions == {"execution_log_exemption_reason": "nothing ran"}
     assert found.completion_promise == "PROMISE"
     assert [(one.id, one.text, one.check) for one in found.criteria] == [("AC-1", "x", Check("manual"))]
 
 
-@pytest.mark.parametrize(("stakes", "target", "budget"), [("low", 70, 2), ("normal", 80, 3), ("high", 90, 5), ("critical", 95, 7)])
+@pytest.mark.parametrize(
+    ("stakes", "target", "budget"), [("low", 70, 2), ("normal", 80, 3), ("high", 90, 5), ("critical", 95, 7)]
+)
 def test_the_stakes_set_the_target_and_the_budget(stakes: str, target: int, budget: int) -> None:
     found = job(f"stakes: {stakes}")
     assert (found.stakes, found.reward_target, found.max_iterations) == (stakes, target, budget)
@@ -85,7 +107,12 @@ def test_every_status_is_read(status: str) -> None:
 
 @pytest.mark.parametrize("empty", ["", " ''", " null", " ~"])
 def test_an_empty_value_counts_as_missing(empty: str) -> None:
-    found = job(*(f"{name}:{empty}" for name in ("title", "status", "stakes", "reward_target", "iteration", "truth_mode", "completion_promise")))
+    found = job(
+        *(
+            f"{name}:{empty}"
+            for name in ("title", "status", "stakes", "reward_target", "iteration", "truth_mode", "completion_promise")
+        )
+    )
     assert (found.title, found.status, found.stakes, found.reward_target, found.iteration, found.truth_mode) == (
         "WI-20260214-001", "planned", "normal", 80, 0, "strict",
     )  # fmt: skip
@@ -145,7 +172,11 @@ def test_a_value_that_a_field_cannot_have_is_refused_with_its_line(line: str, me
     assert error.where == "plan.md:4"
 
 
-@pytest.mark.parametrize("number", ["1e999", "-1e999", ".inf", ".nan", "9" * 5000, "1e400"], ids=["inf", "-inf", ".inf", ".nan", "digits", "large"])
+@pytest.mark.parametrize(
+    "number",
+    ["1e999", "-1e999", ".inf", ".nan", "9" * 5000, "1e400"],
+    ids=["inf", "-inf", ".inf", ".nan", "digits", "large"],
+)
 def test_a_number_beyond_all_bounds_is_refused_and_not_a_crash(number: str) -> None:
     error = refused(f"reward_target: {number}")
     assert "must be a whole number" in error.message
@@ -158,7 +189,19 @@ def test_a_number_may_be_written_as_a_fraction_that_is_whole() -> None:
     assert job("iteration: 0").iteration == 0
 
 
-@pytest.mark.parametrize(("word", "value"), [("true", True), ("True", True), ("yes", True), ("ON", True), ("'true'", True), ("false", False), ("No", False), ("off", False)])
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("true", True),
+        ("True", True),
+        ("yes", True),
+        ("ON", True),
+        ("'true'", True),
+        ("false", False),
+        ("No", False),
+        ("off", False),
+    ],
+)
 def test_a_flag_is_a_word_for_yes_or_no(word: str, value: bool) -> None:
     found = job(f"execution_log_required: {word}", f"lesson_capture_required: {word}")
     assert (found.execution_log_required, found.lesson_capture_required) == (value, value)
@@ -197,7 +240,13 @@ def test_a_project_with_nothing_has_the_name_of_its_folder() -> None:
 
 def test_a_project_has_what_its_file_says() -> None:
     found = project("id: PJ-1", "title: P", "status: done", "agreement_status: agreed", "github_enabled: true")
-    assert (found.id, found.title, found.status, found.agreement_status, found.github_enabled) == ("PJ-1", "P", "done", "agreed", True)
+    assert (found.id, found.title, found.status, found.agreement_status, found.github_enabled) == (
+        "PJ-1",
+        "P",
+        "done",
+        "agreed",
+        True,
+    )
 
 
 @pytest.mark.parametrize("line", ["agreement_status: yes", "status: started", "github_enabled: sometimes", "id: [x]"])

@@ -41,7 +41,14 @@ def three(ledger: Ledger) -> list[Entry]:
 
 def line_with(**changes: Any) -> bytes:
     """A line that is sealed rightly, whatever it says."""
-    content = {"seq": 1, "prev": None, "type": "ran", "at": "2026-02-14T12:00:00Z", "by": {"name": "me", "kind": "agent"}, "data": {}}
+    content = {
+        "seq": 1,
+        "prev": None,
+        "type": "ran",
+        "at": "2026-02-14T12:00:00Z",
+        "by": {"name": "me", "kind": "agent"},
+        "data": {},
+    }
     content |= changes
     return canonical_json({**content, "hash": digest(canonical_json(content))})
 
@@ -56,7 +63,9 @@ def test_a_chain_that_nobody_wrote_is_empty(ledger: Ledger, tmp_path: Path) -> N
 def test_an_entry_says_what_happened_when_by_whom_and_after_what(ledger: Ledger, tmp_path: Path) -> None:
     first = ledger.append("WI-1", "started", {"b": 1, "a": "é"}, Actor("robot"))
     second = ledger.append("WI-1", "completed", {}, ME)
-    assert first == Entry(1, None, "started", "2026-02-14T12:00:00Z", Actor("robot", "agent"), {"b": 1, "a": "é"}, first.hash)
+    assert first == Entry(
+        1, None, "started", "2026-02-14T12:00:00Z", Actor("robot", "agent"), {"b": 1, "a": "é"}, first.hash
+    )
     assert (second.seq, second.prev, second.by) == (2, first.hash, Actor("me", "person"))
     assert path_of(tmp_path).read_bytes() == first.line() + second.line()
     content = b'{"at":"2026-02-14T12:00:00Z","by":{"kind":"agent","name":"robot"},"data":{"a":"\xc3\xa9","b":1},'
@@ -81,7 +90,9 @@ def test_chains_do_not_know_each_other(ledger: Ledger) -> None:
 
 
 def test_the_latest_entry_of_some_kinds_is_found(ledger: Ledger) -> None:
-    entries = [ledger.append("WI-1", kind, {"n": n}, ME) for n, kind in enumerate(("started", "ran", "evaluated", "ran"))]
+    entries = [
+        ledger.append("WI-1", kind, {"n": n}, ME) for n, kind in enumerate(("started", "ran", "evaluated", "ran"))
+    ]
     chain = ledger.read("WI-1")
     assert chain.latest("ran") == entries[3]
     assert chain.latest("started", "evaluated") == entries[2]
@@ -124,7 +135,9 @@ def test_every_chain_that_is_listed_can_be_read(ledger: Ledger, tmp_path: Path) 
     assert [len(ledger.read(name).entries) for name in ledger.chains()] == [3]
 
 
-def test_appending_waits_for_the_lock_of_its_chain_only(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appending_waits_for_the_lock_of_its_chain_only(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ledger_module, "locked", lambda path: locked(path, wait=0))
     with locked(tmp_path / "state" / "ledger-WI-1.lock"):
         ledger.append("WI-2", "ran", {}, ME)
@@ -142,9 +155,13 @@ def test_an_entry_of_any_length_is_followed(ledger: Ledger, size: int) -> None:
     assert [entry.data["text"][0] for entry in chain.entries] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("tail", [b"{", b'{"at":"2026', b"\x00\x00", b"x" * 20_000, b"\xff"], ids=["brace", "half", "zeros", "long", "byte"])
+@pytest.mark.parametrize(
+    "tail", [b"{", b'{"at":"2026', b"\x00\x00", b"x" * 20_000, b"\xff"], ids=["brace", "half", "zeros", "long", "byte"]
+)
 @pytest.mark.parametrize("before", [0, 2])
-def test_a_torn_last_line_is_shown_then_set_aside_and_the_chain_goes_on(ledger: Ledger, tmp_path: Path, tail: bytes, before: int) -> None:
+def test_a_torn_last_line_is_shown_then_set_aside_and_the_chain_goes_on(
+    ledger: Ledger, tmp_path: Path, tail: bytes, before: int
+) -> None:
     entries = [ledger.append("WI-1", "ran", {"n": n}, ME) for n in range(before)]
     path = path_of(tmp_path)
     path.parent.mkdir(exist_ok=True)
@@ -187,7 +204,10 @@ def test_a_changed_entry_is_shown_with_its_line(ledger: Ledger, tmp_path: Path) 
     path.write_bytes(path.read_bytes().replace(b'{"n":2}', b'{"n":7}'))
     assert ledger.read("WI-1") == Chain(
         (entries[0], entries[2]),
-        (Break("WI-1", 2, "the entry was changed after it was written"), Break("WI-1", 3, "it does not follow the line before it")),
+        (
+            Break("WI-1", 2, "the entry was changed after it was written"),
+            Break("WI-1", 3, "it does not follow the line before it"),
+        ),
     )
 
 
@@ -204,7 +224,9 @@ def test_a_line_that_starts_another_chain_does_not_follow(ledger: Ledger) -> Non
     lines = [entry.line() for entry in three(ledger)]
     foreign = line_with(seq=2, prev="sha256:" + "0" * 64) + b"\n"
     assert verified("x", lines[0] + foreign).breaks == (Break("x", 2, "it does not follow the line before it"),)
-    assert verified("x", line_with(prev="sha256:0") + b"\n").breaks == (Break("x", 1, "it does not follow the line before it"),)
+    assert verified("x", line_with(prev="sha256:0") + b"\n").breaks == (
+        Break("x", 1, "it does not follow the line before it"),
+    )
 
 
 NOT_JSON = "the line is not JSON"
@@ -252,7 +274,9 @@ def test_no_line_however_odd_stops_the_reading_of_a_chain(line: bytes, ledger: L
     [{"x": float("nan")}, {"x": float("inf")}, {"x": "\ud800"}, {"\udfff": 1}, {"x": {1, 2}}, {"x": b"y"}, {1: 2, "a": 3}, {"x": 10**5000}],
     ids=["nan", "inf", "surrogate", "surrogate key", "set", "bytes", "mixed keys", "huge"],
 )  # fmt: skip
-def test_data_that_has_no_form_is_refused_and_the_chain_is_as_before(ledger: Ledger, tmp_path: Path, data: dict[Any, Any]) -> None:
+def test_data_that_has_no_form_is_refused_and_the_chain_is_as_before(
+    ledger: Ledger, tmp_path: Path, data: dict[Any, Any]
+) -> None:
     three(ledger)
     before = path_of(tmp_path).read_bytes()
     with pytest.raises(LedgerError):
@@ -305,7 +329,9 @@ def test_an_entry_written_in_pieces_is_whole(ledger: Ledger, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("room", [0, 1, 100])
-def test_a_full_disk_leaves_the_chain_as_it_was(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+def test_a_full_disk_leaves_the_chain_as_it_was(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
     three(ledger)
     before = path_of(tmp_path).read_bytes()
     disk = Disk(room, monkeypatch)
@@ -316,7 +342,9 @@ def test_a_full_disk_leaves_the_chain_as_it_was(ledger: Ledger, tmp_path: Path, 
     assert ledger.append("WI-1", "ran", {}, ME).seq == 4
 
 
-def test_an_entry_that_did_not_reach_the_disk_is_taken_back(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_did_not_reach_the_disk_is_taken_back(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     three(ledger)
     before = path_of(tmp_path).read_bytes()
 
@@ -329,9 +357,13 @@ def test_an_entry_that_did_not_reach_the_disk_is_taken_back(ledger: Ledger, tmp_
     assert path_of(tmp_path).read_bytes() == before
 
 
-def test_every_entry_is_flushed_and_the_folder_after_the_first(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_entry_is_flushed_and_the_folder_after_the_first(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flushed: list[Path] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: flushed.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+    )
     if not Path("/proc/self/fd").exists():
         pytest.skip("the names of open files are only to be had on Linux")
     three(ledger)

@@ -137,14 +137,18 @@ except OSError as error:
 
 @pytest.mark.parametrize("room", [0, 1, 300, 5000])
 @pytest.mark.parametrize("before", [0, 3])
-def test_a_disk_that_is_full_fails_loudly_and_leaves_the_chain_as_before(tmp_path: Path, room: int, before: int) -> None:
+def test_a_disk_that_is_full_fails_loudly_and_leaves_the_chain_as_before(
+    tmp_path: Path, room: int, before: int
+) -> None:
     ledger = ledger_in(tmp_path)
     for number in range(before):
         ledger.append("WI-1", "ran", {"n": number}, ME)
     path = tmp_path / "ledger" / "WI-1.jsonl"
     content = path.read_bytes() if before else b""
     chain = ledger.read("WI-1")
-    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path), str(room)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path), str(room)], capture_output=True, text=True, check=False
+    )
     assert done.stdout.strip() == os.strerror(errno.EFBIG), done.stderr
     assert path.read_bytes() == content
     assert ledger.read("WI-1") == chain

@@ -58,10 +58,36 @@ scalars = st.sampled_from(
     2026-02-14|http://x/y|a:b|a:|a: b|a :b|: a|:a|a - b|- a|-a|-|--|a -|? a|?|a?|# c|a # c|a #c|a#c|#|true|True|no|off|
     null|~|~x|""|"a"|'b'|"a: b"|'a # b'|'it''s'|"x\\ty"|"x\\"y"|"open|'open|"a" x|"a"b|'a'#c|"a" # c|[]|{}|[ ]|[a]|[a, b]|
     {a: 1}|[a|{|]|}|, a|a, b|&x y|&x|*x|*x y|!t x|!!str 1|! x|a!|a&b|a*b|%a|@a|`a|a`b|<x>|<<|(a)|=|a=b|/a/b|$HOME|a|a>b|
-    >|\u00a0x|x\u00a0|\u2028|a\u0085b|\U0001f600 x|\ufeffx|a\tb|a\t|\ta|\\|a\\b|x y z: w|x: "y"|_a|é: x""".replace("\n", "").split("|")
-).map(lambda text: text.lstrip(" ") if not text.startswith("\t") else text) | st.sampled_from(["|", "|-", ">", "|2", "a | b", "|+ # c"])
+    >|\u00a0x|x\u00a0|\u2028|a\u0085b|\U0001f600 x|\ufeffx|a\tb|a\t|\ta|\\|a\\b|x y z: w|x: "y"|_a|é: x""".replace(
+        "\n", ""
+    ).split("|")
+).map(lambda text: text.lstrip(" ") if not text.startswith("\t") else text) | st.sampled_from(
+    ["|", "|-", ">", "|2", "a | b", "|+ # c"]
+)
 names = st.sampled_from(
-    ["a", "b", "c", "d", "e", "A-b", "_x1", "été", "1", "-", "true", "<<", '"a"', "'b'", "a b", "? a", "", "a-", "*x", "&y b", "日"]
+    [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "A-b",
+        "_x1",
+        "été",
+        "1",
+        "-",
+        "true",
+        "<<",
+        '"a"',
+        "'b'",
+        "a b",
+        "? a",
+        "",
+        "a-",
+        "*x",
+        "&y b",
+        "日",
+    ]
 )
 gaps = st.sampled_from(["", " ", " ", " ", " ", "  ", "   ", "\t", " \t"])
 tails = st.sampled_from(["", "", "", "", " ", "  ", "\t", " # c", " #", "#"])
@@ -69,18 +95,33 @@ ends = st.sampled_from(["\n"] * 12 + ["\r\n", "\r"])
 indents = st.sampled_from(["", "", "  ", "  ", "  ", " ", "   ", "    ", "\t"])
 
 field_line = st.tuples(names, st.just(":"), gaps, scalars | st.just(""), tails, ends).map("".join)
-plain_field = st.tuples(st.sampled_from("abcdefgh"), st.just(":"), gaps, scalars | st.just(""), tails, st.just("\n")).map("".join)
+plain_field = st.tuples(
+    st.sampled_from("abcdefgh"), st.just(":"), gaps, scalars | st.just(""), tails, st.just("\n")
+).map("".join)
 open_field = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([":\n", ": \n", ":  \n"])).map("".join)
 item_line = st.tuples(indents, st.just("-"), gaps, scalars | st.just(""), tails, ends).map("".join)
-plain_item = st.tuples(st.sampled_from(["", "  ", "    "]), st.sampled_from(["- ", "-  "]), scalars, st.just("\n")).map("".join)
+plain_item = st.tuples(st.sampled_from(["", "  ", "    "]), st.sampled_from(["- ", "-  "]), scalars, st.just("\n")).map(
+    "".join
+)
 block = st.tuples(
-    st.sampled_from("abcdefgh"), st.just(":\n"), st.sampled_from(["", "  ", " "]), st.lists(scalars, min_size=1, max_size=3)
+    st.sampled_from("abcdefgh"),
+    st.just(":\n"),
+    st.sampled_from(["", "  ", " "]),
+    st.lists(scalars, min_size=1, max_size=3),
 ).map(lambda parts: parts[0] + parts[1] + "".join(f"{parts[2]}- {one}\n" for one in parts[3]))
-stray_line = st.tuples(indents, scalars | st.sampled_from(["# comment", "", "--- x", "...", "%YAML 1.1"]), ends).map("".join)
+stray_line = st.tuples(indents, scalars | st.sampled_from(["# comment", "", "--- x", "...", "%YAML 1.1"]), ends).map(
+    "".join
+)
 frontmatter = st.lists(
-    plain_field | plain_field | open_field | block | block | plain_item | field_line | item_line | stray_line, max_size=7
+    plain_field | plain_field | open_field | block | block | plain_item | field_line | item_line | stray_line,
+    max_size=7,
 ).map("".join)
-tame = st.from_regex(r"[\w./<(][\w!$%&()*+,./;<=>?@^|~:\- ]{0,6}", fullmatch=True) | scalars | st.integers().map(str) | st.floats().map(str)
+tame = (
+    st.from_regex(r"[\w./<(][\w!$%&()*+,./;<=>?@^|~:\- ]{0,6}", fullmatch=True)
+    | scalars
+    | st.integers().map(str)
+    | st.floats().map(str)
+)
 tame_field = st.builds(
     lambda gap, value, items, indent, tail: (
         f":{gap}{value}{tail}\n" if items is None else ":\n" + "".join(f"{indent}-{gap}{one}{tail}\n" for one in items)
@@ -102,7 +143,11 @@ def damaged(draw: st.DrawFn, text: str) -> str:
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, len(text)))
         gone = draw(st.sampled_from([0, 1, 1, 2, 7]))
-        new = draw(st.sampled_from(["", *" :-#'\"[]{}\n\r\t&*!|>%@`,?~.0a_é\u2028\x00\x85\ufeff", ": ", " #", "- ", "---\n", "  "]))
+        new = draw(
+            st.sampled_from(
+                ["", *" :-#'\"[]{}\n\r\t&*!|>%@`,?~.0a_é\u2028\x00\x85\ufeff", ": ", " #", "- ", "---\n", "  "]
+            )
+        )
         text = text[:place] + new + text[place + gone :]
     return text
 
@@ -162,10 +207,16 @@ texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
      "[a]", "{a}", "&a", "*a", "!a", "|", ">", "'", '"', "\\", "a\\nb", "a\nb", "a\r\nb", "\t", "\x00", "\x7f", "\x85", "\u2028", "\ufeff", "é",
      "\U0001f600", "2026-02-14", "2026-02-14T10:00:00Z", "#", ":", "a:", "x" * 200, "<<", "=", ".inf", "0x1f", "1_000", "\ufffe", "\uffff"]
 )  # fmt: skip
-leaves = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
-values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=5)
+leaves = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
+)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=5
+)
 flat_values = leaves | st.lists(leaves, max_size=4)
-bodies = st.sampled_from(["", "\n", "# Objective\n\nx: y\n---\na: 1\n", "no end", "x\r\ny\rz\n", "- [ ] AC-1: `a: b`\n", "\ufeff\x00"])
+bodies = st.sampled_from(
+    ["", "\n", "# Objective\n\nx: y\n---\na: 1\n", "no end", "x\r\ny\rz\n", "- [ ] AC-1: `a: b`\n", "\ufeff\x00"]
+)
 newlines = st.sampled_from(["\n", "\n", "\r\n", "\r"])
 
 VALUE_FORMS = (
@@ -191,7 +242,11 @@ def documents(draw: st.DrawFn) -> tuple[bytes, dict[str, tuple[int, int]]]:
         text += broken(draw(st.sampled_from(["", "", "# comment: one\n", "\n", " # indented comment\n"])))
         form = draw(st.sampled_from(VALUE_FORMS) | st.just(""))
         gap = "" if form.startswith("\n") or not form else draw(st.sampled_from([" ", " ", "   ", "\t"]))
-        tail = draw(st.sampled_from(["", "", " ", " # tail: x"])) if not form.startswith(("|", ">")) and "|" not in form else ""
+        tail = (
+            draw(st.sampled_from(["", "", " ", " # tail: x"]))
+            if not form.startswith(("|", ">")) and "|" not in form
+            else ""
+        )
         start = len(text)
         text += broken(f"{name}:{gap}{form}{tail}\n")
         lines[str(name).strip("'\"")] = (start, len(text))
@@ -200,7 +255,9 @@ def documents(draw: st.DrawFn) -> tuple[bytes, dict[str, tuple[int, int]]]:
     return text.encode(), lines
 
 
-def unchanged_outside(before: str, after: str, lines: Mapping[str, tuple[int, int]], changed: set[str], end: int) -> None:
+def unchanged_outside(
+    before: str, after: str, lines: Mapping[str, tuple[int, int]], changed: set[str], end: int
+) -> None:
     """Every stretch of text between changed fields is still there, in its place, byte for byte."""
     kept, place = [], 0
     for start, stop in sorted(lines[name] for name in changed if name in lines):
@@ -217,7 +274,12 @@ def unchanged_outside(before: str, after: str, lines: Mapping[str, tuple[int, in
 
 
 @QUICK
-@given(documents(), st.dictionaries(st.sampled_from([*(name.strip("'\"") for name in FIELD_NAMES), "new", "neu: é"]), values, min_size=1, max_size=3))
+@given(
+    documents(),
+    st.dictionaries(
+        st.sampled_from([*(name.strip("'\"") for name in FIELD_NAMES), "new", "neu: é"]), values, min_size=1, max_size=3
+    ),
+)
 def test_a_rewrite_touches_only_the_lines_of_what_changes(
     made: tuple[bytes, dict[str, tuple[int, int]]], changes: dict[str, Value]
 ) -> None:
@@ -251,7 +313,9 @@ PLAIN_FORMS = tuple(form for form in VALUE_FORMS if "&" not in form and "!" not 
 
 @QUICK
 @given(st.sampled_from(PLAIN_FORMS), newlines, flat_values, st.booleans())
-def test_any_value_can_be_written_over_any_other_that_has_no_anchor_or_tag(form: str, newline: str, value: Value, last: bool) -> None:
+def test_any_value_can_be_written_over_any_other_that_has_no_anchor_or_tag(
+    form: str, newline: str, value: Value, last: bool
+) -> None:
     assume("\ufffe" not in repr(value))
     gap = "" if form.startswith("\n") else " "
     text = f"---\nfirst: 1\na:{gap}{form}\n{'' if last else 'z: 1'}\n---\nbody\n".replace("\n", newline)
@@ -304,7 +368,11 @@ last: >-
 
 
 @QUICK
-@given(st.dictionaries(st.sampled_from([*parse(f"---\n{ODD}---\n".encode(), "x").fields, "new"]), flat_values, min_size=1, max_size=3))
+@given(
+    st.dictionaries(
+        st.sampled_from([*parse(f"---\n{ODD}---\n".encode(), "x").fields, "new"]), flat_values, min_size=1, max_size=3
+    )
+)
 def test_a_file_with_anchors_aliases_and_tags_is_changed_rightly_or_refused(changes: dict[str, Value]) -> None:
     body = "# Objective: x\n---\nkey: z\n"
     document = parse(f"---\n{ODD}---\n{body}".encode(), "plan.md")
@@ -318,7 +386,9 @@ def test_a_file_with_anchors_aliases_and_tags_is_changed_rightly_or_refused(chan
     again = parse(result, "plan.md")
     assert typed(again.fields) == typed({**document.fields, **changes})
     assert again.body == body
-    starts = {name: index for index, line in enumerate(ODD.splitlines()) if (name := line.split(":")[0]) in document.fields}
+    starts = {
+        name: index for index, line in enumerate(ODD.splitlines()) if (name := line.split(":")[0]) in document.fields
+    }
     changed_lines = set[int]()
     for name in changes:
         if name in starts:
@@ -419,7 +489,9 @@ class LineReader:
         if text.startswith('"'):
             assert len(text) >= 2 and text.endswith('"'), text
             named = {"n": "\n", "r": "\r", "t": "\t"}
-            return re.sub(r"\\(u([0-9a-f]{4})|.)", lambda m: chr(int(m[2], 16)) if m[2] else named.get(m[1], m[1]), text[1:-1])
+            return re.sub(
+                r"\\(u([0-9a-f]{4})|.)", lambda m: chr(int(m[2], 16)) if m[2] else named.get(m[1], m[1]), text[1:-1]
+            )
         assert not re.search(r"[:#'\[\]{}]", text), f"needs quotes: {text}"
         if text in ("null", "true", "false"):
             return {"null": None, "true": True, "false": False}[text]
@@ -432,18 +504,33 @@ class LineReader:
 
 
 printable = st.text(st.characters(codec="utf-8", exclude_characters="\x0b\x0c\ufffe\uffff"), max_size=12)
-simple_leaves = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | printable
+simple_leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | printable
+)
 
 
 @QUICK
-@given(st.dictionaries(st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True), simple_leaves | st.lists(simple_leaves, max_size=4) | st.just({})))
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True),
+        simple_leaves | st.lists(simple_leaves, max_size=4) | st.just({}),
+    )
+)
 @example({"a": "1_000", "b": "infinity", "c": "nan", "d": "1e5", "e": "0x1f", "f": "٣"})
 def test_what_is_written_is_understood_by_a_reader_of_single_lines(fields: dict[str, Value]) -> None:
     over = parse(b"---\na: 'old'\nb:\n- x\n---\nbody\n", "plan.md")
     for document in (parse(b"---\n---\n", "plan.md"), over):
         text = rewritten(document, fields).decode()
         frontmatter_text = text.removeprefix("---\n").partition("---\n")[0]
-        changed = {name: value for name, value in fields.items() if name not in document.fields or value != document.fields[name]}
+        changed = {
+            name: value
+            for name, value in fields.items()
+            if name not in document.fields or value != document.fields[name]
+        }
         read = LineReader(only(frontmatter_text, set(changed))).fields
         assert typed(read) == typed(changed)
 

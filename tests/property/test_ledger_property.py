@@ -44,7 +44,15 @@ def chain_file(*data: Any) -> bytes:
 
 
 CONTENT = chain_file(
-    "text", 1.5e308, -1.5e-308, {"a": [True, None, 10**20]}, 'é\u2028\U0001f600\x01"\\', [], 0, "a\nb", {"type": "ran", "hash": "x"}
+    "text",
+    1.5e308,
+    -1.5e-308,
+    {"a": [True, None, 10**20]},
+    'é\u2028\U0001f600\x01"\\',
+    [],
+    0,
+    "a\nb",
+    {"type": "ran", "hash": "x"},
 )
 LINES = CONTENT.splitlines(keepends=True)
 places = st.integers(0, len(CONTENT) - 1)
@@ -136,7 +144,11 @@ anything = st.recursive(
 
 
 @QUICK
-@given(st.lists(st.dictionaries(any_text, anything, max_size=3), min_size=1, max_size=4), any_text, st.sampled_from(get_args(ApproverClass)))
+@given(
+    st.lists(st.dictionaries(any_text, anything, max_size=3), min_size=1, max_size=4),
+    any_text,
+    st.sampled_from(get_args(ApproverClass)),
+)
 @example([{"x": "\ud800"}], "me", "agent")
 @example([{"\udc00": 1}], "me", "agent")
 @example([{"x": "\ud83d\ude00"}], "me", "agent")
@@ -169,7 +181,11 @@ def sorted_deeply(value: Any) -> Any:
 
 
 @QUICK
-@given(st.lists(st.tuples(st.sampled_from(["A", "B"]), st.sampled_from(get_args(EventKind)), st.binary(max_size=9)), max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["A", "B"]), st.sampled_from(get_args(EventKind)), st.binary(max_size=9)), max_size=8
+    )
+)
 def test_chains_that_are_torn_again_and_again_lose_no_entry(steps: list[tuple[str, EventKind, bytes]]) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         ledger = Ledger(Path(folder), Path(folder) / "locks", clock=Noon())

@@ -34,8 +34,8 @@ PROJECTED: dict[str, Value] = {
 }
 """Each projected field with its value in a plan that nothing has happened to."""
 
-_ALSO_WRITTEN = frozenset({"updated_at"})
-WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | _ALSO_WRITTEN
+WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | {"updated_at", "stakes", "reward_target", "max_iterations"}
+"""The fields that some command of ours writes; no evidence depends on them."""
 
 
 Writes: TypeAlias = Mapping[str, "list[Value]"]
