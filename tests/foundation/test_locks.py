@@ -15,7 +15,7 @@ import pytest
 
 import donewhen.foundation.locks as locks_module
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.locks import LockedError, locked
+from donewhen.foundation.locks import LockedError, locked, locked_folder
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -224,6 +224,22 @@ def test_a_process_id_that_cannot_be_written_down_keeps_nobody_from_the_lock(
     with locked(path, wait=0), pytest.raises(LockedError, match="another process"), locked(path, wait=0):
         pytest.fail("two have the lock")
     assert path.read_bytes() == b""
+
+
+HOLD_FOLDER = HOLD.replace("locked(", "locked_folder(").replace("import locked", "import locked_folder")
+
+
+def test_a_folder_can_carry_the_lock_itself_and_nothing_is_left_in_it(tmp_path: Path) -> None:
+    with another_process(HOLD_FOLDER, tmp_path) as holder:
+        with pytest.raises(LockedError, match="another process has held the lock") as caught, locked_folder(tmp_path, wait=0):
+            pytest.fail("two have the lock")
+        assert caught.value.where == str(tmp_path)
+        holder.send_signal(signal.SIGKILL)
+        assert holder.wait() == -signal.SIGKILL
+        with locked_folder(tmp_path, wait=0):
+            assert list(tmp_path.iterdir()) == []
+    with locked_folder(tmp_path, wait=0), locked(tmp_path / "other", wait=0):
+        assert (tmp_path / "other").read_text() == str(os.getpid())
 
 
 class FakeTime:

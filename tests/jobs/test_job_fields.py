@@ -54,6 +54,7 @@ def test_a_job_with_only_an_id_has_the_defaults_of_the_format() -> None:
     assert found.execution_log_required is True
     assert found.lesson_capture_required is True
     assert found.exemptions == {}
+    assert found.read_only is False
     assert found.completion_promise == "WI-20260214-001-DONE"
     assert (found.path, found.folder) == (PATH, PATH.parent)
     assert found.document.fields == {"work_item_id": "WI-20260214-001"}
@@ -64,7 +65,7 @@ def test_a_job_has_what_its_file_says() -> None:
         "title: ' Parse the log '", "status: in_progress", "depends_on:", "  - WI-1", "  - WI-2", "stakes: critical", "reward_target: 91", "max_iterations: 4",
         "iteration: 2", "rework_count: 1", "outputs: [a.md, b.md]", "verification_evidence: c.md", "inputs:", "- x", "truth_mode: off", "truth_checks: [freshness]",
         "truth_required_commands: ['pytest -q']", "execution_log_required: false", "lesson_capture_required: no", "execution_log_exemption_reason: nothing ran",
-        "lesson_capture_exemption_reason: ''", "completion_promise: PROMISE", body="# Acceptance criteria\n- AC-1: x\n  check: manual\n",
+        "lesson_capture_exemption_reason: ''", "completion_promise: PROMISE", "read_only: true", body="# Acceptance criteria\n- AC-1: x\n  check: manual\n",
     )  # fmt: skip
     assert (found.title, found.status, found.depends_on, found.stakes) == (
         "Parse the log",
@@ -82,6 +83,7 @@ def test_a_job_has_what_its_file_says() -> None:
     assert (found.execution_log_required, found.lesson_capture_required) == (False, False)
     assert found.exemptions == {"execution_log_exemption_reason": "nothing ran"}
     assert found.completion_promise == "PROMISE"
+    assert found.read_only is True
     assert [(one.id, one.text, one.check) for one in found.criteria] == [("AC-1", "x", Check("manual"))]
 
 
@@ -235,7 +237,14 @@ def test_a_project_with_nothing_has_the_name_of_its_folder() -> None:
         "WI-20260214-001-parse", "WI-20260214-001-parse", "planned", "proposed", False,
     )  # fmt: skip
     assert found.path == PATH
+    assert found.criteria == ()
     assert found.document.fields == {}
+
+
+def test_a_project_has_criteria_of_its_own() -> None:
+    text = "---\nid: PJ-1\n---\n# Goal\n# Acceptance Criteria\n- AC-1: x\n- y\n"
+    found = read_project(parse(text.encode(), "plan.md"), PATH, "plan.md")
+    assert [(one.id, one.text, one.line) for one in found.criteria] == [("AC-1", "x", 6), ("AC-2", "y", 7)]
 
 
 def test_a_project_has_what_its_file_says() -> None:
