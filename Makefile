@@ -11,17 +11,21 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test soak lint format bench docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
 
 demo: $(VENV)/.demo  ## Watch an agent being held back until the proof is there
 	@$(BIN)/donewhen demo $(ARGS)
+	@$(BIN)/donewhen demo --job $(ARGS)
 
 test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
 	@$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
 	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
+
+soak: $(VENV)/.test  ## Kill and race writers of jobs for minutes (make test has a short version)
+	@$(BIN)/python -m tools.soak $(ARGS)
 
 lint: $(VENV)/.lint  ## Format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet $(CODE) || { echo "Run: make format"; exit 1; }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pty
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,7 +14,32 @@ import pytest
 
 from donewhen.jobs.approval import AGENT_VARIABLES
 
-_WORD = re.compile(rb"type ([a-z]+-[a-z]+) and press")
+# A process of its own, because forking one with threads is not safe; and one that has left its parents behind, because
+# donewhen takes whoever descends from an agent's program for an agent, and an agent may be running these tests.
+_PLAYER = r"""
+import json, os, pty, re, sys
+if os.fork():
+    os._exit(0)
+given = json.loads(sys.argv[1])
+process, terminal = pty.fork()
+if process == 0:
+    os.execv(given["argv"][0], given["argv"])
+screen, typed = b"", False
+try:
+    while chunk := os.read(terminal, 4096):
+        screen += chunk
+        shown = re.search(rb"type ([a-z]+-[a-z]+) and press", screen)
+        if not typed and screen.rstrip().endswith((b"word:", b"passphrase:")):
+            typed = screen.rstrip().endswith(b"word:")
+            if given["answer"] is not None:
+                os.write(terminal, given["answer"].encode() + b"\n")
+            elif shown:
+                os.write(terminal, shown[1] + b"\n")
+except OSError:
+    pass
+_, status = os.waitpid(process, 0)
+print(json.dumps({"status": os.waitstatus_to_exitcode(status), "screen": screen.decode("utf-8", "replace")}))
+"""
 
 
 class Played(NamedTuple):
@@ -37,27 +61,15 @@ def play_person(
 ) -> Played:
     """Run ``donewhen`` on a real pseudo-terminal and type the word that it shows (or ``answer`` instead)."""
     argv = [sys.executable, "-m", "donewhen", *arguments]
-    process, terminal = pty.fork()
-    if process == 0:  # pragma: no cover - the child becomes another program
-        os.chdir(cwd)
-        os.execve(argv[0], argv, quiet_environment() if env is None else env)
-    screen = b""
-    typed = False
-    while True:
-        try:
-            chunk = os.read(terminal, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        screen += chunk
-        shown = _WORD.search(screen)
-        if shown and not typed and screen.rstrip().endswith(b"word:"):
-            os.write(terminal, (shown[1] if answer is None else answer.encode()) + b"\n")
-            typed = True
-    os.close(terminal)
-    _, status = os.waitpid(process, 0)
-    return Played(os.waitstatus_to_exitcode(status), screen.decode("utf-8", "replace"))
+    done = subprocess.run(
+        [sys.executable, "-c", _PLAYER, json.dumps({"argv": argv, "answer": answer})],
+        cwd=cwd,
+        env=quiet_environment() if env is None else env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    told = json.loads(done.stdout)
+    return Played(told["status"], told["screen"])
 
 
 def run_donewhen(

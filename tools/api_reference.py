@@ -21,6 +21,10 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 # In the order of the page. A name is described where it comes first, and listed wherever else it can be imported from.
 PATHS = (
     "donewhen.completion",
+    "donewhen.jobs",
+    "donewhen.jobs.survey",
+    "donewhen.jobs.audit",
+    "donewhen.jobs.needs",
     "donewhen.contrib.tools",
     "donewhen.contrib.tools.planning",
     "donewhen.prompt",

@@ -12,6 +12,7 @@ import click
 from donewhen.cli import main
 from donewhen.cli._app import VERBS, app
 from donewhen.cli._output import SCHEMA
+from donewhen.jobs.codes import FINDINGS
 from donewhen.protocols import REASONS, ReasonCode
 
 
@@ -135,6 +136,17 @@ def reasons_page() -> str:
     ]
     for code, reason in REASONS.items():
         lines.append(f"| `{code.value}` | {reason.meaning} | {_code_in(reason.next_step)} | {_kind(code)} |")
+    lines += [
+        "",
+        "## Findings about jobs",
+        "",
+        "What the verbs about jobs find. This set is closed, too.",
+        "",
+        "| code | meaning | what to do |",
+        "| --- | --- | --- |",
+    ]
+    for finding, reason in FINDINGS.items():
+        lines.append(f"| `{finding.value}` | {reason.meaning} | {_code_in(reason.next_step)} |")
     return "\n".join([*lines, ""])
 
 
@@ -144,4 +156,8 @@ def _kind(code: ReasonCode) -> str:
 
 def _code_in(text: str) -> str:
     """Commands in a sentence, set as code."""
-    return re.sub(r"(donewhen baseline .*|HostFilesystem\('\.'\)|\{junit\w*\}|check_timeout)", r"`\1`", text)
+    return re.sub(
+        r"(donewhen (?:baseline|agree|contract diff|run|why|sign-off|anchor|decide)\b[^;,.]*|HostFilesystem\('\.'\)|\{junit\w*\}|check_timeout)",
+        r"`\1`",
+        text,
+    )

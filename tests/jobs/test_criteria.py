@@ -104,10 +104,14 @@ def test_criteria_without_ids_are_numbered_by_their_order() -> None:
 @pytest.mark.parametrize(
     ("line", "name", "text"),
     [
-        ("- AC-1: x y", "AC-1", "x y"), ("- AC-1. x", "AC-1", "x"), ("- AC-1) x", "AC-1", "x"), ("- AC12: x", "AC12", "x"), ("- **AC-7**: x", "AC-7", "x"),
-        ("- **AC-7:** x", "AC-7", "x"), ("- [ ] AC-7: x", "AC-7", "x"), ("- [x] AC-7: x", "AC-7", "x"), ("- [X] x", "AC-1", "x"), ("-\t[ ]\tx", "AC-1", "x"),
-        ("- AC-1:x", "AC-1", "x"), ("- AC-1:", "AC-1", ""), ("- ", "AC-1", ""), ("- ABCDEFG-1: x", "AC-1", "ABCDEFG-1: x"), ("- ac-1: x", "AC-1", "ac-1: x"),
-        ("- AC-1 x", "AC-1", "AC-1 x"), ("-   x   y\tz  ", "AC-1", "x y z"), ("- [y] x", "AC-1", "[y] x"), ("- V1.5 works", "AC-1", "V1.5 works"),
+        ("- AC-1: x y", "AC-1", "x y"), ("- AC-1. x", "AC-1", "x"), ("- AC-1) x", "AC-1", "x"),
+        ("- AC12: x", "AC12", "x"), ("- **AC-7**: x", "AC-7", "x"),
+        ("- **AC-7:** x", "AC-7", "x"), ("- [ ] AC-7: x", "AC-7", "x"), ("- [x] AC-7: x", "AC-7", "x"),
+        ("- [X] x", "AC-1", "x"), ("-\t[ ]\tx", "AC-1", "x"),
+        ("- AC-1:x", "AC-1", "x"), ("- AC-1:", "AC-1", ""), ("- ", "AC-1", ""),
+        ("- ABCDEFG-1: x", "AC-1", "ABCDEFG-1: x"), ("- ac-1: x", "AC-1", "ac-1: x"),
+        ("- AC-1 x", "AC-1", "AC-1 x"), ("-   x   y\tz  ", "AC-1", "x y z"), ("- [y] x", "AC-1", "[y] x"),
+        ("- V1.5 works", "AC-1", "V1.5 works"),
         ("- see AC-4: x", "AC-1", "see AC-4: x"), ("- AC-1: a: b", "AC-1", "a: b"),
     ],
 )  # fmt: skip
@@ -118,7 +122,8 @@ def test_an_id_stands_first_and_ends_with_a_colon_a_point_or_a_bracket(line: str
 @pytest.mark.parametrize(
     ("lines", "name", "line"),
     [
-        (("- AC-1: a", "- AC-1: b"), "AC-1", 13), (("- AC-2: a", "", "- b"), "AC-2", 14), (("- a", "- AC-1: b"), "AC-1", 13),
+        (("- AC-1: a", "- AC-1: b"), "AC-1", 13), (("- AC-2: a", "", "- b"), "AC-2", 14),
+        (("- a", "- AC-1: b"), "AC-1", 13),
         (("- a", "- b", "- AC-2: c"), "AC-2", 14), (("- X1: a", "- b", "- X1: c"), "X1", 14),
     ],
 )  # fmt: skip
@@ -188,12 +193,17 @@ def test_lines_are_counted_as_an_editor_counts_them(end: str, odd: str) -> None:
 @pytest.mark.parametrize(
     ("text", "check"),
     [
-        ("manual", Check("manual")), ("  manual\t", Check("manual")), ("judge code-review_1.x", Check("judge", "code-review_1.x")),
-        ("run pytest -q 'a b'", Check("run", "pytest -q 'a b'", argv=("pytest", "-q", "a b"))), ("run\tmake  x ", Check("run", "make  x", argv=("make", "x"))),
-        ("file out.md", Check("file", "out.md", path="out.md")), ("file a/b.md matches /^x y$/", Check("file", "a/b.md matches /^x y$/", path="a/b.md", regex="^x y$")),
-        ("file a matches /a/b/", Check("file", "a matches /a/b/", path="a", regex="a/b")), ("file a matches //", Check("file", "a matches //", path="a", regex="")),
+        ("manual", Check("manual")), ("  manual\t", Check("manual")),
+        ("judge code-review_1.x", Check("judge", "code-review_1.x")),
+        ("run pytest -q 'a b'", Check("run", "pytest -q 'a b'", argv=("pytest", "-q", "a b"))),
+        ("run\tmake  x ", Check("run", "make  x", argv=("make", "x"))),
+        ("file out.md", Check("file", "out.md", path="out.md")),
+        ("file a/b.md matches /^x y$/", Check("file", "a/b.md matches /^x y$/", path="a/b.md", regex="^x y$")),
+        ("file a matches /a/b/", Check("file", "a matches /a/b/", path="a", regex="a/b")),
+        ("file a matches //", Check("file", "a matches //", path="a", regex="")),
         ("file a.json schema s.json", Check("file", "a.json schema s.json", path="a.json", schema="s.json")),
-        ("file a.csv rows >= 10", Check("file", "a.csv rows >= 10", path="a.csv", rows=10)), ("file a.csv rows>=0", Check("file", "a.csv rows>=0", path="a.csv", rows=0)),
+        ("file a.csv rows >= 10", Check("file", "a.csv rows >= 10", path="a.csv", rows=10)),
+        ("file a.csv rows>=0", Check("file", "a.csv rows>=0", path="a.csv", rows=0)),
     ],
 )  # fmt: skip
 def test_a_check_is_run_file_judge_or_manual(text: str, check: Check) -> None:
@@ -203,8 +213,10 @@ def test_a_check_is_run_file_judge_or_manual(text: str, check: Check) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", " ", "run", "run  ", "judge", "judge two words", "judge a/b", "manual please", "Manual", "file", "file a b", "file a matches", "file a matches x",
-        "file a matches /x/ y", "file a schema", "file a schema b c", "file a rows > 3", "file a rows >= x", "file a rows >= -1", "runpytest", "check: manual",
+        "", " ", "run", "run  ", "judge", "judge two words", "judge a/b", "manual please", "Manual", "file", "file a b",
+        "file a matches", "file a matches x",
+        "file a matches /x/ y", "file a schema", "file a schema b c", "file a rows > 3", "file a rows >= x",
+        "file a rows >= -1", "runpytest", "check: manual",
     ],
 )  # fmt: skip
 def test_any_other_check_is_refused_with_the_forms_there_are(text: str) -> None:
@@ -236,6 +248,15 @@ def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
     with pytest.raises(ConfigError, match="can't be used") as caught:
         parse_check(f"file a matches /{pattern}/", "plan.md:3")
     assert caught.value.where == "plan.md:3"
+    assert caught.value.message.startswith(f"The pattern /{pattern}/ can't be used: ")
+    assert caught.value.message.endswith(".")
+
+
+def test_checks_criteria_and_sections_are_values() -> None:
+    first, again = (criteria("- one", "  check: manual") for _ in range(2))
+    assert len({*first, *again}) == 1
+    assert len({first[0].check, again[0].check}) == 1
+    assert len({*sections("# a\nb"), *sections("# a\nb")}) == 1
 
 
 def test_a_number_of_rows_of_any_length_is_read_or_refused() -> None:
@@ -247,9 +268,12 @@ def test_a_number_of_rows_of_any_length_is_read_or_refused() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", " ", "x", "a", "TBD", "tbd.", "todo", "To be defined", "to be done!", "FIXME", "xxx", "xxxxx", "n/a", "NA", "none", "None.", "...", "…", "--", "??",
-        "Lorem ipsum dolor", "placeholder", "criterion", "Criterion 1", "Criteria", "acceptance criteria", "Acceptance criterion 2", "<text>", "[text]", "{text}",
-        "**TBD**", "_todo_", "`x`", '"tbd"', "describe the result", "Fill this in", "fill in", "example", "Example criterion",
+        "", " ", "x", "a", "TBD", "tbd.", "todo", "To be defined", "to be done!", "FIXME", "xxx", "xxxxx", "n/a", "NA",
+        "none", "None.", "...", "…", "--", "??",
+        "Lorem ipsum dolor", "placeholder", "criterion", "Criterion 1", "Criteria", "acceptance criteria",
+        "Acceptance criterion 2", "<text>", "[text]", "{text}",
+        "**TBD**", "_todo_", "`x`", '"tbd"', "describe the result", "Fill this in", "fill in", "example",
+        "Example criterion",
     ],
 )  # fmt: skip
 def test_a_text_that_says_nothing_is_a_placeholder(text: str) -> None:
@@ -260,8 +284,10 @@ def test_a_text_that_says_nothing_is_a_placeholder(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "ok", "The log is parsed.", "xx", "None of the tests fail", "todo list is empty", "n/a values are dropped", "[link](x) works", "<a> and <b> match",
-        "criteria are listed", "no TBD left", "Examples in the README run", "Placeholder images are replaced", "Example.com is not called",
+        "ok", "The log is parsed.", "xx", "None of the tests fail", "todo list is empty", "n/a values are dropped",
+        "[link](x) works", "<a> and <b> match",
+        "criteria are listed", "no TBD left", "Examples in the README run", "Placeholder images are replaced",
+        "Example.com is not called",
     ],
 )  # fmt: skip
 def test_a_text_that_says_something_is_no_placeholder(text: str) -> None:
@@ -272,7 +298,7 @@ def test_a_text_that_says_something_is_no_placeholder(text: str) -> None:
 LONG = """
 from donewhen.jobs.criteria import find_section, is_placeholder, parse_check, read_criteria
 many = 20_000
-for line in ("# a" + " " * many + "b", "# a" + "#" * many + " b", "# a" + " #" * many + "b", "# a" + "\\t" * many + "b"):
+for line in ("# a" + " " * many + "b", "# a" + "#" * many + " b", "# a" + " #" * many + "b", "# a" + "\\t" * many):
     find_section(line, "x")
 for line in ("- " + " " * many + "x", "- AC-1:" + " " * many, " " * many + "check:" + " " * many, "- **" + "A" * many):
     section = find_section("# x\\n- y\\n" + line, "x")

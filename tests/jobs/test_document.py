@@ -100,11 +100,14 @@ def test_frontmatter_without_an_end_is_refused(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "line"), [(b"\xff", 1), (b"---\na: 1\nb: \xff\n---\n", 3), (b"---\na: 1\n---\n\n\xe9t\xe9", 5), ("---\n---\n".encode("utf-16"), 1)]
+    ("raw", "line"),
+    [(b"\xff", 1),
+     (b"---\na: 1\nb: \xff\n---\n", 3), (b"---\na: 1\n---\n\n\xe9t\xe9", 5), ("---\n---\n".encode("utf-16"), 1)]
 )  # fmt: skip
 def test_a_file_that_is_not_utf8_is_refused_with_its_line(raw: bytes, line: int) -> None:
     error = refused(raw)
     assert error.message.startswith("The file is not UTF-8 text (")
+    assert error.message.endswith(").")
     assert error.where == f"a/plan.md:{line}"
 
 
@@ -116,14 +119,22 @@ def test_an_error_in_the_frontmatter_names_the_line_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        (None, " null"), (True, " true"), (False, " false"), (3, " 3"), (-1, " -1"), (1.5, " 1.5"), (2.0, " 2.0"), ([], " []"), ({}, " {}"),
-        ("word", " word"), ("two words", " two words"), ("a/b.md", " a/b.md"), ("in_progress", " in_progress"), ("50% (of it), a=b+c @x", " 50% (of it), a=b+c @x"),
-        ("", ' ""'), (" x", ' " x"'), ("x ", ' "x "'), ("a: b", ' "a: b"'), ("a #b", ' "a #b"'), ("a:b", ' "a:b"'), ("2026-02-14T10:00:00Z", ' "2026-02-14T10:00:00Z"'),
-        ("1", ' "1"'), ("1.0", ' "1.0"'), ("true", ' "true"'), ("null", ' "null"'), ("off", ' "off"'), ("Yes", ' "Yes"'), ("~", ' "~"'),
-        ("- a", ' "- a"'), ("[a]", ' "[a]"'), ("it's", ' "it\'s"'), ('a"b\\c', ' "a\\"b\\\\c"'), ("a\nb\r\tc", ' "a\\nb\\r\\tc"'), ("\\n", ' "\\\\n"'),
-        ("\x00\x1f\x7f\x85\x9f", ' "\\u0000\\u001f\\u007f\\u0085\\u009f"'), ("\u2028\u2029\ufeff", ' "\\u2028\\u2029\\ufeff"'), ("\xa0é\U0001f600", ' "\xa0é\U0001f600"'),
-        (["a", 1, None, "x: y"], '\n  - a\n  - 1\n  - null\n  - "x: y"'), ([[], {}], "\n  - []\n  - {}"), ([[1, "b c"]], "\n  - [1, b c]"),
-        ({"a": 1, "b c": "x"}, '\n  a: 1\n  "b c": x'), ({"a": {"b": [True]}}, "\n  a: {b: [true]}"), ([{"a": "x: y"}], '\n  - {a: "x: y"}'),
+        (None, " null"), (True, " true"), (False, " false"), (3, " 3"), (-1, " -1"), (1.5, " 1.5"), (2.0, " 2.0"),
+        ([], " []"), ({}, " {}"),
+        ("word", " word"), ("two words", " two words"), ("a/b.md", " a/b.md"), ("in_progress", " in_progress"),
+        ("50% (of it), a=b+c @x", " 50% (of it), a=b+c @x"),
+        ("", ' ""'), (" x", ' " x"'), ("x ", ' "x "'), ("a: b", ' "a: b"'), ("a #b", ' "a #b"'), ("a:b", ' "a:b"'),
+        ("2026-02-14T10:00:00Z", ' "2026-02-14T10:00:00Z"'),
+        ("1", ' "1"'), ("1.0", ' "1.0"'), ("true", ' "true"'), ("null", ' "null"'), ("off", ' "off"'),
+        ("Yes", ' "Yes"'), ("~", ' "~"'),
+        ("- a", ' "- a"'), ("[a]", ' "[a]"'), ("it's", ' "it\'s"'), ('a"b\\c', ' "a\\"b\\\\c"'),
+        ("a\nb\r\tc", ' "a\\nb\\r\\tc"'), ("\\n", ' "\\\\n"'),
+        ("\x00\x1f\x7f\x85\x9f", ' "\\u0000\\u001f\\u007f\\u0085\\u009f"'),
+        ("\u2028\u2029\ufeff", ' "\\u2028\\u2029\\ufeff"'), ("\xa0é\U0001f600", ' "\xa0é\U0001f600"'),
+        (["a", 1, None, "x: y"], '\n  - a\n  - 1\n  - null\n  - "x: y"'), ([[], {}], "\n  - []\n  - {}"),
+        ([[1, "b c"]], "\n  - [1, b c]"),
+        ({"a": 1, "b c": "x"}, '\n  a: 1\n  "b c": x'), ({"a": {"b": [True]}}, "\n  a: {b: [true]}"),
+        ([{"a": "x: y"}], '\n  - {a: "x: y"}'),
         ([["a,b"]], '\n  - ["a,b"]'), ({"a": {"b": "c, d"}}, '\n  a: {b: "c, d"}'),
         ("\ufffe\uffff", ' "\\ufffe\\uffff"'),
     ],
@@ -211,8 +222,10 @@ def test_values_that_are_the_same_leave_their_spelling_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "value", "after"),
     [
-        ("a: 1\n", True, "a: true\n"), ("a: 1\n", 1.0, "a: 1.0\n"), ("a: 1\n", "1", 'a: "1"\n'), ("a: true\n", 1, "a: 1\n"), ("a: null\n", "null", 'a: "null"\n'),
-        ("a: [1]\n", [True], "a:\n  - true\n"), ("a: [1]\n", [1.0], "a:\n  - 1.0\n"), ("a: {x: 1}\n", {"x": True}, "a:\n  x: true\n"),
+        ("a: 1\n", True, "a: true\n"), ("a: 1\n", 1.0, "a: 1.0\n"), ("a: 1\n", "1", 'a: "1"\n'),
+        ("a: true\n", 1, "a: 1\n"), ("a: null\n", "null", 'a: "null"\n'),
+        ("a: [1]\n", [True], "a:\n  - true\n"), ("a: [1]\n", [1.0], "a:\n  - 1.0\n"),
+        ("a: {x: 1}\n", {"x": True}, "a:\n  x: true\n"),
         ("a: [0]\n", [False], "a:\n  - false\n"),
     ],
 )  # fmt: skip

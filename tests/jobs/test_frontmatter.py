@@ -40,13 +40,19 @@ def refused(text: str) -> DocumentError:
     ("text", "value"),
     [
         ("", None), ("~", None), ("null", None), ("Null", None), ("NULL", None), ("nULL", "nULL"), ("~x", "~x"),
-        ("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("FALSE", False), ("tRue", "tRue"),
+        ("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("FALSE", False),
+        ("tRue", "tRue"),
         ("yes", "yes"), ("no", "no"), ("on", "on"), ("off", "off"), ("y", "y"),
-        ("0", 0), ("7", 7), ("-7", -7), ("+7", 7), ("-0", 0), ("120", 120), ("1234567890123456789012", 1234567890123456789012),
-        ("1.0", 1.0), ("1.", 1.0), (".5", 0.5), ("-.5", -0.5), ("+.5", 0.5), ("1e3", 1000.0), ("1E3", 1000.0), ("1.5e-3", 0.0015), ("-1e+3", -1000.0),
-        ("1e", "1e"), (".", "."), ("..", ".."), ("-", "-"), ("+", "+"), ("--1", "--1"), ("1-", "1-"), ("e3", "e3"), (".e3", ".e3"), ("1.2.3", "1.2.3"),
-        ("0x1f", "0x1f"), ("0o17", "0o17"), ("1_000", "1_000"), ("12:30", "12:30"), ("2026-02-14", "2026-02-14"), ("1٢", "1٢"), ("٣", "٣"),
-        (".inf", ".inf"), ("-.inf", "-.inf"), (".nan", ".nan"), ("inf", "inf"), ("nan", "nan"), ("word", "word"), (" 1", " 1"),
+        ("0", 0), ("7", 7), ("-7", -7), ("+7", 7), ("-0", 0), ("120", 120),
+        ("1234567890123456789012", 1234567890123456789012),
+        ("1.0", 1.0), ("1.", 1.0), (".5", 0.5), ("-.5", -0.5), ("+.5", 0.5), ("1e3", 1000.0), ("1E3", 1000.0),
+        ("1.5e-3", 0.0015), ("-1e+3", -1000.0),
+        ("1e", "1e"), (".", "."), ("..", ".."), ("-", "-"), ("+", "+"), ("--1", "--1"), ("1-", "1-"), ("e3", "e3"),
+        (".e3", ".e3"), ("1.2.3", "1.2.3"),
+        ("0x1f", "0x1f"), ("0o17", "0o17"), ("1_000", "1_000"), ("12:30", "12:30"), ("2026-02-14", "2026-02-14"),
+        ("1٢", "1٢"), ("٣", "٣"),
+        (".inf", ".inf"), ("-.inf", "-.inf"), (".nan", ".nan"), ("inf", "inf"), ("nan", "nan"), ("word", "word"),
+        (" 1", " 1"),
     ],
 )  # fmt: skip
 def test_a_plain_word_is_read_by_the_core_schema_and_no_more(text: str, value: Value) -> None:
@@ -80,10 +86,14 @@ def test_a_number_of_any_length_is_read_or_refused_with_its_place(text: str) -> 
 @pytest.mark.parametrize(
     ("line", "value", "end"),
     [
-        ("a: x\n", "x", 4), ("a:   two words  \n", "two words", 14), ("a: 12\n", 12, 5), ("a: 1.5\n", 1.5, 6), ("a: true\n", True, 7),
-        ("a: null\n", None, 7), ("a:\n", None, 2), ("a: \n", None, 2), ("a: []\n", [], 5), ("a: {}\n", {}, 5), ('a: ""\n', "", 5), ("a: ''\n", "", 5),
-        ('a: "x: # y"\n', "x: # y", 11), ("a: 'x \"y\"' \n", 'x "y"', 10), ('a: "12"\n', "12", 7), ("a: 'null'\n", "null", 9),
-        ("a: http://x/y?z=1\n", "http://x/y?z=1", 17), ("a: été\n", "été", 6), ("a: <x>\n", "<x>", 6), ("a: (x) - y\n", "(x) - y", 10),
+        ("a: x\n", "x", 4), ("a:   two words  \n", "two words", 14), ("a: 12\n", 12, 5), ("a: 1.5\n", 1.5, 6),
+        ("a: true\n", True, 7),
+        ("a: null\n", None, 7), ("a:\n", None, 2), ("a: \n", None, 2), ("a: []\n", [], 5), ("a: {}\n", {}, 5),
+        ('a: ""\n', "", 5), ("a: ''\n", "", 5),
+        ('a: "x: # y"\n', "x: # y", 11), ("a: 'x \"y\"' \n", 'x "y"', 10), ('a: "12"\n', "12", 7),
+        ("a: 'null'\n", "null", 9),
+        ("a: http://x/y?z=1\n", "http://x/y?z=1", 17), ("a: été\n", "été", 6), ("a: <x>\n", "<x>", 6),
+        ("a: (x) - y\n", "(x) - y", 10),
     ],
 )  # fmt: skip
 def test_a_simple_field_is_read_quickly_and_the_same_as_by_the_parser(line: str, value: Value, end: int) -> None:
@@ -95,7 +105,8 @@ def test_a_simple_field_is_read_quickly_and_the_same_as_by_the_parser(line: str,
 @pytest.mark.parametrize(
     ("text", "items", "end"),
     [
-        ("a:\n- x\n", ["x"], 6), ("a:\n  - x\n  - 2\n", ["x", 2], 14), ("a: \n    -  'x'  \n    - \"\"\n", ["x", ""], 25),
+        ("a:\n- x\n", ["x"], 6), ("a:\n  - x\n  - 2\n", ["x", 2], 14),
+        ("a: \n    -  'x'  \n    - \"\"\n", ["x", ""], 25),
         ("a:\n- true\n- null\n- y z\n", [True, None, "y z"], 22),
     ],
 )  # fmt: skip
@@ -115,9 +126,12 @@ def test_places_and_lines_count_from_the_start_of_the_whole_text() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a: 1\na: 2\n", "a: x # c\n", "# c\n", "\n", "a: 1\r\n", "a: x\n  y\n", "a: |\n  x\n", "a: [x]\n", "a: {x: 1}\n", "a: &x y\n", "a: *x\n", "a: !t x\n",
-        "a: 'it''s'\n", 'a: "x\\ty"\n', "a: b: c\n", "a: b:\n", "a:b\n", "a:\tb\n", "a: x\t\n", "'a': 1\n", "1: 2\n", "a b: 1\n", "- x\n", "a: x\n- y\n",
-        "a: []\n- y\n", "a:\n  - x\n - y\n", "a:\n- x\n  - y\n", "a:\n-\n", "a:\n- x: 1\n", "a:\n- - x\n", "a: - x\n", "a: ? x\n", "a: @x\n", "a: `x`\n", "a: a  b\n",
+        "a: 1\na: 2\n", "a: x # c\n", "# c\n", "\n", "a: 1\r\n", "a: x\n  y\n", "a: |\n  x\n", "a: [x]\n",
+        "a: {x: 1}\n", "a: &x y\n", "a: *x\n", "a: !t x\n",
+        "a: 'it''s'\n", 'a: "x\\ty"\n', "a: b: c\n", "a: b:\n", "a:b\n", "a:\tb\n", "a: x\t\n", "'a': 1\n", "1: 2\n",
+        "a b: 1\n", "- x\n", "a: x\n- y\n",
+        "a: []\n- y\n", "a:\n  - x\n - y\n", "a:\n- x\n  - y\n", "a:\n-\n", "a:\n- x: 1\n", "a:\n- - x\n", "a: - x\n",
+        "a: ? x\n", "a: @x\n", "a: `x`\n", "a: a  b\n",
         "a: x\n b: 1\n", "\ta: 1\n", "a", "a: 1", "a: x#y\n", "a: 'x' y\n", "a: \u2028\n", "...\n",
     ],
 )  # fmt: skip
@@ -213,8 +227,10 @@ def test_what_cannot_be_frontmatter_is_refused_with_its_line_and_column(text: st
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("a: b: c\n", "3:5"), ("a: 1\n\tb: 2\n", "4:1"), ("a: 'open\n", "4:1"), ("a: [1\n", "4:1"), ("a: *nobody\n", "3:4"), ("a: 1\n--- x\n", "4:1"),
-        ("%YAML 1.1\na: 2\n", "4:1"), ("a: 1\n b: 2\n", "4:3"), ("a: @x\n", "3:4"), ("a: !t!x y\n", "3:4"), ("a:\n- x\nb\n", "6:1"),
+        ("a: b: c\n", "3:5"), ("a: 1\n\tb: 2\n", "4:1"), ("a: 'open\n", "4:1"), ("a: [1\n", "4:1"),
+        ("a: *nobody\n", "3:4"), ("a: 1\n--- x\n", "4:1"),
+        ("%YAML 1.1\na: 2\n", "4:1"), ("a: 1\n b: 2\n", "4:3"), ("a: @x\n", "3:4"), ("a: !t!x y\n", "3:4"),
+        ("a:\n- x\nb\n", "6:1"),
     ],
 )  # fmt: skip
 def test_broken_yaml_is_refused_with_the_line_and_column_and_advice(text: str, place: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,14 @@ def test_a_job_with_only_an_id_has_the_defaults_of_the_format() -> None:
 
 def test_a_job_has_what_its_file_says() -> None:
     found = job(
-        "title: ' Parse the log '", "status: in_progress", "depends_on:", "  - WI-1", "  - WI-2", "stakes: critical", "reward_target: 91", "max_iterations: 4",
-        "iteration: 2", "rework_count: 1", "outputs: [a.md, b.md]", "verification_evidence: c.md", "inputs:", "- x", "truth_mode: off", "truth_checks: [freshness]",
-        "truth_required_commands: ['pytest -q']", "execution_log_required: false", "lesson_capture_required: no", "execution_log_exemption_reason: nothing ran",
-        "lesson_capture_exemption_reason: ''", "completion_promise: PROMISE", "read_only: true", body="# Acceptance criteria\n- AC-1: x\n  check: manual\n",
+        "title: ' Parse the log '", "status: in_progress", "depends_on:", "  - WI-1", "  - WI-2", "stakes: critical",
+        "reward_target: 91", "max_iterations: 4",
+        "iteration: 2", "rework_count: 1", "outputs: [a.md, b.md]", "verification_evidence: c.md", "inputs:", "- x",
+        "truth_mode: off", "truth_checks: [freshness]",
+        "truth_required_commands: ['pytest -q']", "execution_log_required: false", "lesson_capture_required: no",
+        "execution_log_exemption_reason: nothing ran",
+        "lesson_capture_exemption_reason: ''", "completion_promise: PROMISE", "read_only: true",
+        body="# Acceptance criteria\n- AC-1: x\n  check: manual\n",
     )  # fmt: skip
     assert (found.title, found.status, found.depends_on, found.stakes) == (
         "Parse the log",
@@ -99,7 +104,16 @@ def test_the_closed_sets_are_those_of_the_format() -> None:
     assert STATUSES == ("planned", "in_progress", "blocked", "done", "cancelled")
     assert STAKES == ("low", "normal", "high", "critical")
     assert set(TARGETS) == set(BUDGETS) == set(STAKES)
-    assert len(TRUTH_CHECKS) == 6
+    assert TRUTH_CHECKS == (
+        "exists_nonempty", "freshness", "work_item_execution_logged", "linked_lesson_captured",
+        "required_command_logged", "verification_consistency",
+    )  # fmt: skip
+
+
+def test_a_job_and_a_project_cannot_be_changed_in_place() -> None:
+    for one in (job(), project()):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.status = "done"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -141,7 +155,7 @@ def test_a_job_may_have_its_id_under_either_name_and_must_have_one() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("status: complete", "status has the unknown value 'complete'; known are planned, in_progress, blocked, done, cancelled."),
+        ("status: complete", f"status has the unknown value 'complete'; known are {', '.join(STATUSES)}."),
         ("status: Done", "status has the unknown value 'Done'; did you mean 'done'?."),
         ("status: canceled", "status has the unknown value 'canceled'; did you mean 'cancelled'?."),
         ("stakes: enormous", "stakes has the unknown value 'enormous'; known are low, normal, high, critical."),
@@ -164,7 +178,8 @@ def test_a_job_may_have_its_id_under_either_name_and_must_have_one() -> None:
         ("lesson_capture_required: [true]", "lesson_capture_required must be true or false, not [True]."),
         ("execution_log_required: maybe", "execution_log_required must be true or false, not 'maybe'."),
         ("truth_checks: [freshnes]", "truth_checks has the unknown check 'freshnes'; did you mean 'freshness'?."),
-        ("truth_checks: [freshness, zzz]", f"truth_checks has the unknown check 'zzz'; known are {', '.join(TRUTH_CHECKS)}."),
+        ("truth_checks: [freshness, zzz]",
+         f"truth_checks has the unknown check 'zzz'; known are {', '.join(TRUTH_CHECKS)}."),
         ("truth_checks: ['']", f"truth_checks has the unknown check ''; known are {', '.join(TRUTH_CHECKS)}."),
     ],
 )  # fmt: skip

@@ -171,6 +171,7 @@ def test_a_torn_last_line_is_shown_then_set_aside_and_the_chain_goes_on(
     torn = ledger.read("WI-1")
     assert torn.entries == tuple(entries)
     assert torn.breaks == (Break("WI-1", before + 1, "the last line was torn off; the next event sets it aside"),)
+    assert torn.breaks[0].torn
     entries.append(ledger.append("WI-1", "ran", {"n": "after"}, ME))
     assert ledger.read("WI-1") == Chain(tuple(entries), ())
     assert path.with_suffix(".torn").read_bytes() == tail + b"\n"
@@ -214,6 +215,7 @@ def test_a_changed_entry_is_shown_with_its_line(ledger: Ledger, tmp_path: Path) 
 
 def test_a_removed_entry_is_shown(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
+    assert not any(one.torn for one in verified("x", lines[0] + lines[2]).breaks)
     assert verified("x", lines[0] + lines[2]).breaks == (
         Break("x", 2, "sequence number 3 where 2 belongs"),
         Break("x", 2, "it does not follow the line before it"),
@@ -240,12 +242,18 @@ CHANGED = "the entry was changed after it was written"
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"", NOT_JSON), (b"x", NOT_JSON), (b"\xff", NOT_JSON), (b'{"a":', NOT_JSON), (b"[]", OTHER_FIELDS), (b"null", OTHER_FIELDS), (b"{}", OTHER_FIELDS),
-        (b'"seq"', OTHER_FIELDS), (line_with(extra=1), OTHER_FIELDS), (line_with(by={"name": "x"}), NOBODY), (line_with(by="x"), NOBODY), (line_with(by=None), NOBODY),
-        (line_with(by=[]), NOBODY), (line_with(seq="1"), IMPOSSIBLE), (line_with(seq=1.0), IMPOSSIBLE), (line_with(seq=True), IMPOSSIBLE), (line_with(type="x"), IMPOSSIBLE),
-        (line_with(by={"name": "x", "kind": "king"}), IMPOSSIBLE), (line_with(by={"name": "x", "kind": []}), IMPOSSIBLE), (line_with(by={"name": 5, "kind": "ci"}), CHANGED),
-        (line_with(by={"name": "x", "kind": "ci", "as": "y"}), CHANGED), (b" " + line_with(), CHANGED), (line_with() + b" ", CHANGED),
-        (line_with().replace(b'"seq":1', b'"seq":2'), CHANGED), (json.dumps(json.loads(line_with())).encode(), CHANGED), (line_with().replace(b"sha256:", b"sha257:"), CHANGED),
+        (b"", NOT_JSON), (b"x", NOT_JSON), (b"\xff", NOT_JSON), (b'{"a":', NOT_JSON), (b"[]", OTHER_FIELDS),
+        (b"null", OTHER_FIELDS), (b"{}", OTHER_FIELDS),
+        (b'"seq"', OTHER_FIELDS), (line_with(extra=1), OTHER_FIELDS), (line_with(by={"name": "x"}), NOBODY),
+        (line_with(by="x"), NOBODY), (line_with(by=None), NOBODY),
+        (line_with(by=[]), NOBODY), (line_with(seq="1"), IMPOSSIBLE), (line_with(seq=1.0), IMPOSSIBLE),
+        (line_with(seq=True), IMPOSSIBLE), (line_with(type="x"), IMPOSSIBLE),
+        (line_with(by={"name": "x", "kind": "king"}), IMPOSSIBLE),
+        (line_with(by={"name": "x", "kind": []}), IMPOSSIBLE), (line_with(by={"name": 5, "kind": "ci"}), CHANGED),
+        (line_with(by={"name": "x", "kind": "ci", "as": "y"}), CHANGED), (b" " + line_with(), CHANGED),
+        (line_with() + b" ", CHANGED),
+        (line_with().replace(b'"seq":1', b'"seq":2'), CHANGED), (json.dumps(json.loads(line_with())).encode(), CHANGED),
+        (line_with().replace(b"sha256:", b"sha257:"), CHANGED),
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -> None:
@@ -255,11 +263,16 @@ def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -
 @pytest.mark.parametrize(
     "line",
     [
-        line_with(type=[]), line_with(type={}), line_with(data=[]), line_with(data=5), line_with(data=None), line_with(data="ab"), line_with(data=[1]), line_with(data=True),
-        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":NaN}'), line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":-Infinity}'),
-        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":1e999}'), line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":"\\ud800"}'),
-        line_with(data={"x": 1}).replace(b'{"x":1}', b"[" * 100_000), line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":' * 100_000 + b"}" * 100_000),
-        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":' + b"9" * 5000 + b"}"), b"[" * 100_000, line_with(prev=[]), line_with(hash="x"),
+        line_with(type=[]), line_with(type={}), line_with(data=[]), line_with(data=5), line_with(data=None),
+        line_with(data="ab"), line_with(data=[1]), line_with(data=True),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":NaN}'),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":-Infinity}'),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":1e999}'),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":"\\ud800"}'),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b"[" * 100_000),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":' * 100_000 + b"}" * 100_000),
+        line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":' + b"9" * 5000 + b"}"), b"[" * 100_000, line_with(prev=[]),
+        line_with(hash="x"),
     ],
     ids=lambda line: line[:90].decode() if isinstance(line, bytes) else None,
 )  # fmt: skip
@@ -272,7 +285,8 @@ def test_no_line_however_odd_stops_the_reading_of_a_chain(line: bytes, ledger: L
 
 @pytest.mark.parametrize(
     "data",
-    [{"x": float("nan")}, {"x": float("inf")}, {"x": "\ud800"}, {"\udfff": 1}, {"x": {1, 2}}, {"x": b"y"}, {1: 2, "a": 3}, {"x": 10**5000}],
+    [{"x": float("nan")}, {"x": float("inf")}, {"x": "\ud800"},
+     {"\udfff": 1}, {"x": {1, 2}}, {"x": b"y"}, {1: 2, "a": 3}, {"x": 10**5000}],
     ids=["nan", "inf", "surrogate", "surrogate key", "set", "bytes", "mixed keys", "huge"],
 )  # fmt: skip
 def test_data_that_has_no_form_is_refused_and_the_chain_is_as_before(

@@ -20,6 +20,7 @@ DOCUMENTED = (
     "donewhen.contrib.tools",
     "donewhen.contrib.tools.planning",
     "donewhen.filesystem",
+    "donewhen.jobs",
     "donewhen.prompt",
     "donewhen.protocols",
     "donewhen.runtime",

@@ -18,6 +18,7 @@ from donewhen.cli._jobs import (
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.agreement import Proposal, agree, proposals
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.job import Job
 from donewhen.jobs.workspace import Workspace
 
@@ -58,7 +59,9 @@ def command(
         return output.finish(ExitCode.PASS, {"agreed": []})
     approval = asked_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
-        return output.fail(ExitCode.GATE_FAILED, Finding("not_agreed", "That was another word; nothing was agreed."))
+        return output.fail(
+            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
+        )
     entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in open_ones}
     after = {one.chain: one.agreement.state for one in proposals(workspace, chosen)}
     for name in entries:
@@ -72,7 +75,7 @@ def command(
     if all(after[name] == "agreed" for name in entries):
         return output.finish(ExitCode.PASS, data)
     finding = Finding(
-        "approver",
+        FindingCode.APPROVER,
         f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here.",
         next="Let a person run: donewhen agree",
     )

@@ -11,6 +11,7 @@ from donewhen.cli._jobs import project_option, show_changes, show_terms, workspa
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.agreement import Proposal, proposals
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import terms_hash
 from donewhen.jobs.workspace import Workspace
 
@@ -71,7 +72,10 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
         show_changes(output, agreement.changes, one.place)
         findings += [
             Finding(
-                "voided", f"{change.field} was {change.kind}: {change.before}.", one.place(change), "donewhen agree"
+                FindingCode.VOIDED,
+                f"{change.field} was {change.kind}: {change.before}.",
+                one.place(change),
+                "donewhen agree",
             )
             for change in agreement.voiding
         ]

@@ -11,6 +11,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.decisions import Decided, Decision, DecisionKind, decide
 from donewhen.jobs.job import STAKES
 
@@ -69,7 +70,9 @@ def command(
     output.say(f"  {told}: {reason}")
     approval = asked_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
-        return output.fail(ExitCode.GATE_FAILED, Finding("not_decided", "That was another word; nothing was decided."))
+        return output.fail(
+            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was decided.")
+        )
     return tell(output, decide(workspace, found, decision, approval))
 
 
@@ -89,7 +92,7 @@ def tell(output: Output, decided: Decided) -> ExitCode:
         output.say(f"  decided by {entry.by.name} ({entry.by.kind})", fg="green")
         return output.finish(ExitCode.PASS, data)
     finding = Finding(
-        "approver",
+        FindingCode.APPROVER,
         f"It was recorded as the word of {entry.by.name} ({entry.by.kind}), which does not count here.",
         next="Let a person decide it at a terminal.",
     )

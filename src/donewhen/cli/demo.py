@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from donewhen.adapters.scripted import Message
+    from donewhen.demo.job_story import Line
     from donewhen.protocols import PromptResponse
 
 _NEXT = (
     ("{donewhen} check --run 'python -m unittest --help'", "the same question, asked by you or by CI"),
+    ("{donewhen} demo --job", "an agent that edits the plan, and why that does not help it"),
     ("{donewhen} hooks install --claude", "let Claude Code (or --codex) ask it at every stop"),
     ("{donewhen} explain", "every reason that donewhen can give"),
     ("docs/tutorial-task-completion.md", "write, combine and test checkers of your own"),
@@ -33,13 +35,14 @@ _NEXT = (
 
 @click.command()
 @click.option("--fast", is_flag=True, help="Don't pause between lines.")
+@click.option("--job", is_flag=True, help="The other story: a job that can't be talked into done.")
 @common_options
 @click.pass_obj
-def command(output: Output, fast: bool) -> ExitCode:
+def command(output: Output, fast: bool, job: bool) -> ExitCode:
     """Watch an agent say done too early, be told what is missing, finish, and be let go.
 
     The agent is a script, so there is no model and no key. Everything else is real: the folder, the files, the
-    tests, the checks.
+    tests, the checks; with --job also the commands, and the terminal at which a person agrees.
     """
     from rich.console import Console
 
@@ -48,6 +51,8 @@ def command(output: Output, fast: bool) -> ExitCode:
     console = Console(no_color=not output.color, highlight=False, quiet=output.json, soft_wrap=False)
     pause = 0.0 if fast or output.json or not sys.stdout.isatty() else 0.9
     teller = Teller(console, pause)
+    if job:
+        return _job(output, teller)
     with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
         teller.begin()
         response = play(Path(folder), teller.tell)
@@ -56,6 +61,30 @@ def command(output: Output, fast: bool) -> ExitCode:
     status = ExitCode.PASS if report is not None and report.verified else ExitCode.INTERNAL
     data = {"transcript": [asdict(one) for one in teller.messages], "completion": report and asdict(report)}
     return output.finish(status, data)
+
+
+def _job(output: Output, teller: Teller) -> ExitCode:
+    from donewhen.demo.job_story import play_job
+
+    lines: list[Line] = []
+
+    def tell(line: Line) -> None:
+        lines.append(line)
+        teller.line(line)
+
+    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
+        teller.say(
+            "\n[bold]An agent that can edit every file.[/bold] The plan says what done means; who keeps the plan?\n"
+        )
+        ending = play_job(Path(folder), tell)
+    if ending.told:
+        teller.say(
+            "\n[bold]What was agreed is sealed, what was shown is kept, and the ledger remembers who did what.[/bold]\n"
+        )
+    else:
+        teller.say(f"\n[bold]{ending.because}[/bold]\n")
+    data = {"story": [one._asdict() for one in lines], "told": ending.told, "because": ending.because}
+    return output.finish(ExitCode.PASS if ending.told else ExitCode.GATE_FAILED, data)
 
 
 class Teller:
@@ -105,6 +134,19 @@ class Teller:
             told = what.format(donewhen=_program())
             self._console.print(f"  [cyan]{told}[/cyan]", f"[dim]{why}[/dim]", sep="\n      ")
         self._console.print()
+
+    def say(self, text: str) -> None:
+        """A sentence of the story itself."""
+        self._console.print(text)
+
+    def line(self, line: Line) -> None:
+        """What somebody does, or what donewhen answers."""
+        if line.who == "donewhen":
+            mark, color = ("✓", "green") if line.good else ("✗", "red")
+            text = line.text if line.text[:1] in "✓✗!" else f"{mark} {line.text}"
+            self._line("donewhen", color, text)
+        else:
+            self._line(line.who, "yellow" if line.who == "agent" else "cyan", line.text, dim=line.who == "agent")
 
     def _line(self, who: str, color: str, text: str, *, dim: bool = False) -> None:
         from rich.padding import Padding

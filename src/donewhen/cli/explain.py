@@ -1,4 +1,4 @@
-"""What a reason code means."""
+"""What a code means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.protocols import REASONS, ReasonCode
+from donewhen.jobs.codes import FINDINGS
+from donewhen.protocols import REASONS
+from donewhen.protocols.reasons import Reason
+
+_CODES: dict[str, Reason] = {str(code): reason for code, reason in (*REASONS.items(), *FINDINGS.items())}
 
 
 @click.command()
@@ -18,20 +22,18 @@ from donewhen.protocols import REASONS, ReasonCode
 @click.pass_obj
 def command(output: Output, code: str | None) -> ExitCode:
     """Explain CODE, or list every code with its meaning."""
-    chosen = list(REASONS) if code is None else [_known(code)]
+    chosen = list(_CODES) if code is None else [_known(code)]
     for one in chosen:
-        reason = REASONS[one]
+        reason = _CODES[one]
         output.say(one, bold=True)
         output.say(f"  {reason.meaning}")
         output.say(f"  next: {reason.next_step}", dim=True)
-    data = {one.value: REASONS[one]._asdict() for one in chosen}
-    return output.finish(ExitCode.PASS, {"reasons": data})
+    return output.finish(ExitCode.PASS, {"reasons": {one: _CODES[one]._asdict() for one in chosen}})
 
 
-def _known(code: str) -> ReasonCode:
-    try:
-        return ReasonCode(code)
-    except ValueError:
-        near = difflib.get_close_matches(code, [one.value for one in ReasonCode], 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"There is no reason code {code!r}.{hint}", next_step="donewhen explain") from None
+def _known(code: str) -> str:
+    if code in _CODES:
+        return code
+    near = difflib.get_close_matches(code, _CODES, 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"There is no reason code {code!r}.{hint}", next_step="donewhen explain")

@@ -13,6 +13,7 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.text import plain
 from donewhen.jobs.approval import somebody
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.job import Job
 from donewhen.jobs.needs import Need, is_agreed, need_of, needs
 from donewhen.jobs.running import Ran, run
@@ -67,7 +68,7 @@ def command(
                     ]
                 _tell(output, *results[-1])
     findings = [
-        Finding("evidence_failed", f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
+        Finding(FindingCode.EVIDENCE_FAILED, f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results
         if not ran.passed
     ]

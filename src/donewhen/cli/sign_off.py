@@ -11,6 +11,7 @@ from donewhen.cli._jobs import approver_options, asked_for_approval, project_opt
 from donewhen.cli._output import Finding, Output
 from donewhen.cli.decide import tell
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.needs import need_of
 from donewhen.jobs.standing import sign_off
 
@@ -37,6 +38,6 @@ def command(
     approval = asked_for_approval(output, "sign this off", key=key, ci=ci)
     if approval is None:
         return output.fail(
-            ExitCode.GATE_FAILED, Finding("not_decided", "That was another word; nothing was signed off.")
+            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was signed off.")
         )
     return tell(output, sign_off(workspace, found, criterion, reason, approval))

@@ -11,6 +11,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.survey import JobRecord, survey
 
 _SHOWN = 40
@@ -43,7 +44,7 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     )
     findings = [Finding(one.code, one.message, one.where) for one in found.problems] + [
         Finding(
-            "tampered",
+            FindingCode.TAMPERED,
             f"{one.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
             workspace.where(one.path),
             "donewhen audit",

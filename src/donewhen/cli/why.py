@@ -11,7 +11,8 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.agreement import proposals
-from donewhen.jobs.standing import Standing, asserted, standings
+from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.standing import Standing, State, asserted, standings
 
 _MARKS = {
     "passed": ("✓", "green"),
@@ -19,6 +20,13 @@ _MARKS = {
     "stale": ("~", "yellow"),
     "missing": ("·", "yellow"),
     "asserted": ("?", "yellow"),
+}
+
+_CODES: dict[State, FindingCode] = {
+    "failed": FindingCode.EVIDENCE_FAILED,
+    "stale": FindingCode.EVIDENCE_STALE,
+    "missing": FindingCode.NOT_SHOWN,
+    "asserted": FindingCode.EVIDENCE_ASSERTED,
 }
 
 
@@ -49,14 +57,16 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         if row.state != "passed":
             why = f": {'; '.join(row.why)}" if row.why else ""
             findings.append(
-                Finding(f"evidence_{row.state}", f"{row.need.name} is {row.state}{why}.", None, _next(found.id, row))
+                Finding(_CODES[row.state], f"{row.need.name} is {row.state}{why}.", None, _next(found.id, row))
             )
     notes = asserted(workspace, found)
     for path in notes:
         output.say(f"  ? {path}  asserted: somebody wrote it, the gate did not see it", dim=True)
     if not rows:
         findings.append(
-            Finding("criteria_missing", f"{found.id} has nothing to show.", None, "Write acceptance criteria.")
+            Finding(
+                FindingCode.CRITERIA_MISSING, f"{found.id} has nothing to show.", None, "Write acceptance criteria."
+            )
         )
         output.say("  It has nothing to show, so it can't be shown to be done.", fg="red")
     data = {

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.approval import Approval, Policy, approves
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms, terms_hash
 from donewhen.jobs.criteria import Criterion
 from donewhen.jobs.document import Document
@@ -215,19 +216,21 @@ def _follows(before: Terms, after: Terms, how: object, decision: Entry | None) -
 
 def _problems(job: Job, where: str) -> Iterable[Problem]:
     if not job.criteria:
-        yield Problem("criteria_missing", "The job has no acceptance criteria, so nothing could be agreed.", where)
+        yield Problem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
     yield from _placeholders(job.criteria, where)
     for command in job.truth_required_commands:
         try:
             split_command(command)
         except DonewhenError as error:
             line = job.document.line_of("truth_required_commands")
-            yield Problem("command", f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}")
+            yield Problem(FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}")
 
 
 def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[Problem]:
     for one in criteria:
         if one.placeholder:
             yield Problem(
-                "placeholder", f"The criterion {one.id} says nothing yet: {one.text!r}.", f"{where}:{one.line}"
+                FindingCode.PLACEHOLDER,
+                f"The criterion {one.id} says nothing yet: {one.text!r}.",
+                f"{where}:{one.line}",
             )

@@ -13,6 +13,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import Agreement, job_agreement, located, project_agreement
 from donewhen.jobs.anchors import read_anchors
 from donewhen.jobs.approval import Policy
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.evidence import EvidenceStore
 from donewhen.jobs.frontmatter import DocumentError
 from donewhen.jobs.git import committed_files, toplevel
@@ -66,7 +67,7 @@ def audit(workspace: Workspace) -> Audit:
     findings += [
         AuditFinding(
             "error",
-            "anchor_mismatch",
+            FindingCode.ANCHOR_MISMATCH,
             f"{one.chain} had another entry {one.seq} when commit {one.commit[:10]} anchored it.",
             _ledger_file(workspace, one.chain),
             "Restore the ledger from that commit.",
@@ -78,7 +79,7 @@ def audit(workspace: Workspace) -> Audit:
         findings.append(
             AuditFinding(
                 "warning",
-                "anchor_absent",
+                FindingCode.ANCHOR_ABSENT,
                 "No head of the ledger is kept elsewhere, so a ledger that was written anew would not show.",
                 _ledger_folder(workspace),
                 "donewhen anchor",
@@ -93,13 +94,12 @@ def _chains(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[Audit
     for name, chain in chains.items():
         for one in chain.breaks:
             where = f"{_ledger_file(workspace, name)}:{one.line}"
-            torn = one.problem.startswith("the last line was torn")
-            if torn:
-                yield AuditFinding("warning", "torn", f"A writer was cut off: {one.problem}.", where)
+            if one.torn:
+                yield AuditFinding("warning", FindingCode.TORN, f"A writer was cut off: {one.problem}.", where)
             else:
                 yield AuditFinding(
                     "error",
-                    "chain_broken",
+                    FindingCode.CHAIN_BROKEN,
                     f"The chain does not hold: {one.problem}.",
                     where,
                     "Restore the file from version control.",
@@ -122,7 +122,7 @@ def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[Audi
         if not now.startswith(committed):
             yield AuditFinding(
                 "error",
-                "rewritten",
+                FindingCode.REWRITTEN,
                 "The chain is not what was committed and more: entries are gone or were changed.",
                 workspace.where(top / name),
                 f"git diff HEAD -- {name}",
@@ -141,14 +141,17 @@ def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chai
                 severity: Severity = "warning" if kind == "manifest" else "error"
                 yield AuditFinding(
                     severity,
-                    "evidence_missing",
+                    FindingCode.EVIDENCE_MISSING,
                     f"The {kind} of a run is not there ({blob[:19]}…).",
                     where,
                     f"donewhen run {name}",
                 )
             elif digest(content) != blob:
                 yield AuditFinding(
-                    "error", "evidence_changed", f"The {kind} of a run is not what it was ({blob[:19]}…).", where
+                    "error",
+                    FindingCode.EVIDENCE_CHANGED,
+                    f"The {kind} of a run is not what it was ({blob[:19]}…).",
+                    where,
                 )
 
 
@@ -184,13 +187,16 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         elif job.status == "done":
             findings.append(
                 AuditFinding(
-                    "warning", "unsealed", f"{job.id} says done, and the ledger has nothing to show for it.", where
+                    "warning",
+                    FindingCode.UNSEALED,
+                    f"{job.id} says done, and the ledger has nothing to show for it.",
+                    where,
                 )
             )
     findings += [
         AuditFinding(
             "error",
-            "job_missing",
+            FindingCode.JOB_MISSING,
             f"The ledger knows {name}, but its plan file is gone.",
             _ledger_file(workspace, name),
         )
@@ -208,11 +214,11 @@ def _agreement(name: str, agreement: Agreement, plan: Job | Project, where: str)
                     f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
                 )
                 place = located(one, plan.document, plan.criteria, where)
-                yield AuditFinding("error", "voided", told, place, f"donewhen contract diff {name}")
+                yield AuditFinding("error", FindingCode.VOIDED, told, place, f"donewhen contract diff {name}")
         case "unsealed":
             yield AuditFinding(
                 "warning",
-                "unsealed",
+                FindingCode.UNSEALED,
                 f"{name} says agreed, but nobody has sealed what.",
                 where,
                 f"donewhen agree {name}",
@@ -223,7 +229,7 @@ def _projection(fields: Any, chain: Chain, plan: Job | Project, where: str) -> I
     for name in pending(fields, chain.entries):
         yield AuditFinding(
             "warning",
-            "interrupted",
+            FindingCode.INTERRUPTED,
             f"A writer was cut off before {name} was written; the next command that writes here finishes it.",
             where,
         )
@@ -231,7 +237,7 @@ def _projection(fields: Any, chain: Chain, plan: Job | Project, where: str) -> I
         line = plan.document.line_of(one.field)
         yield AuditFinding(
             "error",
-            "tampered",
+            FindingCode.TAMPERED,
             f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}.",
             f"{where}:{line}" if line else where,
             "Undo the edit: the ledger decides, not this field.",

@@ -37,6 +37,7 @@ _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 _CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIELDS = ("seq", "prev", "type", "at", "by", "data")
 _CHUNK = 8192
+_TORN = "the last line was torn off; the next event sets it aside"
 
 
 class LedgerError(DonewhenError):
@@ -74,6 +75,11 @@ class Break(NamedTuple):
     chain: str
     line: int
     problem: str
+
+    @property
+    def torn(self) -> bool:
+        """Whether a writer was merely cut off; nobody's entry was touched."""
+        return self.problem == _TORN
 
 
 class Chain(NamedTuple):
@@ -166,7 +172,7 @@ def verified(chain: str, content: bytes) -> Chain:
     breaks: list[Break] = []
     lines = content.split(b"\n")
     if lines[-1]:
-        breaks.append(Break(chain, len(lines), "the last line was torn off; the next event sets it aside"))
+        breaks.append(Break(chain, len(lines), _TORN))
     previous: Entry | None = None
     for number, line in enumerate(lines[:-1], 1):
         entry = parsed(line)

@@ -12,6 +12,7 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import AgreementState, Problem, project_agreement, seal_in
 from donewhen.jobs.approval import Policy
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import changes, job_terms, terms_hash
 from donewhen.jobs.document import parse
 from donewhen.jobs.frontmatter import Value
@@ -144,7 +145,11 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
     seal = seal_in(name, chain.entries, policy)
     return {
         "events": len(chain.entries),
-        "breaks": [["chain_broken", f"Line {one.line}: {one.problem}.", f"{where}:{one.line}"] for one in chain.breaks],
+        "breaks": [
+            [FindingCode.CHAIN_BROKEN.value, f"Line {one.line}: {one.problem}.", f"{where}:{one.line}"]
+            for one in chain.breaks
+            if not one.torn
+        ],
         "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
         "expected": expected(chain.entries),
         "last": last_writes(chain.entries),
@@ -187,7 +192,7 @@ def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem
     for one in records:
         places[one.id].append(workspace.where(one.path))
     return [
-        Problem("duplicate_id", f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0])
+        Problem(FindingCode.DUPLICATE_ID, f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0])
         for name, found in places.items()
         if len(found) > 1
     ]

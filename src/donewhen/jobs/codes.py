@@ -1,0 +1,136 @@
+"""What can be wrong with jobs and their record: a closed set of codes, each with its meaning and the next step."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from donewhen.protocols.reasons import Reason
+
+
+class FindingCode(StrEnum):
+    """The codes of findings about jobs."""
+
+    PROPOSED = "proposed"
+    UNSEALED = "unsealed"
+    VOIDED = "voided"
+    APPROVER = "approver"
+    NOT_AGREED = "not_agreed"
+    NOT_DECIDED = "not_decided"
+    PLACEHOLDER = "placeholder"
+    CRITERIA_MISSING = "criteria_missing"
+    COMMAND = "command"
+    NOT_SHOWN = "not_shown"
+    EVIDENCE_FAILED = "evidence_failed"
+    EVIDENCE_STALE = "evidence_stale"
+    EVIDENCE_ASSERTED = "evidence_asserted"
+    EVIDENCE_MISSING = "evidence_missing"
+    EVIDENCE_CHANGED = "evidence_changed"
+    TAMPERED = "tampered"
+    INTERRUPTED = "interrupted"
+    CHAIN_BROKEN = "chain_broken"
+    TORN = "torn"
+    REWRITTEN = "rewritten"
+    ANCHOR_MISMATCH = "anchor_mismatch"
+    ANCHOR_ABSENT = "anchor_absent"
+    JOB_MISSING = "job_missing"
+    DUPLICATE_ID = "duplicate_id"
+
+
+FINDINGS: dict[FindingCode, Reason] = {
+    FindingCode.PROPOSED: Reason(
+        "Nobody has agreed to it yet.",
+        "Look at it and agree: donewhen agree",
+    ),
+    FindingCode.UNSEALED: Reason(
+        "A file says agreed or done, but the ledger has nothing to show for it.",
+        "Look at what it says and seal it: donewhen agree",
+    ),
+    FindingCode.VOIDED: Reason(
+        "Something that was agreed has been loosened or removed since.",
+        "Undo the edit, or let a person agree anew; donewhen contract diff shows the lines.",
+    ),
+    FindingCode.APPROVER: Reason(
+        "The word of this approver is recorded, but does not count here.",
+        "Let a person do it at a terminal, or somebody whom the sealed contract allows.",
+    ),
+    FindingCode.NOT_AGREED: Reason(
+        "The word that was shown was not typed, so nothing was agreed.",
+        "Try again and type the word that is shown.",
+    ),
+    FindingCode.NOT_DECIDED: Reason(
+        "The word that was shown was not typed, so nothing was decided.",
+        "Try again and type the word that is shown.",
+    ),
+    FindingCode.PLACEHOLDER: Reason(
+        "A criterion is a placeholder or the words of a template.",
+        "Write what must be true for the job to be done.",
+    ),
+    FindingCode.CRITERIA_MISSING: Reason(
+        "The job has no acceptance criteria. Zero checks is never a pass.",
+        "Write them under the heading Acceptance Criteria.",
+    ),
+    FindingCode.COMMAND: Reason(
+        "A verification command can't be run without a shell.",
+        "Give one plain command, or put the line into a script and run that.",
+    ),
+    FindingCode.NOT_SHOWN: Reason(
+        "Something that the job has to show was never shown.",
+        "Run it: donewhen run JOB; what is checked by hand is signed off: donewhen sign-off",
+    ),
+    FindingCode.EVIDENCE_FAILED: Reason(
+        "The gate ran it, and it did not pass.",
+        "Read the output, fix the cause, and run it again.",
+    ),
+    FindingCode.EVIDENCE_STALE: Reason(
+        "It was shown, but for other inputs, another program or another environment.",
+        "Run it again: donewhen run JOB; donewhen why JOB names what has changed.",
+    ),
+    FindingCode.EVIDENCE_ASSERTED: Reason(
+        "Somebody says so, but nobody whose word counts.",
+        "Let a person sign it off at a terminal.",
+    ),
+    FindingCode.EVIDENCE_MISSING: Reason(
+        "The ledger names a content that is not in the evidence folder.",
+        "Restore it from version control, or run the command again.",
+    ),
+    FindingCode.EVIDENCE_CHANGED: Reason(
+        "A content in the evidence folder is not what its name says.",
+        "Restore it from version control, or run the command again.",
+    ),
+    FindingCode.TAMPERED: Reason(
+        "A field that only shows what the ledger says was edited by hand.",
+        "Undo the edit. The ledger decides, not the field.",
+    ),
+    FindingCode.INTERRUPTED: Reason(
+        "A writer was cut off between the ledger and the plan file.",
+        "Nothing: the next command that writes there finishes it.",
+    ),
+    FindingCode.CHAIN_BROKEN: Reason(
+        "An entry of the ledger was changed, removed or put in after it was written.",
+        "Restore the file from version control.",
+    ),
+    FindingCode.TORN: Reason(
+        "The last line of a chain is incomplete: a writer was cut off.",
+        "Nothing: the next event sets it aside, in a file beside the chain.",
+    ),
+    FindingCode.REWRITTEN: Reason(
+        "A chain holds together, but is not a continuation of what was committed.",
+        "Compare it with the commit, and restore it.",
+    ),
+    FindingCode.ANCHOR_MISMATCH: Reason(
+        "A chain no longer has the entry that a git note or trailer remembers.",
+        "Restore the ledger from the commit that is named.",
+    ),
+    FindingCode.ANCHOR_ABSENT: Reason(
+        "No head of the ledger is kept elsewhere, so a ledger written anew would not show.",
+        "Keep them in a git note: donewhen anchor",
+    ),
+    FindingCode.JOB_MISSING: Reason(
+        "The ledger knows a job whose plan file is gone.",
+        "Restore the plan file; a job that is not wanted is cancelled: donewhen decide JOB --cancel",
+    ),
+    FindingCode.DUPLICATE_ID: Reason(
+        "Two jobs have the same id.",
+        "Give one of them another id, in its folder's name and in its plan file.",
+    ),
+}
