@@ -24,17 +24,15 @@ given = json.loads(sys.argv[1])
 process, terminal = pty.fork()
 if process == 0:
     os.execv(given["argv"][0], given["argv"])
-screen, typed = b"", False
+screen, answered = b"", 0
 try:
     while chunk := os.read(terminal, 4096):
         screen += chunk
         shown = re.search(rb"type ([a-z]+-[a-z]+) and press", screen)
-        if not typed and screen.rstrip().endswith((b"word:", b"passphrase:")):
-            typed = screen.rstrip().endswith(b"word:")
-            if given["answer"] is not None:
-                os.write(terminal, given["answer"].encode() + b"\n")
-            elif shown:
-                os.write(terminal, shown[1] + b"\n")
+        if screen[answered:].rstrip().endswith((b"word:", b"passphrase:", b"confirmation:")):
+            answered = len(screen)
+            word = given["answer"].encode() if given["answer"] is not None else shown[1]
+            os.write(terminal, word + b"\n")
 except OSError:
     pass
 _, status = os.waitpid(process, 0)

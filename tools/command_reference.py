@@ -156,8 +156,6 @@ def _kind(code: ReasonCode) -> str:
 
 def _code_in(text: str) -> str:
     """Commands in a sentence, set as code."""
-    return re.sub(
-        r"(donewhen (?:baseline|agree|contract diff|run|why|sign-off|anchor|decide)\b[^;,.]*|HostFilesystem\('\.'\)|\{junit\w*\}|check_timeout)",
-        r"`\1`",
-        text,
-    )
+    verbs = "baseline|agree|contract diff|run|why|sign-off|anchor|decide"
+    names = rf"donewhen (?:{verbs})\b[^;,.]*|HostFilesystem\('\.'\)|\{{junit\w*\}}|check_timeout"
+    return re.sub(f"({names})", r"`\1`", text)
