@@ -312,27 +312,26 @@ def test_a_long_title_is_cut(shop: Workspace) -> None:
     assert len(add_job(shop, "word " * 100).title) <= 200
 
 
+PROJECT_FIELDS = (
+    "schema kind id title status agreement_status agreed_at agreed_notes started_at updated_at completed_at "
+    "completion_promise github_enabled github_repo max_parallel_agents waves workstreams"
+)
+STREAM_FIELDS = "schema kind id title status depends_on started_at updated_at completed_at completion_promise jobs"
+JOB_FIELDS = (
+    "schema kind work_item_id title status depends_on wave_id priority estimate_hours due_date stakes reward_target "
+    "max_iterations iteration rework_count rework_reason started_at updated_at completed_at completion_promise "
+    "outputs verification_evidence reward_last_score reward_last_eval_at reward_last_next_action truth_mode "
+    "truth_checks truth_required_commands truth_last_status truth_last_checked_at truth_last_failures "
+    "truth_input_snapshot execution_log_required execution_log_exemption_reason lesson_capture_required "
+    "lesson_capture_exemption_reason github_issue_number github_issue_url uat_last_status uat_open_issues"
+)
+
+
 def test_every_field_of_the_format_is_written(shop: Workspace, big: Workspace) -> None:
     job = add_job(big, "Log in", workstream="Web")
-    assert (
-        list(simple_fields(big.project_file))
-        == (
-            "schema kind id title status agreement_status agreed_at agreed_notes started_at updated_at completed_at "
-            "completion_promise github_enabled github_repo max_parallel_agents waves workstreams"
-        ).split()
-    )
-    assert (
-        list(simple_fields(next(iter(big.workstream_folders())) / "plan.md"))
-        == ("schema kind id title status depends_on started_at updated_at completed_at completion_promise jobs").split()
-    )
-    assert set(simple_fields(job.path)) >= set(
-        "schema kind work_item_id title status depends_on wave_id priority estimate_hours due_date stakes reward_target "
-        "max_iterations iteration rework_count rework_reason started_at updated_at completed_at completion_promise "
-        "outputs verification_evidence reward_last_score reward_last_eval_at reward_last_next_action truth_mode "
-        "truth_checks truth_required_commands truth_last_status truth_last_checked_at truth_last_failures "
-        "truth_input_snapshot execution_log_required lesson_capture_required github_issue_number github_issue_url "
-        "uat_last_status uat_open_issues".split()
-    )
+    assert list(simple_fields(big.project_file)) == PROJECT_FIELDS.split()
+    assert list(simple_fields(next(iter(big.workstream_folders())) / "plan.md")) == STREAM_FIELDS.split()
+    assert list(simple_fields(job.path)) == JOB_FIELDS.split()
     small, large = simple_fields(shop.project_file), simple_fields(big.project_file)
     assert {one: small[one] for one in small if one != "workstreams"} == {
         one: large[one] for one in large if one != "workstreams"

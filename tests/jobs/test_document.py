@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.document import Document, parse, rewritten
+from donewhen.jobs.document import Document, parse, rendered_fields, rewritten
 from donewhen.jobs.frontmatter import DocumentError, Value
 
 
@@ -283,6 +283,14 @@ def test_a_value_that_cannot_be_written_down_is_refused(value: Value) -> None:
     for name in ("a", "new"):
         with pytest.raises(DocumentError):
             rewritten(document, {name: value})
+
+
+def test_the_lines_of_a_new_frontmatter_are_written_in_the_same_form() -> None:
+    fields: dict[str, Value] = {"id": "WI-1", "title": "a: b", "outputs": ["x", 1], "map": {}, "a b": None}
+    text = rendered_fields(fields)
+    assert text == 'id: WI-1\ntitle: "a: b"\noutputs:\n  - x\n  - 1\nmap: {}\n"a b": null\n'
+    assert parse(f"---\n{text}---\n".encode(), "plan.md").fields == fields
+    assert rendered_fields({}) == ""
 
 
 def test_the_result_is_another_document_and_the_first_is_as_it_was() -> None:

@@ -244,8 +244,14 @@ def test_broken_yaml_is_refused_with_the_line_and_column_and_advice(text: str, p
 @pytest.mark.parametrize("character", ["\x00", "\x07", "\x1b", "\x7f"], ids=repr)
 def test_a_control_character_is_refused_in_the_file_where_it_stands(character: str) -> None:
     error = refused(f"a: 1\nb: x{character}\n")
-    assert "not valid YAML" in error.message
+    assert error.message.startswith("The frontmatter is not valid YAML: unacceptable character #x")
+    assert error.message.endswith("control characters are not allowed.")
     assert (error.where or "").startswith("plan.md:")
+
+
+def test_the_reason_of_the_parser_is_given_in_its_words() -> None:
+    reason = "mapping values are not allowed in this context"
+    assert refused("a: b: c\n").message == f"The frontmatter is not valid YAML: {reason}."
 
 
 def nested(depth: int) -> str:

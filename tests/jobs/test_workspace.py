@@ -316,7 +316,7 @@ def test_a_rewrite_of_a_foreign_file_changes_the_one_line(tmp_path: Path) -> Non
 
 
 def test_a_job_is_found_by_id_by_ending_by_slug_and_by_folder(workspace: Workspace) -> None:
-    first = list(workspace.places())[0]
+    first = next(iter(workspace.places()))
     for name in (first.id, first.id[-3:], first.id[3:], "log-in", "in", first.path.parent.name):
         assert workspace.place(name) == first, name
         assert isinstance(workspace.place(name), JobPlace)

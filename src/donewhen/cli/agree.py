@@ -39,30 +39,27 @@ def command(
     then on more may be asked for, but nothing may be loosened or removed without you.
     """
     workspace = workspace_at(project)
-    findings: list[Finding] = []
-    chosen = _chosen(workspace, jobs, findings)
+    refused: list[Finding] = []
+    chosen = _chosen(workspace, jobs, refused)
     open_ones = [one for one in proposals(workspace, chosen) if _is_open(one)]
-    findings += [
-        Finding(problem.code, problem.message, problem.where, "Write what must be true, then: donewhen agree")
+    ready = [one for one in open_ones if not one.problems]
+    for one in ready:
+        _show(output, one)
+    refused += [
+        Finding(problem.code, problem.message, problem.where, "Repair it, then: donewhen agree")
         for one in open_ones
         for problem in one.problems
     ]
-    for one in open_ones:
-        _show(output, one)
-    if findings:
-        for finding in findings:
-            output.say(f"  ✗ {finding.where}: {finding.message}", fg="red")
-        output.say("Nothing was agreed.", bold=True)
-        return output.finish(ExitCode.GATE_FAILED, {"agreed": []}, findings)
-    if not open_ones:
-        output.say("Everything is agreed already.")
-        return output.finish(ExitCode.PASS, {"agreed": []})
+    for finding in refused:
+        output.say(f"✗ {finding.where}: {finding.message}", fg="red")
+    if not ready:
+        output.say("Nothing was agreed." if refused else "Everything is agreed already.", bold=True)
+        return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     approval = asked_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
-        return output.fail(
-            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
-        )
-    entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in open_ones}
+        finding = Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
+        return output.fail(ExitCode.GATE_FAILED, finding)
+    entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in ready}
     after = {one.chain: one.agreement.state for one in proposals(workspace, chosen)}
     for name in entries:
         output.say(f"{name}: {after[name]}", fg="green" if after[name] == "agreed" else "yellow")
@@ -72,16 +69,16 @@ def command(
         "states": {name: after[name] for name in entries},
         "entries": {name: entry.hash for name, entry in entries.items()},
     }
-    if all(after[name] == "agreed" for name in entries):
-        return output.finish(ExitCode.PASS, data)
-    finding = Finding(
-        FindingCode.APPROVER,
-        f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here.",
-        next="Let a person run: donewhen agree",
-    )
-    output.say(finding.message, fg="yellow")
-    output.say(f"  next: {finding.next}", dim=True)
-    return output.finish(ExitCode.GATE_FAILED, data, [finding])
+    if any(after[name] != "agreed" for name in entries):
+        finding = Finding(
+            FindingCode.APPROVER,
+            f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here.",
+            next="Let a person run: donewhen agree",
+        )
+        output.say(finding.message, fg="yellow")
+        output.say(f"  next: {finding.next}", dim=True)
+        refused.append(finding)
+    return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, data, refused)
 
 
 def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding]) -> list[Job]:

@@ -144,7 +144,7 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
     """Seal what was proposed, if it still stands there. An agent's word is recorded and changes nothing."""
     seal = project_seal(workspace, workspace.project())
     policy = Policy.of(seal.terms if seal else None)
-    with workspace.locked(proposal.chain):
+    with workspace.locked(proposal.plan.path):
         document = workspace.read(proposal.plan.path)
         before = workspace.ledger.read(proposal.chain)
         document = repair(workspace, document, proposal.plan.path, before.entries)
@@ -170,13 +170,19 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
         return record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]
 
 
-def seal_tightened(workspace: Workspace, job: Job, agreement: Agreement, by: Actor) -> Entry | None:
-    """Seal what was added or tightened since, so that it can't be taken back in silence; the caller holds the lock."""
-    if agreement.state != "agreed" or not agreement.changes:
-        return None
-    told = [one._asdict() for one in agreement.changes]
-    data = {"how": "tightened", "terms": agreement.terms, "hash": terms_hash(agreement.terms), "changes": told}
-    return workspace.ledger.append(job.id, "agreed", data, by)
+def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
+    """Seal what was added or tightened since in the job and its project, so that it can't be taken back in silence."""
+    sealed: list[Entry] = []
+    for proposal in proposals(workspace, [job]):
+        if _only_tightened(proposal.agreement):
+            with workspace.locked(proposal.plan.path):
+                # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
+                now = next(
+                    one for one in proposals(workspace, [workspace.job_at(job.path)]) if one.chain == proposal.chain
+                )
+                if _only_tightened(now.agreement):
+                    sealed.append(_seal(workspace, now, by))
+    return tuple(sealed)
 
 
 def located(change: Change, document: Document, criteria: Sequence[Criterion], where: str) -> str:
@@ -188,6 +194,17 @@ def located(change: Change, document: Document, criteria: Sequence[Criterion], w
     else:
         line = document.line_of(name.partition(".")[2] if name.startswith("exemptions.") else name)
     return f"{where}:{line}" if line else where
+
+
+def _only_tightened(agreement: Agreement) -> bool:
+    return agreement.state == "agreed" and bool(agreement.changes)
+
+
+def _seal(workspace: Workspace, proposal: Proposal, by: Actor) -> Entry:
+    terms = proposal.agreement.terms
+    told = [one._asdict() for one in proposal.agreement.changes]
+    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": told}
+    return workspace.ledger.append(proposal.chain, "agreed", data, by)
 
 
 def _terms_now(workspace: Workspace, proposal: Proposal) -> Terms:

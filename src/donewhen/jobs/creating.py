@@ -37,7 +37,7 @@ def init(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTE
         return Workspace(root.resolve(), "big", clock)
     prepared(folder)
     workspace = Workspace(folder.resolve(), "small", clock)
-    with workspace.locked("project"):
+    with workspace.locked(workspace.project_file):
         if workspace.project_file.exists():
             raise UsageError("There is a project here already.", where=str(workspace.project_file))
         workspace.project_file.parent.mkdir(exist_ok=True)
@@ -59,7 +59,7 @@ def add_job(
 ) -> Job:
     """Make a job; in the big form in a workstream, by its id or title, which is made where there is none."""
     title = _title(title)
-    with workspace.locked("project"):
+    with workspace.locked(workspace.project_file):
         depends = tuple(workspace.place(one).id for one in depends_on)
         jobs = workspace.root / "jobs"
         above: Path | None = None

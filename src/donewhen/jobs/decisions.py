@@ -38,7 +38,7 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
     """Record a decision and apply it. One by an agent is recorded as what it is: a proposal."""
     if not decision.reason.strip():
         raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
-    with workspace.locked(job.id):
+    with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
         document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
         job = workspace.job_at(job.path)

@@ -17,8 +17,7 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.junit import ReportError
 from donewhen.foundation.process import CommandResult, run_command, small_environment
 from donewhen.foundation.secrets import redacted
-from donewhen.jobs.agreement import job_agreement, project_seal, seal_tightened
-from donewhen.jobs.approval import Policy
+from donewhen.jobs.agreement import seal_tightened
 from donewhen.jobs.criteria import Check
 from donewhen.jobs.evidence import RECORD, EvidenceStore, Parts
 from donewhen.jobs.executables import Executable, resolved, safe_path
@@ -187,13 +186,9 @@ def store_of(workspace: Workspace) -> EvidenceStore:
 
 def append(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
     """Put a run on record, and with it whatever was added to the contract since it was last sealed."""
-    with workspace.locked(job.id):
-        chain = workspace.ledger.read(job.id)
-        repair(workspace, workspace.read(job.path), job.path, chain.entries)
-        now = workspace.job_at(job.path)
-        project = workspace.project()
-        seal = project_seal(workspace, project)
-        seal_tightened(workspace, now, job_agreement(now, chain, project, Policy.of(seal.terms if seal else None)), by)
+    seal_tightened(workspace, workspace.job_at(job.path), by)
+    with workspace.locked(job.path):
+        repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         return workspace.ledger.append(job.id, "ran", data, by)
 
 

@@ -138,8 +138,9 @@ class Workspace:
         prepared(self.root)
 
     @contextmanager
-    def locked(self, name: str) -> Iterator[None]:
-        """Nobody else writes to this job (or to the project, by its id) meanwhile. The project's lock comes first."""
+    def locked(self, path: Path) -> Iterator[None]:
+        """Nobody else writes to this plan file, or to its chain, meanwhile. Whoever needs both takes the project first."""
+        name = "project" if path == self.project_file else id_in(path.parent.name) or path.parent.name
         self.prepare()
         with locked(self.folder / "state" / "locks" / f"{name}.lock"):
             yield

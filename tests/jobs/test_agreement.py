@@ -1,0 +1,462 @@
+"""Sealing what was agreed, and telling afterwards whether it still is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import (
+    Agreement,
+    Proposal,
+    agree,
+    proposals,
+    seal_in,
+    seal_tightened,
+    state_of,
+)
+from donewhen.jobs.approval import Approval, Policy
+from donewhen.jobs.contract import Change, changes, job_terms, terms_hash
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.projection import mismatches
+from donewhen.jobs.running import run
+from donewhen.jobs.workspace import Workspace
+
+ADA = Approval(Actor("ada", "person"))
+BOT = Approval(Actor("bot", "agent"))
+
+
+class Ticking:
+    """A clock on which no two moments are the same."""
+
+    def __init__(self) -> None:
+        self._seconds = itertools.count()
+
+    def now(self) -> datetime:
+        return datetime(2026, 2, 14, tzinfo=UTC) + timedelta(seconds=next(self._seconds))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A project with one job, nothing agreed yet."""
+    (tmp_path / ".git").mkdir()
+    made = init(tmp_path, "Demo", clock=Ticking())
+    add_job(made, "Parser", criteria=["The log is parsed.", "It is fast."], commands=["true", "echo done"])
+    return made
+
+
+@pytest.fixture
+def agreed(workspace: Workspace) -> Workspace:
+    """The same, agreed to by a person."""
+    agree_to(workspace)
+    return workspace
+
+
+def the_job(workspace: Workspace) -> Job:
+    return workspace.job_at(next(workspace.places()).path)
+
+
+def shown(workspace: Workspace) -> tuple[Proposal, Proposal]:
+    project, job = proposals(workspace, [the_job(workspace)])
+    return project, job
+
+
+def agree_to(workspace: Workspace, approval: Approval = ADA) -> tuple[Entry, ...]:
+    return tuple(agree(workspace, one, approval) for one in shown(workspace))
+
+
+def standing(workspace: Workspace) -> Agreement:
+    return shown(workspace)[1].agreement
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def forge(workspace: Workspace, how: str, changed: Mapping[str, Any], **more: Any) -> None:
+    """An entry that nobody's command wrote: well-formed, in the chain, and by an agent."""
+    job = the_job(workspace)
+    terms = {**job_terms(job), **changed}
+    data = {"how": how, "terms": terms, "hash": terms_hash(terms), **more}
+    workspace.ledger.append(job.id, "agreed", data, Actor("bot", "agent"))
+
+
+def test_nothing_is_agreed_until_a_person_agrees(workspace: Workspace) -> None:
+    assert [one.agreement.state for one in shown(workspace)] == ["proposed", "proposed"]
+    entries = agree_to(workspace)
+    project, job = shown(workspace)
+    assert [one.agreement.state for one in (project, job)] == ["agreed", "agreed"]
+    assert [one.agreement.changes for one in (project, job)] == [(), ()]
+    for proposal, entry in zip((project, job), entries, strict=True):
+        assert entry.type == "agreed"
+        assert entry.by == Actor("ada", "person")
+        assert entry.data["hash"] == terms_hash(proposal.agreement.terms) == proposal.agreement.seal.hash
+        assert proposal.agreement.seal.entry == entry
+        fields = proposal.plan.document.fields
+        assert (fields["agreement_status"], fields["agreed_by"]) == ("agreed", "ada (person)")
+        assert fields["agreed_at"] == fields["updated_at"] != ""
+        assert mismatches(fields, workspace.ledger.read(proposal.chain).entries) == ()
+
+
+def test_agreeing_again_to_the_same_changes_nothing_but_the_record(agreed: Workspace) -> None:
+    first = standing(agreed)
+    second = agree_to(agreed)[1]
+    assert standing(agreed).state == "agreed"
+    assert standing(agreed).seal == (first.seal.terms, second)
+
+
+def test_an_agents_word_is_recorded_and_counts_for_nothing(workspace: Workspace) -> None:
+    before = [one.plan.path.read_bytes() for one in shown(workspace)]
+    entries = agree_to(workspace, BOT)
+    assert [entry.by.kind for entry in entries] == ["agent", "agent"]
+    assert [workspace.ledger.read(one.chain).head for one in shown(workspace)] == [one.hash for one in entries]
+    assert [one.agreement.state for one in shown(workspace)] == ["proposed", "proposed"]
+    assert [one.agreement.seal for one in shown(workspace)] == [None, None]
+    assert [one.plan.path.read_bytes() for one in shown(workspace)] == before
+
+
+def test_an_agents_word_does_not_bring_back_what_was_voided(agreed: Workspace) -> None:
+    edit(the_job(agreed).path, "- AC-2: It is fast.\n", "")
+    agree_to(agreed, BOT)
+    assert standing(agreed).state == "voided"
+    agree_to(agreed)
+    assert standing(agreed).state == "agreed"
+
+
+def test_a_remark_is_kept_with_the_agreement_and_shown_in_the_projects_file(workspace: Workspace) -> None:
+    for one in shown(workspace):
+        agree(workspace, one, ADA, notes="as discussed")
+    project, job = shown(workspace)
+    assert project.plan.document.fields["agreed_notes"] == "as discussed"
+    assert "agreed_notes" not in job.plan.document.fields
+    assert [one.agreement.seal.entry.data["notes"] for one in (project, job)] == ["as discussed"] * 2
+
+
+@pytest.mark.parametrize("where", ["project", "job"])
+def test_agreed_typed_by_hand_is_unsealed_and_one_agreement_heals_it(workspace: Workspace, where: str) -> None:
+    project, job = shown(workspace)
+    if where == "project":
+        edit(project.plan.path, "agreement_status: proposed", "agreement_status: agreed")
+    else:
+        edit(job.plan.path, "status: planned", "status: planned\nagreement_status: agreed")
+    assert standing(workspace).state == "unsealed"
+    assert shown(workspace)[0].agreement.state == ("unsealed" if where == "project" else "proposed")
+    agree_to(workspace, BOT)
+    assert standing(workspace).state == "unsealed"
+    agree_to(workspace)
+    assert [one.agreement.state for one in shown(workspace)] == ["agreed", "agreed"]
+
+
+def test_a_workspace_of_the_existing_tool_is_adopted_as_it_is(workspace: Workspace) -> None:
+    project, job = shown(workspace)
+    edit(project.plan.path, "agreement_status: proposed", "agreement_status: agreed")
+    edit(project.plan.path, 'agreed_at: ""', "agreed_at: 2026-02-01T00:00:00Z")
+    edit(job.plan.path, "status: planned", "status: in_progress")
+    edit(job.plan.path, "iteration: 0", "iteration: 2")
+    agree_to(workspace)
+    for one in shown(workspace):
+        entries = workspace.ledger.read(one.chain).entries
+        assert mismatches(one.plan.document.fields, entries) == ()
+    edit(job.plan.path, "iteration: 2", "iteration: 1")
+    fields = the_job(workspace).document.fields
+    assert [one.field for one in mismatches(fields, workspace.ledger.read(job.chain).entries)] == ["iteration"]
+
+
+@pytest.mark.parametrize("first", ["run", "decision"])
+def test_a_job_of_the_existing_tool_is_adopted_by_whatever_is_recorded_first(workspace: Workspace, first: str) -> None:
+    job = the_job(workspace)
+    edit(job.path, "status: planned", "status: in_progress")
+    if first == "run":
+        run(workspace, the_job(workspace), ["true"], Actor("bot", "agent"))
+    else:
+        decide(workspace, the_job(workspace), Decision("rescope", "why not"), ADA)
+    entries = workspace.ledger.read(job.id).entries
+    assert len(entries) == 1
+    assert mismatches(the_job(workspace).document.fields, entries) == ()
+
+
+def test_a_new_job_needs_an_agreement_of_its_own(agreed: Workspace) -> None:
+    new = add_job(agreed, "Second", criteria=["It prints."])
+    assert proposals(agreed, [new])[1].agreement.state in ("proposed", "unsealed")
+    assert proposals(agreed, [new])[0].agreement.state == standing(agreed).state == "agreed"
+
+
+def test_what_was_added_stays_agreed_and_once_sealed_can_not_be_taken_back(agreed: Workspace) -> None:
+    path = the_job(agreed).path
+    original = path.read_text()
+    edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast.\n- AC-3: It is small.\n")
+    added = standing(agreed)
+    assert (added.state, added.changes) == ("agreed", (Change("added", "criteria", None, "It is small."),))
+    path.write_text(original)
+    assert standing(agreed).state == "agreed"
+    edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast.\n- AC-3: It is small.\n")
+    entry = seal_tightened(agreed, the_job(agreed), added, Actor("bot", "agent"))
+    assert entry is not None
+    assert entry.data["changes"] == [{"kind": "added", "field": "criteria", "before": None, "after": "It is small."}]
+    assert (standing(agreed).state, standing(agreed).changes) == ("agreed", ())
+    assert standing(agreed).seal.entry.by.name == "ada"
+    path.write_text(original)
+    assert standing(agreed).state == "voided"
+    assert standing(agreed).voiding == (Change("removed", "criteria", "It is small.", None),)
+
+
+def test_only_an_agreement_that_holds_and_has_grown_is_sealed_again(agreed: Workspace) -> None:
+    job, by = the_job(agreed), Actor("bot", "agent")
+    head = agreed.ledger.head(job.id)
+    unsealed = state_of(job_terms(job), None, typed=True)
+    voided = state_of({**job_terms(job), "reward_target": 1, "outputs": ["x"]}, standing(agreed).seal, typed=True)
+    assert voided.state == "voided"
+    assert [seal_tightened(agreed, job, one, by) for one in (standing(agreed), unsealed, voided)] == [None] * 3
+    assert agreed.ledger.head(job.id) == head
+
+
+def test_the_next_run_seals_what_was_added_to_the_job(agreed: Workspace) -> None:
+    path = the_job(agreed).path
+    edit(path, "reward_target: 80", "reward_target: 85")
+    run(agreed, the_job(agreed), ["true"], Actor("bot", "agent"))
+    edit(path, "reward_target: 85", "reward_target: 80")
+    assert standing(agreed).voiding == (Change("loosened", "reward_target", "85", "80"),)
+
+
+def test_the_next_run_seals_what_was_added_to_the_gates_configuration(agreed: Workspace) -> None:
+    settings = agreed.root / "donewhen.toml"
+    settings.write_text("[stop]\ncommands = ['make lint']\n")
+    assert shown(agreed)[0].agreement.state == "agreed"
+    run(agreed, the_job(agreed), ["true"], Actor("bot", "agent"))
+    settings.unlink()
+    assert shown(agreed)[0].agreement.state == "voided"
+
+
+@pytest.mark.parametrize("how", ["tightened", "decided", "agreed", "", "anything"])
+def test_a_forged_entry_that_loosens_is_ignored(agreed: Workspace, how: str) -> None:
+    edit(the_job(agreed).path, "reward_target: 80", "reward_target: 8")
+    forge(agreed, how, {})
+    assert standing(agreed).voiding == (Change("loosened", "reward_target", "80", "8"),)
+
+
+def test_a_forged_entry_whose_hash_is_another_is_ignored(agreed: Workspace) -> None:
+    forge(agreed, "tightened", {"reward_target": 99}, hash=terms_hash({}))
+    assert standing(agreed).seal.terms["reward_target"] == 80
+    forge(agreed, "tightened", {"reward_target": 99})
+    assert standing(agreed).seal.terms["reward_target"] == 99
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stakes": "boundless"},
+        {"outputs": 5},
+        {"outputs": "outputs/primary.md and more"},
+        {"exemptions": ["x"]},
+        {"reward_target": "81"},
+        {"max_iterations": []},
+        {"settings": {}},
+        {"baselines": {"x": 1}},
+        {"criteria": None},
+    ],
+    ids=lambda value: next(iter(value)),
+)
+def test_forged_terms_of_another_shape_are_ignored(agreed: Workspace, changed: dict[str, Any]) -> None:
+    before = standing(agreed).seal
+    forge(agreed, "tightened", changed)
+    assert standing(agreed).seal == before
+    assert standing(agreed).state == "agreed"
+
+
+def test_forged_terms_that_lack_the_settings_do_not_stop_the_project(agreed: Workspace) -> None:
+    data = {"how": "tightened", "terms": {}, "hash": terms_hash({})}
+    agreed.ledger.append(agreed.project().id, "agreed", data, Actor("bot", "agent"))
+    assert shown(agreed)[0].agreement.state == "agreed"
+
+
+@pytest.mark.parametrize(
+    ("decision", "approval", "changed"),
+    [
+        (None, ADA, {"max_iterations": 6}),
+        (Decision("raise_budget", "more", 6), BOT, {"max_iterations": 6}),
+        (Decision("raise_budget", "more", 6), ADA, {"reward_target": 70}),
+        (Decision("raise_budget", "more", 6), ADA, {"max_iterations": 6, "outputs": []}),
+        (Decision("raise_budget", "more", 6), ADA, {"max_iterations": 99}),
+        (Decision("target", "less", 75), ADA, {"reward_target": 0}),
+        (Decision("stakes", "less", "low"), ADA, {"stakes": "low", "reward_target": 0, "max_iterations": 99}),
+        (Decision("rescope", "other"), ADA, {"outputs": []}),
+        (Decision("cancel", "no"), ADA, {"max_iterations": 99}),
+    ],
+    ids=["no decision", "an agents", "other field", "one field more", "more iterations", "lower target",
+         "more than the stakes", "rescope", "cancel"],
+)  # fmt: skip
+def test_a_decision_lends_itself_to_nothing_but_what_it_says(
+    agreed: Workspace, decision: Decision | None, approval: Approval, changed: dict[str, Any]
+) -> None:
+    decided = "" if decision is None else decide(agreed, the_job(agreed), decision, approval).entry.hash
+    before = standing(agreed).seal.terms
+    forge(agreed, "decided", changed, decision=decided)
+    assert standing(agreed).seal.terms == before
+
+
+def test_a_decision_is_not_used_again_after_a_person_agreed_to_less(agreed: Workspace) -> None:
+    decided = decide(agreed, the_job(agreed), Decision("raise_budget", "more", 6), ADA).entry.hash
+    edit(the_job(agreed).path, "max_iterations: 6", "max_iterations: 3")
+    agree_to(agreed)
+    forge(agreed, "decided", {"max_iterations": 6}, decision=decided)
+    assert standing(agreed).seal.terms["max_iterations"] == 3
+
+
+def test_what_was_changed_while_it_was_shown_is_not_agreed_to(workspace: Workspace) -> None:
+    project, job = shown(workspace)
+    edit(job.plan.path, "reward_target: 80", "reward_target: 8")
+    (workspace.root / "donewhen.toml").write_text("[approval]\nci = true\n")
+    for one in (project, job):
+        with pytest.raises(DonewhenError, match="changed while it was being shown") as caught:
+            agree(workspace, one, ADA)
+        assert caught.value.where == workspace.where(one.plan.path)
+        assert workspace.ledger.read(one.chain).entries == ()
+    assert [one.agreement.state for one in shown(workspace)] == ["proposed", "proposed"]
+
+
+def test_what_does_not_matter_may_change_while_it_is_shown(workspace: Workspace) -> None:
+    project, job = shown(workspace)
+    edit(job.plan.path, "- AC-1: The log is parsed.\n", "- [x] AC-1:  The log is parsed.\n")
+    edit(job.plan.path, "priority: 2", "priority: 1 # urgent")
+    agree(workspace, project, ADA)
+    agree(workspace, job, ADA)
+    assert standing(workspace).state == "agreed"
+    assert "priority: 1 # urgent" in job.plan.path.read_text()
+
+
+def test_the_exact_line_of_what_changed_is_named(agreed: Workspace) -> None:
+    path = the_job(agreed).path
+    edit(path, "reward_target: 80", "reward_target: 70")
+    edit(path, "  - echo done\n", "")
+    edit(path, 'execution_log_exemption_reason: ""', "execution_log_exemption_reason: none")
+    edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast or not.\n- AC-3: It is fast.\n  check: manual\n")
+    lines = path.read_text().splitlines()
+    job = shown(agreed)[1]
+    found = {
+        (one.kind, one.field): job.place(one) for one in job.agreement.changes if one.after != "It is fast or not."
+    }
+
+    def line(beginning: str) -> str:
+        return f"{job.where}:{next(number for number, text in enumerate(lines, 1) if text.startswith(beginning))}"
+
+    assert found == {
+        ("loosened", "reward_target"): line("reward_target:"),
+        ("removed", "commands"): line("truth_required_commands:"),
+        ("loosened", "exemptions.execution_log_exemption_reason"): line("execution_log_exemption_reason:"),
+        ("removed", "criteria"): line("- AC-1:"),
+        ("added", "criteria"): line("- AC-3:"),
+    }
+    assert job.place(Change("removed", "inputs", "a", None)) == job.where
+
+
+def test_a_criterion_that_begins_like_another_has_its_own_line(agreed: Workspace) -> None:
+    path = the_job(agreed).path
+    edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast.\n- AC-3: It is fast. And small.\n")
+    job = shown(agreed)[1]
+    (added,) = job.agreement.changes
+    number = path.read_text().splitlines().index("- AC-3: It is fast. And small.") + 1
+    assert job.place(added) == f"{job.where}:{number}"
+
+
+def test_criteria_that_are_all_gone_are_missed_where_the_body_begins(agreed: Workspace) -> None:
+    path = the_job(agreed).path
+    edit(path, "- AC-1: The log is parsed.\n- AC-2: It is fast.\n", "")
+    job = shown(agreed)[1]
+    first = path.read_text().splitlines().index("---", 1) + 2
+    assert [job.place(one) for one in job.agreement.voiding] == [f"{job.where}:{first}"] * 2
+
+
+def test_a_change_of_the_gates_configuration_is_shown_in_its_own_file(agreed: Workspace) -> None:
+    (agreed.root / "donewhen.toml").write_text("[approval]\nci = true\n")
+    project = shown(agreed)[0]
+    (change,) = project.agreement.voiding
+    assert project.place(change).startswith("donewhen.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "told"),
+    [
+        ("AC-2: It is fast.", "AC-2: TBD", "placeholder", "AC-2"),
+        ("AC-2: It is fast.", "AC-2:", "placeholder", "AC-2"),
+        ("- AC-1: The log is parsed.\n- AC-2: It is fast.\n", "", "criteria_missing", "no acceptance criteria"),
+        ("- echo done", "- echo done | cat", "command", "'|'"),
+    ],
+    ids=["placeholder", "empty", "missing", "command"],
+)
+def test_what_says_nothing_can_not_be_agreed_to(workspace: Workspace, old: str, new: str, code: str, told: str) -> None:
+    edit(the_job(workspace).path, old, new)
+    project, job = shown(workspace)
+    assert project.problems == ()
+    (problem,) = job.problems
+    assert problem.code == code
+    assert told in problem.message
+    lines = the_job(workspace).path.read_text().splitlines()
+    names = {"placeholder": "- AC-2:", "command": "truth_required_commands:"}
+    if code in names:
+        line = next(number for number, text in enumerate(lines, 1) if text.startswith(names[code]))
+        assert problem.where == f"{job.where}:{line}"
+
+
+def test_a_projects_placeholder_is_a_problem_of_the_project(workspace: Workspace) -> None:
+    edit(workspace.project_file, "## Acceptance Criteria\n", "## Acceptance Criteria\n\n- <to be filled>\n")
+    project, job = shown(workspace)
+    assert [one.code for one in project.problems] == ["placeholder"]
+    assert job.problems == ()
+
+
+@pytest.mark.parametrize("next_command", ["decision", "run", "agreement"])
+def test_a_write_that_was_cut_short_is_finished_by_the_next_command(workspace: Workspace, next_command: str) -> None:
+    path = the_job(workspace).path
+    before = path.read_bytes()
+    agree_to(workspace)
+    after = dict(the_job(workspace).document.fields)
+    path.write_bytes(before)
+    assert standing(workspace).state == "agreed"
+    if next_command == "decision":
+        decide(workspace, the_job(workspace), Decision("rescope", "why not"), BOT)
+    elif next_command == "run":
+        run(workspace, the_job(workspace), ["true"], Actor("bot", "agent"))
+    else:
+        agree_to(workspace, BOT)
+    assert the_job(workspace).document.fields == after
+    entries = workspace.ledger.read(the_job(workspace).id).entries
+    assert mismatches(the_job(workspace).document.fields, entries) == ()
+
+
+def test_a_seal_needs_terms_of_its_own() -> None:
+    def entry(data: Mapping[str, Any]) -> Entry:
+        return Entry(1, None, "agreed", "2026-02-14T00:00:00Z", Actor("ada", "person"), data, "h")
+
+    whole = {"how": "agreed", "terms": {"a": 1}, "hash": terms_hash({"a": 1})}
+    assert seal_in("X", [entry(whole)], Policy()) is not None
+    assert seal_in("X", [entry({**whole, "terms": [1]})], Policy()) is None
+    assert seal_in("X", [entry({**whole, "hash": None})], Policy()) is None
+    assert seal_in("X", [entry({"how": "agreed"})], Policy()) is None
+    assert seal_in("X", [entry(whole)._replace(type="ran")], Policy()) is None
+    assert seal_in("X", [], Policy()) is None
+
+
+def test_the_command_shows_what_changed_and_lets_a_person_agree_again(
+    agreed: Workspace, as_person: Callable[..., Any], donewhen: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    path = the_job(agreed).path
+    edit(path, "reward_target: 80", "reward_target: 70")
+    diff = json.loads(donewhen(["contract", "diff", "--json"], agreed.root).stdout)
+    assert [one["code"] for one in diff["findings"]] == ["voided"]
+    played = as_person(["agree"], agreed.root)
+    assert played.status == 0
+    assert "reward_target: 80 → 70" in played.screen
+    assert standing(agreed).state == "agreed"
+    assert changes(standing(agreed).seal.terms, job_terms(the_job(agreed))) == ()
