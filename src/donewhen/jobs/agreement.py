@@ -177,7 +177,8 @@ def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ..
         if _only_tightened(proposal.agreement):
             with workspace.locked(proposal.plan.path):
                 # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
-                now = next(
+                again = proposals(workspace, [workspace.job_at(job.path)])
+                now = next(one for one in again if one.chain == proposal.chain)
                     one for one in proposals(workspace, [workspace.job_at(job.path)]) if one.chain == proposal.chain
                 )
                 if _only_tightened(now.agreement):

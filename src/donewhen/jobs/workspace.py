@@ -139,7 +139,7 @@ class Workspace:
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:
-        """Nobody else writes to this plan file, or to its chain, meanwhile. Whoever needs both takes the project first."""
+        """Nobody else writes to this plan file or its chain meanwhile. Whoever needs two takes the project's first."""
         name = "project" if path == self.project_file else id_in(path.parent.name) or path.parent.name
         self.prepare()
         with locked(self.folder / "state" / "locks" / f"{name}.lock"):
