@@ -179,8 +179,6 @@ def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ..
                 # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
                 again = proposals(workspace, [workspace.job_at(job.path)])
                 now = next(one for one in again if one.chain == proposal.chain)
-                    one for one in proposals(workspace, [workspace.job_at(job.path)]) if one.chain == proposal.chain
-                )
                 if _only_tightened(now.agreement):
                     sealed.append(_seal(workspace, now, by))
     return tuple(sealed)
