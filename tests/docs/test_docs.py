@@ -2,6 +2,8 @@
 
 * A ``console`` block's ``$`` lines are run. They must succeed; where ``$ echo $?`` follows, it shows the status that is
   expected. Shown output is compared; ``…`` stands for anything, alone on a line for any number of lines.
+* Where the shown output has a line ``word: …``, a person runs the command at a terminal and types what stands there.
+  The word that donewhen asks for is another one each time; the page's own stands for it.
 * A ``python`` block is run in a namespace that it shares with the page's other blocks. A ``text`` block right below it
   is what it prints.
 * A block marked ``file=NAME`` is written to that file instead; the sentence above it must name the file.
@@ -9,7 +11,8 @@
 * A ``text`` block marked ``same-as=PATH`` has the very text of that file of the project.
 * In a ``yaml`` block, the ``run:`` lines that call donewhen are run.
 
-The reader has a home of their own: whatever a page installs or a client writes goes there, never to the real one.
+The reader has a home of their own, and a name for git: whatever a page installs or a client writes goes there, never
+to the real one.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -41,6 +45,9 @@ EXEMPT = {
     "make lint": "CI runs it as it stands, and its tools are not among the test dependencies",
     ". .venv/bin/activate": "it changes the reader's own shell",
 }
+ASKED = re.compile(r"type ([a-z]+-[a-z]+) and press")
+TYPED = re.compile(r"^word: (.*)$", re.MULTILINE)
+Person = Callable[..., tuple[int, str]]
 LANGUAGES = {"console", "python", "text", "yaml", "toml", "py"}
 # Everything else that looks like a link to another machine is a mistake.
 HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org"}
@@ -126,6 +133,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.Mo
     folder, home = tmp_path / "work", tmp_path / "home"
     folder.mkdir()
     home.mkdir()
+    (home / ".gitconfig").write_text("[user]\nname = Reader\nemail = reader@localhost\n[init]\ndefaultBranch = main\n")
     monkeypatch.chdir(folder)
     for name in list(os.environ):
         if name.startswith(("ANTHROPIC_", "CLAUDE", "CODEX", "OPENAI_")):
@@ -146,7 +154,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.Mo
 
 
 @pytest.mark.parametrize("page", [*typed_pages()])
-def test_what_a_page_tells_to_type_works(page: Path, reader: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_page_tells_to_type_works(
+    page: Path, reader: types.ModuleType, as_person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     printed: str | None = None
     left_out: list[str] = []
     for block in blocks(page):
@@ -165,7 +175,7 @@ def test_what_a_page_tells_to_type_works(page: Path, reader: types.ModuleType, m
         elif "same-as" in block.marks:
             assert block.text == (ROOT / block.marks["same-as"]).read_text(encoding="utf-8"), block
         elif block.language == "console":
-            run_console(block)
+            run_console(block, as_person)
         elif block.language == "yaml":
             run_workflow(block)
         elif block.language == "toml":
@@ -202,7 +212,7 @@ def run_python(block: Block, module: types.ModuleType) -> str:
     return output.getvalue()
 
 
-def run_console(block: Block) -> None:
+def run_console(block: Block, as_person: Person) -> None:
     steps = list(console_steps(block))
     assert steps, f"{block}: no line starts with $"
     status = 0
@@ -212,7 +222,7 @@ def run_console(block: Block) -> None:
             continue
         if command in EXEMPT:
             continue
-        done = run(command)
+        done = run_at_a_terminal(command, shown, as_person) if TYPED.search("\n".join(shown)) else run(command)
         status = done.returncode
         follows = steps[number + 1][0] if number + 1 < len(steps) else ""
         if follows != "echo $?":
@@ -246,12 +256,27 @@ def run_workflow(block: Block) -> None:
         assert done.returncode == 0, f"{block}: {command!r} ended with {done.returncode}:\n{done.stdout}"
 
 
-def run(command: str) -> subprocess.CompletedProcess[str]:
+def environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME")}
-    env = kept | {"LANG": "C.UTF-8", "COLUMNS": "80", "PYTHONUTF8": "1"}
+    return kept | {"LANG": "C.UTF-8", "COLUMNS": "80", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run_at_a_terminal(command: str, shown: list[str], as_person: Person) -> subprocess.CompletedProcess[str]:
+    """A person runs donewhen and types what the page shows them typing: the word that is asked for, or another."""
+    program, *arguments = shlex.split(command)
+    asked, typed = ASKED.search("\n".join(shown)), TYPED.search("\n".join(shown))
+    assert program == "donewhen" and asked and typed, f"{command!r}: the page does not show what a person is asked"
+    answer = None if typed[1] == asked[1] else typed[1]
+    status, screen = as_person(arguments, Path.cwd(), answer=answer, env=environment() | {"NO_COLOR": "1"})
+    word = ASKED.search(screen)
+    assert word, f"{command!r}: nobody was asked for a word:\n{screen}"
+    return subprocess.CompletedProcess(command, status, screen.replace("\r\n", "\n").replace(word[1], asked[1]))
+
+
+def run(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["sh", "-c", command],
-        env=env | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -76,7 +76,6 @@ HARMLESS = [
     "eyJ is how base64 of a brace begins",
     "ey" + "JhbGciOiJIUzI1NiJ9.short.x",
     "authorization is required",
-    "Authorization: Bearer",
     "Authorization: none",
     "the bearer of good news",
     "https://example.org:8443/path@version",

@@ -149,7 +149,7 @@ def test_a_file_that_is_gone_or_a_link_is_the_callers_to_tell(database: Path, fi
     link = file.with_name("link")
     link.symlink_to(file)
     for path in (link, file.with_name("nothing"), file.parent):
-        with pytest.raises(OSError):  # noqa: PT011
+        with pytest.raises(OSError):
             look(database, path, reader)
     assert reader.read == []
 
@@ -269,9 +269,9 @@ def test_a_database_that_is_being_written_is_read_meanwhile(database: Path, file
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
+from donewhen.jobs.index import Index
 if os.getuid() == 0:
     os.setuid(65534)
-from donewhen.jobs.index import Index
 with Index(Path(sys.argv[1]), wait=0.0) as index:
     for path in sys.argv[2:]:
         print(index.remembered("kind", Path(path), lambda content: {"said": "read " + content.decode()})["said"])
@@ -425,7 +425,7 @@ def test_a_poisoned_memory_deceives_the_overview_and_nobody_who_decides(shop: Wo
     poison(shop)
     assert {job.title for job in survey(shop).jobs} == {"POISON"}
     found = audit(shop)
-    assert {(finding.code, finding.where.rpartition(":")[0]) for finding in found.findings if finding.code != "x"} >= {
+    assert {(finding.code, finding.where.rpartition(":")[0]) for finding in found.findings} >= {
         ("tampered", shop.where(one)),
         ("voided", shop.where(one)),
     }
@@ -438,13 +438,11 @@ def test_a_poisoned_memory_deceives_the_overview_and_nobody_who_decides(shop: Wo
     assert shop.ledger.read(shop.job("one").id).entries[-2].data["terms"]["criteria"] == ["It is"]
 
 
-@pytest.mark.parametrize("data", ["[]", "null", "7", '"x"', "{}", '{"id": 5}'])
+@pytest.mark.parametrize("data", ["[]", "null", "7", "{}"])
 def test_a_memory_that_says_what_can_not_be_said_does_not_stop_the_overview(shop: Workspace, data: str) -> None:
     survey(shop)
     connection = sqlite3.connect(shop.folder / "index.sqlite")
     connection.execute("update said set data = ?", (data,))
     connection.commit()
     connection.close()
-    assert [job.title for job in survey(shop).jobs] == ["One", "Three", "Two"] or [
-        job.title for job in survey(shop).jobs
-    ] == ["One", "Two", "Three"]
+    assert [job.title for job in survey(shop).jobs] == ["One", "Two", "Three"]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
+from donewhen.config.loader import CONFIG_FILE
+from donewhen.config.project_hooks import PROJECT_FILES
+from donewhen.config.settings import Settings
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms, terms_hash
 from donewhen.jobs.criteria import Criterion
-from donewhen.jobs.document import Document
 from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Actor, Chain, Entry
@@ -71,6 +75,7 @@ class Proposal(NamedTuple):
     where: str
     agreement: Agreement
     problems: tuple[Problem, ...]
+    settings: Settings
 
     @property
     def chain(self) -> str:
@@ -78,7 +83,7 @@ class Proposal(NamedTuple):
 
     def place(self, change: Change) -> str:
         """The file and line at which a change can be seen."""
-        return located(change, self.plan.document, self.plan.criteria, self.where)
+        return located(change, self.plan, self.where, self.settings)
 
 
 def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
@@ -132,11 +137,12 @@ def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]
     policy = Policy.of(seal.terms if (seal := project_seal(workspace, project)) else None)
     where = workspace.where(project.path)
     problems = tuple(_placeholders(project.criteria, where))
-    found = [Proposal(project, where, project_agreement(workspace, project), problems)]
+    settings = workspace.settings()
+    found = [Proposal(project, where, project_agreement(workspace, project), problems, settings)]
     for job in jobs:
         agreement = job_agreement(job, workspace.ledger.read(job.id), project, policy)
         where = workspace.where(job.path)
-        found.append(Proposal(job, where, agreement, tuple(_problems(job, where))))
+        found.append(Proposal(job, where, agreement, tuple(_problems(job, where)), settings))
     return tuple(found)
 
 
@@ -184,15 +190,34 @@ def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ..
     return tuple(sealed)
 
 
-def located(change: Change, document: Document, criteria: Sequence[Criterion], where: str) -> str:
+def located(change: Change, plan: Job | Project, where: str, settings: Settings) -> str:
     """The file and line at which a change can be seen: the field that holds it, or the list that lacks it."""
-    name = {"commands": "truth_required_commands"}.get(change.field, change.field)
-    if name == "criteria":
-        line = next((one.line for one in criteria if change.after and change.after.startswith(one.text)), None)
-        line = line or (criteria[0].line if criteria else document.first_body_line)
-    else:
-        line = document.line_of(name.partition(".")[2] if name.startswith("exemptions.") else name)
-    return f"{where}:{line}" if line else where
+    room, _, name = change.field.partition(".")
+    match room:
+        case "settings":
+            return _in_settings(settings, name.rpartition(".")[2])
+        case "hooks" | "hooks_switched_off":
+            return (change.after or change.before or "").partition(": ")[0] if room == "hooks" else PROJECT_FILES[0]
+        case "baselines":
+            return name
+        case "criteria":
+            lines = [one.line for one in plan.criteria if change.after and change.after.startswith(one.text)]
+            lines += [one.line for one in plan.criteria] or [plan.document.first_body_line]
+            return f"{where}:{lines[0]}"
+        case _:
+            line = plan.document.line_of({"commands": "truth_required_commands", "exemptions": name}.get(room, room))
+            return f"{where}:{line}" if line else where
+
+
+def _in_settings(settings: Settings, key: str) -> str:
+    source = settings.source
+    if source is None:
+        return CONFIG_FILE
+    with suppress(OSError):
+        for number, text in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if re.match(rf"\s*{re.escape(key)}\s*=", text):
+                return f"{source.name}:{number}"
+    return source.name
 
 
 def _only_tightened(agreement: Agreement) -> bool:

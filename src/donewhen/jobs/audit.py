@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import Agreement, job_agreement, located, project_agreement
@@ -159,11 +160,12 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
     findings: list[AuditFinding] = []
     try:
         project = workspace.project()
+        settings = workspace.settings()
         agreement = project_agreement(workspace, project)
     except DonewhenError as error:
         return 0, [AuditFinding("error", error.code, error.message, error.where or "", error.next_step)]
     where = workspace.where(project.path)
-    findings += _agreement(project.id, agreement, project, where)
+    findings += _agreement(project.id, agreement, project, where, settings)
     if project.id in chains:
         findings += _projection(project.document.fields, chains[project.id], project, where)
     policy = Policy.of(agreement.seal.terms if agreement.seal else None)
@@ -181,7 +183,7 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         seen.add(job.id)
         where = workspace.where(job.path)
         chain = chains.get(job.id, Chain((), ()))
-        findings += _agreement(job.id, job_agreement(job, chain, project, policy), job, where)
+        findings += _agreement(job.id, job_agreement(job, chain, project, policy), job, where, settings)
         if chain.entries:
             findings += _projection(job.document.fields, chain, job, where)
         elif job.status == "done":
@@ -206,14 +208,16 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
     return count, findings
 
 
-def _agreement(name: str, agreement: Agreement, plan: Job | Project, where: str) -> Iterator[AuditFinding]:
+def _agreement(
+    name: str, agreement: Agreement, plan: Job | Project, where: str, settings: Settings
+) -> Iterator[AuditFinding]:
     match agreement.state:
         case "voided":
             for one in agreement.voiding:
                 told = (
                     f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
                 )
-                place = located(one, plan.document, plan.criteria, where)
+                place = located(one, plan, where, settings)
                 yield AuditFinding("error", FindingCode.VOIDED, told, place, f"donewhen contract diff {name}")
         case "unsealed":
             yield AuditFinding(
