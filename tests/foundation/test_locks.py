@@ -64,7 +64,7 @@ def test_a_lock_held_by_another_process_is_refused_with_its_process_id(tmp_path:
         with pytest.raises(LockedError) as caught, locked(path, wait=0.05):
             pytest.fail("two have the lock")
         error = caught.value
-        assert f"process {holder.pid} has held the lock for more than 0.05 seconds" in error.message
+        assert error.message == f"process {holder.pid} has held the lock for more than 0.05 seconds."
         assert error.where == str(path)
         assert error.next_step == "Wait for it to end, or end it; the lock goes with it."
         assert (error.code, error.exit_code) == ("locked", ExitCode.INTERNAL)

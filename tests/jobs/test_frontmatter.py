@@ -265,6 +265,8 @@ def test_fifty_levels_are_enough_and_more_are_refused() -> None:
         value = value[0]
     assert value == []
     assert "too deep" in refused(nested(52)).message
+    assert "a" in by_parser("a: " + "{k: " * 50 + "x" + "}" * 50 + "\n")[0]
+    assert "too deep" in refused("a: " + "{k: " * 51 + "x" + "}" * 51 + "\n").message
 
 
 def test_a_hundred_thousand_values_are_enough_and_more_are_refused() -> None:

@@ -13,7 +13,19 @@ import pytest
 import donewhen.jobs.ledger as ledger_module
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.locks import LockedError, locked
-from donewhen.jobs.ledger import Actor, Break, Chain, Entry, EventKind, Ledger, LedgerError, parsed, verified
+from donewhen.jobs.ledger import (
+    Actor,
+    ApproverClass,
+    Break,
+    Chain,
+    Entry,
+    EventKind,
+    Ledger,
+    LedgerError,
+    first_link,
+    parsed,
+    verified,
+)
 
 ME = Actor("me", "person")
 
@@ -43,7 +55,7 @@ def line_with(**changes: Any) -> bytes:
     """A line that is sealed rightly, whatever it says."""
     content = {
         "seq": 1,
-        "prev": None,
+        "prev": first_link("WI-1"),
         "type": "ran",
         "at": "2026-02-14T12:00:00Z",
         "by": {"name": "me", "kind": "agent"},
@@ -64,14 +76,24 @@ def test_an_entry_says_what_happened_when_by_whom_and_after_what(ledger: Ledger,
     first = ledger.append("WI-1", "started", {"b": 1, "a": "é"}, Actor("robot"))
     second = ledger.append("WI-1", "completed", {}, ME)
     assert first == Entry(
-        1, None, "started", "2026-02-14T12:00:00Z", Actor("robot", "agent"), {"b": 1, "a": "é"}, first.hash
+        1,
+        first_link("WI-1"),
+        "started",
+        "2026-02-14T12:00:00Z",
+        Actor("robot", "agent"),
+        {"b": 1, "a": "é"},
+        first.hash,
     )
     assert (second.seq, second.prev, second.by) == (2, first.hash, Actor("me", "person"))
     assert path_of(tmp_path).read_bytes() == first.line() + second.line()
     content = b'{"at":"2026-02-14T12:00:00Z","by":{"kind":"agent","name":"robot"},"data":{"a":"\xc3\xa9","b":1},'
-    sealed = content + b'"prev":null,"seq":1,"type":"started"}'
+    link = digest(b"donewhen chain WI-1").encode()
+    sealed = content + b'"prev":"' + link + b'","seq":1,"type":"started"}'
     assert first.hash == digest(sealed)
-    assert first.line() == content + b'"hash":"' + first.hash.encode() + b'","prev":null,"seq":1,"type":"started"}\n'
+    assert (
+        first.line()
+        == content + b'"hash":"' + first.hash.encode() + b'","prev":"' + link + b'","seq":1,"type":"started"}\n'
+    )
 
 
 def test_what_was_appended_is_read_back_verified(ledger: Ledger) -> None:
@@ -85,7 +107,7 @@ def test_what_was_appended_is_read_back_verified(ledger: Ledger) -> None:
 def test_chains_do_not_know_each_other(ledger: Ledger) -> None:
     three(ledger)
     other = ledger.append("PJ-1", "agreed", {}, ME)
-    assert (other.seq, other.prev) == (1, None)
+    assert (other.seq, other.prev) == (1, first_link("PJ-1"))
     assert ledger.chains() == ("PJ-1", "WI-1")
     assert len(ledger.read("WI-1").entries) == 3
 
@@ -105,6 +127,14 @@ def test_the_latest_entry_of_some_kinds_is_found(ledger: Ledger) -> None:
 def test_every_kind_of_event_can_be_appended(ledger: Ledger, kind: EventKind) -> None:
     ledger.append("WI-1", kind, {}, ME)
     assert [entry.type for entry in ledger.read("WI-1").entries] == [kind]
+
+
+def test_the_kinds_of_events_and_of_approvers_are_closed_sets() -> None:
+    assert get_args(EventKind) == (
+        "agreed", "started", "ran", "evaluated", "decided", "completed", "refused", "invalidated", "overridden",
+        "unverified",
+    )  # fmt: skip
+    assert get_args(ApproverClass) == ("person", "key", "ci", "agent")
 
 
 def test_an_unknown_kind_is_refused_and_nothing_is_written(ledger: Ledger, tmp_path: Path) -> None:
@@ -215,20 +245,20 @@ def test_a_changed_entry_is_shown_with_its_line(ledger: Ledger, tmp_path: Path) 
 
 def test_a_removed_entry_is_shown(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
-    assert not any(one.torn for one in verified("x", lines[0] + lines[2]).breaks)
-    assert verified("x", lines[0] + lines[2]).breaks == (
-        Break("x", 2, "sequence number 3 where 2 belongs"),
-        Break("x", 2, "it does not follow the line before it"),
+    assert not any(one.torn for one in verified("WI-1", lines[0] + lines[2]).breaks)
+    assert verified("WI-1", lines[0] + lines[2]).breaks == (
+        Break("WI-1", 2, "sequence number 3 where 2 belongs"),
+        Break("WI-1", 2, "it does not follow the line before it"),
     )
-    assert [one.line for one in verified("x", lines[1] + lines[2]).breaks] == [1, 1, 2]
+    assert [one.line for one in verified("WI-1", lines[1] + lines[2]).breaks] == [1, 1, 2]
 
 
 def test_a_line_that_starts_another_chain_does_not_follow(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
     foreign = line_with(seq=2, prev="sha256:" + "0" * 64) + b"\n"
-    assert verified("x", lines[0] + foreign).breaks == (Break("x", 2, "it does not follow the line before it"),)
-    assert verified("x", line_with(prev="sha256:0") + b"\n").breaks == (
-        Break("x", 1, "it does not follow the line before it"),
+    assert verified("WI-1", lines[0] + foreign).breaks == (Break("WI-1", 2, "it does not follow the line before it"),)
+    assert verified("WI-1", line_with(prev="sha256:0") + b"\n").breaks == (
+        Break("WI-1", 1, "it does not follow the line before it"),
     )
 
 
@@ -278,7 +308,7 @@ def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -
 )  # fmt: skip
 def test_no_line_however_odd_stops_the_reading_of_a_chain(line: bytes, ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
-    chain = verified("x", lines[0] + line + b"\n" + lines[1])
+    chain = verified("WI-1", lines[0] + line + b"\n" + lines[1])
     assert 2 in {one.line for one in chain.breaks}
     assert chain.entries[0].line() == lines[0]
 
@@ -404,3 +434,10 @@ def test_the_cost_of_an_append_does_not_grow_with_the_chain(ledger: Ledger, monk
         ledger.append("WI-1", "ran", {}, ME)
     assert max(read) <= 8192
     assert len(read) <= 200
+
+
+def test_a_chain_can_not_stand_in_for_another(ledger: Ledger, tmp_path: Path) -> None:
+    three(ledger)
+    (tmp_path / "ledger" / "WI-2.jsonl").write_bytes((tmp_path / "ledger" / "WI-1.jsonl").read_bytes())
+    assert ledger.read("WI-1").breaks == ()
+    assert ledger.read("WI-2").breaks == (Break("WI-2", 1, "it does not follow the line before it"),)

@@ -32,7 +32,8 @@ def locked(path: Path, *, wait: float = 60.0) -> Iterator[None]:
             # Only for the message to others: a full disk must not keep anybody from the lock.
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield
+        with _let_go_after(descriptor):
+            yield
     finally:
         os.close(descriptor)
 
@@ -43,9 +44,21 @@ def locked_folder(folder: Path, *, wait: float = 60.0) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _acquire(descriptor, folder, wait)
-        yield
+        with _let_go_after(descriptor):
+            yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _let_go_after(descriptor: int) -> Iterator[None]:
+    """Closing alone would leave the lock with children that were forked in between; they themselves must not unlock."""
+    holder = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() == holder:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _acquire(descriptor: int, path: Path, wait: float) -> None:

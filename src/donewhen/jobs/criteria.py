@@ -9,18 +9,21 @@ from typing import Literal
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.process import split_command
+from donewhen.jobs.frontmatter import LINE_END
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
-_WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?\d+)(?:\*\*)?[:.)][ \t]*(.*)")
+_WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?[0-9]+)(?:\*\*)?(?::|[.)](?=[ \t*]|\Z))(?:\*\*)?[ \t]*(.*)")
 _CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
 _PROBE = re.compile(
     r"(?P<path>\S+)"
-    r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\S+)|rows[ \t]*>=[ \t]*(?P<rows>\d+)))?"
+    r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\S+)|rows[ \t]*>=[ \t]*(?P<rows>[0-9]{1,18})))?"
 )
 _PLACEHOLDER = re.compile(
     r"(?:tbd|todo|to be (?:done|defined|determined|added)|fixme|xxx+|x|n/?a|none|\.{2,}|…|-+|\?+|lorem ipsum.*|"
-    r"placeholder.*|(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe .*|fill (?:this )?in.*|example.*|"
+    r"(?:placeholder|example)(?: (?:text|item|criterion))?|"
+    r"(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe .*|fill (?:this )?in.*|"
     r"<[^>]*>|\[[^\]]*\]|\{[^}]*\})[.!]?",
     re.IGNORECASE,
 )
@@ -72,21 +75,37 @@ class Section:
 
 def sections(body: str, first_line: int = 1) -> list[Section]:
     """Every heading of a Markdown text with what stands below it; headings inside code fences are text."""
-    lines = body.splitlines()
+    lines = LINE_END.split(body)
+    if not lines[-1]:
+        lines.pop()
     headings: list[tuple[int, int, str]] = []
     fence = ""
     for index, line in enumerate(lines):
-        marker = re.match(r"[ ]{0,3}(```+|~~~+)", line)
-        if marker:
-            fence = "" if fence and marker[1].startswith(fence) else fence or marker[1]
-        elif not fence and (heading := _HEADING.fullmatch(line)):
-            headings.append((index, len(heading[1]), heading[2]))
+        fence = _fence_after(line, fence)
+        if not fence and (heading := _HEADING.fullmatch(line)) and (title := _without_closing(heading[2])):
+            headings.append((index, len(heading[1]), title))
     found = []
     for place, (index, level, title) in enumerate(headings):
         end = next((other for other, above, _ in headings[place + 1 :] if above <= level), len(lines))
         below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
         found.append(Section(title, level, first_line + index, below))
     return found
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The code fence that is open after a line, where ``fence`` was open before it."""
+    marker = _FENCE.fullmatch(line)
+    if marker is None:
+        return fence
+    if fence:
+        return "" if marker[1].startswith(fence) and not marker[2].strip() else fence
+    return "" if marker[1][0] == "`" and "`" in marker[2] else marker[1]
+
+
+def _without_closing(title: str) -> str:
+    stripped = title.strip(" \t")
+    bare = stripped.rstrip("#")
+    return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else stripped
 
 
 def find_section(body: str, title: str, first_line: int = 1) -> Section | None:
@@ -100,7 +119,7 @@ def read_criteria(section: Section | None, where: str) -> tuple[Criterion, ...]:
     if section is None:
         return ()
     criteria: list[Criterion] = []
-    for line, text, check in _items(section):
+    for line, text, check in _items(section, where):
         with_id = _WITH_ID.fullmatch(text)
         name, prose = (with_id[1], with_id[2]) if with_id else (f"AC-{len(criteria) + 1}", text)
         if any(one.id == name for one in criteria):
@@ -142,23 +161,28 @@ def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
     if probe["regex"] is not None:
         try:
             re.compile(probe["regex"])
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"The pattern /{probe['regex']}/ can't be used: {error}.", where=where) from error
     rows = int(probe["rows"]) if probe["rows"] is not None else None
     return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
 
 
-def _items(section: Section) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
+def _items(section: Section, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
     """Each list item at the left margin: its line, its text with what continues it, and its check."""
-    line, texts, check = 0, [""], None
+    line, texts, check, fence = 0, [""], None, ""
     for number, content in section.lines:
-        item = _ITEM.fullmatch(content)
-        stated = _CHECK.fullmatch(content)
+        fence = _fence_after(content, fence)
+        item = None if fence else _ITEM.fullmatch(content)
+        stated = None if fence else _CHECK.fullmatch(content)
         if item:
             if line:
                 yield line, " ".join(texts), check
             line, texts, check = number, [item[1].strip()], None
         elif stated and line:
+            if check is not None:
+                raise ConfigError(
+                    "The criterion has a second check.", where=f"{where}:{number}", next_step="Make it two criteria."
+                )
             check = (number, stated[1])
         elif content.strip() and line and content[:1] in " \t":
             texts.append(content.strip())

@@ -126,6 +126,9 @@ def _edit(text: str, span: Span, rendered: str) -> tuple[int, int, str]:
         # The spacing between the colon and the value is the writer's.
         kept = gap.group() or " "
         return start, end, kept + rendered[1:]
+    comment = re.compile(r"[ \t]+#[^\r\n]*").match(text, start, end)
+    if span.indented and comment is not None:
+        rendered = rendered + comment.group() if rendered.startswith(" ") else comment.group() + rendered
     return start, end, rendered
 
 
@@ -142,18 +145,21 @@ def _rendered(value: Value, newline: str) -> str:
     return f" {_one_line(value)}"
 
 
-def _one_line(value: Value) -> str:
+def _one_line(value: Value, *, flow: bool = False) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return repr(value)
+        try:
+            return repr(value)
+        except ValueError as error:
+            raise DocumentError("The number has too many digits to be written.") from error
     if isinstance(value, str):
-        return value if _is_plain(value) else _quoted(value)
+        return value if _is_plain(value) and not (flow and "," in value) else _quoted(value)
     if isinstance(value, list):
-        return f"[{', '.join(_one_line(one) for one in value)}]"
-    return f"{{{', '.join(f'{_key(name)}: {_one_line(one)}' for name, one in value.items())}}}"
+        return f"[{', '.join(_one_line(one, flow=True) for one in value)}]"
+    return f"{{{', '.join(f'{_key(name)}: {_one_line(one, flow=True)}' for name, one in value.items())}}}"
 
 
 def _key(name: str) -> str:
@@ -176,13 +182,19 @@ def _escape(character: str) -> str:
     if simple is not None:
         return simple
     code = ord(character)
-    if code < 0x20 or 0x7F <= code < 0xA0 or code in (0x2028, 0x2029, 0xFEFF) or 0xD800 <= code < 0xE000:
+    if (
+        code < 0x20
+        or 0x7F <= code < 0xA0
+        or code in (0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
+        or 0xD800 <= code < 0xE000
+    ):
         return f"\\u{code:04x}"
     return character
 
 
 def _same(one: Value, other: Value) -> bool:
-    return type(one) is type(other) and one == other
+    # 1, 1.0 and True are equal to Python, also inside lists; what would be written tells them apart.
+    return one == other and _rendered(one, "\n") == _rendered(other, "\n")
 
 
 def _newline(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple, TypeAlias
 
@@ -15,8 +16,12 @@ Read: TypeAlias = "tuple[dict[str, Value], dict[str, Span]]"
 LINE_END = re.compile(r"\r\n|\n|\r")
 _MAX_NODES = 100_000
 _MAX_DEPTH = 50
-_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?")
+# Python turns no more than 4300 digits into a number; longer ones, and leading zeros, stay the words they are.
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,4000})")
+_FLOAT = re.compile(r"[-+]?(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)")
+# What YAML 1.1 and Python take for numbers and dates.
+_LIKE_A_NUMBER = re.compile(r"[-+.]?[0-9][0-9a-fobx_.+-]*|[-+]?\.?(?:inf|infinity|nan)", re.IGNORECASE)
+_COLON = re.compile(r"[ \t]*:")
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TRUE = ("true", "True", "TRUE")
 _FALSE = ("false", "False", "FALSE")
@@ -56,7 +61,7 @@ _SAFE = r"\w !$%&()*+,./;<=>?@^|~\-"
 _WORDS = r"[\w./<(](?:[\w!$%&()*+,./;<=>?@^|~-]|:(?=[\w/])|[ ](?=[\w!$%&()*+,./;<=>?@^|~-]))*"
 _SIMPLE_VALUE = rf"""(?P<words>{_WORDS})|"(?P<double>[{_SAFE}:'#\[\]{{}}`]*)"|'(?P<single>[{_SAFE}:"#\[\]{{}}`]*)'"""
 _SIMPLE_LINE = re.compile(
-    rf"(?P<name>[A-Za-z_][\w-]*):(?:[ ]+(?:{_SIMPLE_VALUE}|(?P<list>\[\])|(?P<table>\{{\}})))?[ ]*\n"
+    rf"(?P<name>[A-Za-z_][\w-]{{0,99}}):(?:[ ]+(?:{_SIMPLE_VALUE}|(?P<list>\[\])|(?P<table>\{{\}})))?[ ]*\n"
 )
 _SIMPLE_ITEM = re.compile(rf"(?P<indent>[ ]*)-[ ]+(?:{_SIMPLE_VALUE})[ ]*\n")
 
@@ -119,6 +124,7 @@ class _Reader:
 
     def read(self) -> Read:
         try:
+            self._check_depth()
             root = yaml.compose(self._source, Loader=_LOADER)
         except yaml.YAMLError as error:
             raise self._error(error) from error
@@ -135,8 +141,21 @@ class _Reader:
             if name in fields:
                 raise self._at(key, f"The field {name!r} occurs twice")
             fields[name] = self._value(value, 0)
-            spans[name] = self._span(key, value)
+            if (span := self._span(key, value)) is not None:
+                spans[name] = span
         return fields, spans
+
+    def _check_depth(self) -> None:
+        """The composer calls itself for every level, in C: deep nesting would end the process before it is noticed."""
+        depth = 0
+        for event in yaml.parse(self._source, Loader=_LOADER):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > _MAX_DEPTH + 2:
+                    line = self._first_line + (event.start_mark.line if event.start_mark else 0)
+                    raise DocumentError("The frontmatter is too large or too deep.", where=f"{self._where}:{line}")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
 
     def _value(self, node: yaml.Node, depth: int) -> Value:
         self._nodes += 1
@@ -161,17 +180,22 @@ class _Reader:
             raise self._at(node, "A field's name must be plain text")
         return str(node.value)
 
-    def _span(self, key: yaml.Node, value: yaml.Node) -> Span:
+    def _span(self, key: yaml.Node, value: yaml.Node) -> Span | None:
+        """None where the field is not written as ``name: value``: with a question mark, or as an alias."""
         line = self._first_line + key.start_mark.line
         after_key = self._start + key.end_mark.index
-        colon = self._text.index(":", after_key) + 1
+        found = _COLON.match(self._text, after_key)
+        if found is None:
+            return None
+        colon = found.end()
         empty = isinstance(value, yaml.ScalarNode) and value.start_mark.index == value.end_mark.index
         if empty:
             return Span(line, colon, colon, indented=False)
         start = self._start + value.start_mark.index
         # What stands between the colon and the value (spaces, a line break, an anchor, a tag) goes with the value.
         indented = "\n" in self._text[colon:start] or "\r" in self._text[colon:start]
-        return Span(line, colon, self._start + _true_end(value), indented)
+        end = self._start + _true_end(value)
+        return Span(line, colon, end, indented) if start >= colon and end >= start else None
 
     def _at(self, node: yaml.Node, message: str) -> DocumentError:
         mark = node.start_mark
@@ -203,7 +227,8 @@ def plain_value(text: str) -> Value:
         return text
     if _INT.fullmatch(text):
         return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    number = float(text) if _FLOAT.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else text
 
 
 def _true_end(node: yaml.Node) -> int:
@@ -216,7 +241,8 @@ def _true_end(node: yaml.Node) -> int:
 
 def is_plain_word(text: str) -> bool:
     """Whether a text written without quotes would be read as this very text, also by readers of older YAML."""
-    return text.lower() not in ("yes", "no", "on", "off", "y", "n") and plain_value(text) == text
+    old = text.lower() in ("yes", "no", "on", "off", "y", "n") or _LIKE_A_NUMBER.fullmatch(text) is not None
+    return not old and plain_value(text) == text
 
 
 def line_number(text: str, position: int) -> int:

@@ -167,6 +167,9 @@ class _Getter:
             return ""
         if isinstance(value, list | dict):
             raise self.error(name, "must be one line of text")
+        if not isinstance(value, str) and (span := self._document.spans.get(name)) is not None:
+            # 1.10 and true are words here: what stands there counts, not what YAML makes of it.
+            return self._document.text[span.start : span.end].strip()
         return str(value).strip()
 
     def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -185,7 +188,7 @@ class _Getter:
         value = self._raw(name)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0 or value < 0:
             raise self.error(name, f"must be a whole number that is not negative, not {value!r}")
         return int(value)
 

@@ -57,7 +57,7 @@ class Entry(NamedTuple):
     """One event of a chain."""
 
     seq: int
-    prev: str | None
+    prev: str
     type: EventKind
     at: str
     by: Actor
@@ -116,8 +116,8 @@ class Ledger:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 last = self._last(descriptor, path)
-                entry = _sealed(last, kind, self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
-                _write_at_end(descriptor, entry.line())
+                entry = _sealed(chain, last, kind, self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
+                _write_at_end(descriptor, _readable_line(entry))
             finally:
                 os.close(descriptor)
             if last is None:
@@ -138,7 +138,7 @@ class Ledger:
 
     def chains(self) -> tuple[str, ...]:
         """The names of all chains."""
-        return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl")))
+        return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl") if _CHAIN_NAME.fullmatch(path.stem)))
 
     def _path(self, chain: str) -> Path:
         if not _CHAIN_NAME.fullmatch(chain):
@@ -154,7 +154,7 @@ class Ledger:
                 aside.flush()
                 os.fsync(aside.fileno())
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(tail))
-        if not line:
+        if line is None:
             return None
         entry = parsed(line)
         if isinstance(entry, str):
@@ -181,18 +181,23 @@ def verified(chain: str, content: bytes) -> Chain:
             continue
         if entry.seq != number:
             breaks.append(Break(chain, number, f"sequence number {entry.seq} where {number} belongs"))
-        if entry.prev != (previous.hash if previous else None):
+        if entry.prev != (previous.hash if previous else first_link(chain)):
             breaks.append(Break(chain, number, "it does not follow the line before it"))
         entries.append(entry)
         previous = entry
     return Chain(tuple(entries), tuple(breaks))
 
 
+def first_link(chain: str) -> str:
+    """What the first entry follows: the chain's own name, so that no chain can stand in for another."""
+    return digest(f"donewhen chain {chain}".encode())
+
+
 def parsed(line: bytes) -> Entry | str:
     """One line as an entry, or what is wrong with it."""
     try:
         data = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "the line is not JSON"
     if not isinstance(data, dict) or set(data) != {*_FIELDS, "hash"}:
         return "the line has other fields than an entry"
@@ -201,17 +206,40 @@ def parsed(line: bytes) -> Entry | str:
         entry = Entry(data["seq"], data["prev"], data["type"], data["at"], by, data["data"], data["hash"])
     except (KeyError, TypeError):
         return "the line does not say who did it"
-    if type(data["seq"]) is not int or entry.type not in _KINDS or by.kind not in get_args(ApproverClass):
+    if (
+        type(data["seq"]) is not int
+        or not isinstance(data["data"], dict)
+        or not isinstance(data["type"], str)
+        or data["type"] not in _KINDS
+        or by.kind not in get_args(ApproverClass)
+    ):
         return "the line has a value that no entry can have"
-    if line + b"\n" != entry.line() or entry.hash != digest(canonical_json(_content(entry))):
+    try:
+        as_written = line + b"\n" == entry.line() and entry.hash == digest(canonical_json(_content(entry)))
+    except (ValueError, RecursionError):
+        # Numbers and characters that JSON does not have, but Python's reader accepts.
+        as_written = False
+    if not as_written:
         return "the entry was changed after it was written"
     return entry
 
 
-def _sealed(last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
-    seq, prev = (1, None) if last is None else (last.seq + 1, last.hash)
+def _sealed(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
+    seq, prev = (1, first_link(chain)) if last is None else (last.seq + 1, last.hash)
     entry = Entry(seq, prev, kind, at, by, data, "")
-    return entry._replace(hash=digest(canonical_json(_content(entry))))
+    try:
+        return entry._replace(hash=digest(canonical_json(_content(entry))))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise LedgerError(f"The event {kind!r} can't be written down: {error}.") from error
+
+
+def _readable_line(entry: Entry) -> bytes:
+    """Nothing is written that could not be read again: it would be the end of the chain."""
+    line = entry.line()
+    problem = parsed(line[:-1])
+    if isinstance(problem, str):
+        raise LedgerError(f"The event {entry.type!r} can't be written down: {problem}.")
+    return line
 
 
 def _content(entry: Entry) -> dict[str, Any]:
@@ -225,8 +253,8 @@ def _content(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _last_line(descriptor: int) -> tuple[bytes, bytes]:
-    """The last complete line, and what stands after it without an end."""
+def _last_line(descriptor: int) -> tuple[bytes | None, bytes]:
+    """The last complete line (None: there is none), and what stands after it without an end."""
     position = os.fstat(descriptor).st_size
     buffer = b""
     while position > 0 and buffer.count(b"\n") < 2:
@@ -234,7 +262,7 @@ def _last_line(descriptor: int) -> tuple[bytes, bytes]:
         position -= step
         buffer = os.pread(descriptor, step, position) + buffer
     *complete, tail = buffer.split(b"\n")
-    return complete[-1] if complete else b"", tail
+    return complete[-1] if complete else None, tail
 
 
 def _write_at_end(descriptor: int, line: bytes) -> None:
