@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.suite_baseline import SuiteBaseline
 from donewhen.jobs.agreement import (
     Agreement,
     Proposal,
@@ -20,7 +21,6 @@ from donewhen.jobs.agreement import (
     proposals,
     seal_in,
     seal_tightened,
-    state_of,
 )
 from donewhen.jobs.approval import Approval, Policy
 from donewhen.jobs.contract import Change, changes, job_terms, terms_hash
@@ -202,8 +202,7 @@ def test_what_was_added_stays_agreed_and_once_sealed_can_not_be_taken_back(agree
     path.write_text(original)
     assert standing(agreed).state == "agreed"
     edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast.\n- AC-3: It is small.\n")
-    entry = seal_tightened(agreed, the_job(agreed), added, Actor("bot", "agent"))
-    assert entry is not None
+    (entry,) = seal_tightened(agreed, the_job(agreed), Actor("bot", "agent"))
     assert entry.data["changes"] == [{"kind": "added", "field": "criteria", "before": None, "after": "It is small."}]
     assert (standing(agreed).state, standing(agreed).changes) == ("agreed", ())
     assert standing(agreed).seal.entry.by.name == "ada"
@@ -212,14 +211,21 @@ def test_what_was_added_stays_agreed_and_once_sealed_can_not_be_taken_back(agree
     assert standing(agreed).voiding == (Change("removed", "criteria", "It is small.", None),)
 
 
-def test_only_an_agreement_that_holds_and_has_grown_is_sealed_again(agreed: Workspace) -> None:
-    job, by = the_job(agreed), Actor("bot", "agent")
-    head = agreed.ledger.head(job.id)
-    unsealed = state_of(job_terms(job), None, typed=True)
-    voided = state_of({**job_terms(job), "reward_target": 1, "outputs": ["x"]}, standing(agreed).seal, typed=True)
-    assert voided.state == "voided"
-    assert [seal_tightened(agreed, job, one, by) for one in (standing(agreed), unsealed, voided)] == [None] * 3
-    assert agreed.ledger.head(job.id) == head
+def test_only_an_agreement_that_holds_and_has_grown_is_sealed_again(workspace: Workspace) -> None:
+    by = Actor("bot", "agent")
+    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    agree_to(workspace)
+    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    edit(the_job(workspace).path, "reward_target: 80", "reward_target: 85")
+    edit(the_job(workspace).path, "max_iterations: 3", "max_iterations: 4")
+    assert standing(workspace).state == "voided"
+    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    edit(the_job(workspace).path, "max_iterations: 4", "max_iterations: 3")
+    (workspace.root / "donewhen.toml").write_text("[stop]\nfiles = ['a']\n")
+    sealed = seal_tightened(workspace, the_job(workspace), by)
+    assert [one.data["how"] for one in sealed] == ["tightened", "tightened"]
+    assert [one.agreement.changes for one in shown(workspace)] == [(), ()]
+    assert seal_tightened(workspace, the_job(workspace), by) == ()
 
 
 def test_the_next_run_seals_what_was_added_to_the_job(agreed: Workspace) -> None:
@@ -378,11 +384,45 @@ def test_criteria_that_are_all_gone_are_missed_where_the_body_begins(agreed: Wor
     assert [job.place(one) for one in job.agreement.voiding] == [f"{job.where}:{first}"] * 2
 
 
-def test_a_change_of_the_gates_configuration_is_shown_in_its_own_file(agreed: Workspace) -> None:
-    (agreed.root / "donewhen.toml").write_text("[approval]\nci = true\n")
+@pytest.mark.parametrize(
+    ("file", "text", "where"),
+    [
+        ("donewhen.toml", "# mine\n[approval]\nci = true\n", "donewhen.toml:3"),
+        ("pyproject.toml", "[tool.donewhen.stop]\nmax_stalled = 1\n", "pyproject.toml:2"),
+        ("donewhen.toml", "[stop]\npass_env = []\n[jobs]\npass_env = ['TOKEN']\n", "donewhen.toml:4"),
+        (".claude/settings.json", '{"disableAllHooks": true}', ".claude/settings.json"),
+        (".claude/settings.local.json", '{"disableAllHooks": true}', ".claude/settings.local.json"),
+    ],
+    ids=["settings", "pyproject", "two tables", "hooks", "local hooks"],
+)
+def test_a_change_of_the_gates_configuration_is_shown_in_its_own_file(
+    agreed: Workspace, file: str, text: str, where: str
+) -> None:
+    (agreed.root / ".claude").mkdir()
+    (agreed.root / file).write_text(text)
     project = shown(agreed)[0]
-    (change,) = project.agreement.voiding
-    assert project.place(change).startswith("donewhen.toml")
+    assert [project.place(one) for one in project.agreement.voiding] == [where]
+
+
+def test_what_is_gone_from_the_gates_configuration_is_missed_in_its_own_file(workspace: Workspace) -> None:
+    hooks = workspace.root / ".codex" / "hooks.json"
+    hooks.parent.mkdir()
+    command = {"type": "command", "command": "donewhen hook stop --runtime codex"}
+    hooks.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [command]}]}}))
+    settings = workspace.root / "donewhen.toml"
+    settings.write_text("[stop]\nfiles = ['a']\ntests = {run = 'pytest', baseline = 'tests.json'}\n")
+    SuiteBaseline(frozenset("ab")).save(workspace.root / "tests.json")
+    agree_to(workspace)
+    for path in (hooks, settings, workspace.root / "tests.json"):
+        path.unlink()
+    project = shown(workspace)[0]
+    places = {one.field.partition(".")[0]: project.place(one) for one in project.agreement.voiding}
+    assert places == {"hooks": ".codex/hooks.json", "settings": "donewhen.toml", "baselines": "tests.json"}
+    settings.write_text("[stop]\nmax_stalled = 9\n")
+    project = shown(workspace)[0]
+    assert {project.place(one) for one in project.agreement.voiding if one.field == "settings.stop.files"} == {
+        "donewhen.toml"
+    }
 
 
 @pytest.mark.parametrize(

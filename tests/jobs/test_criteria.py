@@ -316,3 +316,19 @@ def test_no_line_however_long_takes_more_than_a_moment() -> None:
     # The limit is a hundred times what it needs; what it guards against takes hours.
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.splitlines()[-1:] == ["read"], done.stderr
+
+
+def test_a_check_at_the_left_margin_belongs_to_nobody_and_is_refused() -> None:
+    section = find_section("# Acceptance Criteria\n- it works\ncheck: run pytest\n", "acceptance criteria")
+    with pytest.raises(ConfigError, match="Indent it below its criterion") as caught:
+        read_criteria(section, "plan.md")
+    assert caught.value.where == "plan.md:3"
+
+
+def test_numbered_lists_are_criteria_too() -> None:
+    section = find_section("# Acceptance Criteria\n1. one\n2) two\n   check: manual\n", "acceptance criteria")
+    found = read_criteria(section, "plan.md")
+    assert [(one.id, one.text, one.check and one.check.kind) for one in found] == [
+        ("AC-1", "one", None),
+        ("AC-2", "two", "manual"),
+    ]

@@ -13,7 +13,7 @@ from donewhen.jobs.frontmatter import LINE_END
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)")
-_ITEM = re.compile(r"[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
+_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
 _WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?[0-9]+)(?:\*\*)?(?::|[.)](?=[ \t*]|\Z))(?:\*\*)?[ \t]*(.*)")
 _CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
 _PROBE = re.compile(
@@ -184,6 +184,10 @@ def _items(section: Section, where: str) -> Iterator[tuple[int, str, tuple[int, 
                     "The criterion has a second check.", where=f"{where}:{number}", next_step="Make it two criteria."
                 )
             check = (number, stated[1])
+        elif not fence and content.startswith("check:"):
+            raise ConfigError(
+                "A check belongs to a criterion.", where=f"{where}:{number}", next_step="Indent it below its criterion."
+            )
         elif content.strip() and line and content[:1] in " \t":
             texts.append(content.strip())
     if line:
