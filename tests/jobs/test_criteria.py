@@ -86,7 +86,7 @@ def test_a_section_is_found_by_its_title_in_any_case_and_the_first_counts() -> N
 def test_no_section_has_no_criteria() -> None:
     assert read_criteria(None, "plan.md") == ()
     assert criteria() == ()
-    assert criteria("Just words.", "", "1. a number", "-no space") == ()
+    assert criteria("Just words.", "", "1 a number", "-no space") == ()
 
 
 def test_a_criterion_has_its_id_its_words_its_check_and_its_line() -> None:
