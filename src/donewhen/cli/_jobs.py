@@ -65,8 +65,8 @@ def asked_for_approval(output: Output, what: str, *, key: Path | None, ci: bool)
     if key is not None:
         return _by_key(key)
     if ci:
-        if not ci_at_work():
-            raise UsageError("--ci is for CI runs, and this does not look like one.")
+        if not ci_at_work() or agent_at_work() is not None:
+            raise UsageError("--ci is for CI runs without an agent, and this does not look like one.")
         return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
     sign = agent_at_work()
     if sign is not None or not at_a_terminal():

@@ -17,7 +17,8 @@ from donewhen.cli._jobs import (
 )
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.agreement import Proposal, agree, proposals
+from donewhen.jobs.agreement import Proposal, agree, proposals, seal_tightened
+from donewhen.jobs.approval import somebody
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.job import Job
 from donewhen.jobs.workspace import Workspace
@@ -42,7 +43,13 @@ def command(
     refused: list[Finding] = []
     chosen = _chosen(workspace, jobs, refused)
     open_ones = [one for one in proposals(workspace, chosen) if _is_open(one)]
-    ready = [one for one in open_ones if not one.problems]
+    ready = [one for one in open_ones if not one.problems and one.agreement.state != "agreed"]
+    tightened = [one for one in open_ones if not one.problems and one.agreement.state == "agreed"]
+    for one in tightened:
+        _show(output, one)
+    if tightened:
+        sealed = {entry.hash for job in chosen for entry in seal_tightened(workspace, job, somebody())}
+        output.say(f"{len(sealed)} tightened agreement(s) sealed; nobody has to be asked for that.")
     for one in ready:
         _show(output, one)
     refused += [
@@ -84,7 +91,8 @@ def command(
 def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding]) -> list[Job]:
     """The jobs that are meant. One that can't be read is a finding, and keeps nobody from the others."""
     if names:
-        return [workspace.job(name) for name in names]
+        project = workspace.project().id
+        return [workspace.job(name) for name in names if name != project]
     found: list[Job] = []
     for place in workspace.places():
         try:

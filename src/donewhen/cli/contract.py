@@ -92,7 +92,8 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
 
 
 def _proposal(workspace: Workspace, job: str | None) -> Proposal:
-    return proposals(workspace, [] if job is None else [workspace.job(job)])[-1]
+    about_project = job is None or job == workspace.project().id
+    return proposals(workspace, [] if about_project or job is None else [workspace.job(job)])[-1]
 
 
 def _all(workspace: Workspace) -> tuple[Proposal, ...]:

@@ -15,7 +15,7 @@ from donewhen.foundation.text import plain
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.job import Job
-from donewhen.jobs.needs import Need, is_agreed, need_of, needs
+from donewhen.jobs.needs import Need, is_asked_for, need_of, needs
 from donewhen.jobs.running import Ran, run
 from donewhen.jobs.standing import collect
 from donewhen.jobs.workspace import Workspace
@@ -102,7 +102,7 @@ def _one_command(
             timeout=timeout,
         )
     _tell(output, text, ran)
-    if not is_agreed(job, text):
+    if not is_asked_for(job, text):
         output.say("  It is kept, but no criterion of the job asks for it.", fg="yellow")
     return text, ran
 
@@ -146,7 +146,7 @@ def _data(text: str, ran: Ran) -> dict[str, object]:
         "what",
         "passed",
         "settled",
-        "agreed",
+        "asked_for",
         "key",
         "exit_code",
         "ending",

@@ -12,8 +12,7 @@ from donewhen.cli._output import Finding, Output
 from donewhen.cli.decide import tell
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.needs import need_of
-from donewhen.jobs.standing import sign_off
+from donewhen.jobs.standing import manual_need, sign_off
 
 
 @click.command()
@@ -34,7 +33,7 @@ def command(
     """
     workspace = workspace_at(project)
     found = workspace.job(job)
-    output.say(f"{found.id}  {criterion}: {need_of(found, criterion).text}", bold=True)
+    output.say(f"{found.id}  {criterion}: {manual_need(found, criterion).text}", bold=True)
     approval = asked_for_approval(output, "sign this off", key=key, ci=ci)
     if approval is None:
         return output.fail(

@@ -125,22 +125,23 @@ def project_agreement(workspace: Workspace, project: Project) -> Agreement:
     return state_of(terms, project_seal(workspace, project), typed=typed)
 
 
-def job_agreement(job: Job, chain: Chain, project: Project, policy: Policy) -> Agreement:
-    """Where a job's agreement stands."""
-    typed = project.agreement_status == "agreed" or job.document.fields.get("agreement_status") == "agreed"
+def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
+    """Where a job's agreement stands. What an unsealed project claims, it claims for its jobs, too."""
+    typed = project.state == "unsealed" or job.document.fields.get("agreement_status") == "agreed"
+    policy = Policy.of(project.seal.terms if project.seal else None)
     return state_of(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
 
 
 def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]:
     """The project and these jobs, each with where its agreement stands and what keeps it from being agreed to."""
     project = workspace.project()
-    policy = Policy.of(seal.terms if (seal := project_seal(workspace, project)) else None)
+    about_project = project_agreement(workspace, project)
     where = workspace.where(project.path)
     problems = tuple(_placeholders(project.criteria, where))
     settings = workspace.settings()
-    found = [Proposal(project, where, project_agreement(workspace, project), problems, settings)]
+    found = [Proposal(project, where, about_project, problems, settings)]
     for job in jobs:
-        agreement = job_agreement(job, workspace.ledger.read(job.id), project, policy)
+        agreement = job_agreement(job, workspace.ledger.read(job.id), about_project)
         where = workspace.where(job.path)
         found.append(Proposal(job, where, agreement, tuple(_problems(job, where)), settings))
     return tuple(found)
@@ -171,6 +172,9 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
             now = workspace.now()
             who = f"{approval.by.name} ({approval.by.kind})"
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
+            if document.fields.get("status") == "done" and not before.entries:
+                # Somebody typed it; nothing shows it yet.
+                writes |= {"status": "in_progress", "completed_at": ""}
             if notes and proposal.plan.path == workspace.project_file:
                 writes["agreed_notes"] = notes
         return record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]

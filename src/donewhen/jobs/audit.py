@@ -13,7 +13,6 @@ from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import Agreement, job_agreement, located, project_agreement
 from donewhen.jobs.anchors import read_anchors
-from donewhen.jobs.approval import Policy
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.evidence import EvidenceStore
 from donewhen.jobs.frontmatter import DocumentError
@@ -168,7 +167,6 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
     findings += _agreement(project.id, agreement, project, where, settings)
     if project.id in chains:
         findings += _projection(project.document.fields, chains[project.id], project, where)
-    policy = Policy.of(agreement.seal.terms if agreement.seal else None)
     seen: set[str] = {project.id}
     count = 0
     for place in workspace.places():
@@ -180,10 +178,13 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
             findings.append(AuditFinding("error", code, error.message, error.where or "", error.next_step))
             seen.add(place.id)
             continue
-        seen.add(job.id)
         where = workspace.where(job.path)
+        if job.id in seen:
+            told = f"Another job has the id {job.id}, too."
+            findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, told, where))
+        seen.add(job.id)
         chain = chains.get(job.id, Chain((), ()))
-        findings += _agreement(job.id, job_agreement(job, chain, project, policy), job, where, settings)
+        findings += _agreement(job.id, job_agreement(job, chain, agreement), job, where, settings)
         if chain.entries:
             findings += _projection(job.document.fields, chain, job, where)
         elif job.status == "done":

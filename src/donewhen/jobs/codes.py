@@ -127,7 +127,7 @@ FINDINGS: dict[FindingCode, Reason] = {
     ),
     FindingCode.JOB_MISSING: Reason(
         "The ledger knows a job whose plan file is gone.",
-        "Restore the plan file; a job that is not wanted is cancelled: donewhen decide JOB --cancel",
+        "Restore the plan file from version control; a job that is not wanted is cancelled, not deleted.",
     ),
     FindingCode.DUPLICATE_ID: Reason(
         "Two jobs have the same id.",

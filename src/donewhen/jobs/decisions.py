@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.agreement import job_agreement, project_seal
+from donewhen.jobs.agreement import job_agreement, project_agreement
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.contract import Terms, terms_hash
 from donewhen.jobs.frontmatter import Value
@@ -43,10 +43,9 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
         document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
         job = workspace.job_at(job.path)
         terms = _new_terms(job, decision)
-        project = workspace.project()
-        seal = project_seal(workspace, project)
-        policy = Policy.of(seal.terms if seal else None)
-        agreement = job_agreement(job, chain, project, policy)
+        about_project = project_agreement(workspace, workspace.project())
+        policy = Policy.of(about_project.seal.terms if about_project.seal else None)
+        agreement = job_agreement(job, chain, about_project)
         data: dict[str, Any] = {"decision": decision.kind, "reason": decision.reason.strip()}
         if decision.value is not None:
             data["value"] = decision.value

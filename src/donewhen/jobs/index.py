@@ -63,6 +63,8 @@ class Index:
                 "insert or replace into said values (?, ?, ?)",
                 [(kind_, sha, data) for (kind_, sha), data in self._new_said.items()],
             )
+            if self._new_said:
+                self._prune(self._connection)
         self._connection.close()
 
     def remembered(self, kind: str, path: Path, read: Callable[[bytes], Any]) -> Any:

@@ -117,7 +117,7 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
         return
     for raw in (git(top, "ls-files", "-z") or b"").split(b"\0"):
         name = os.fsdecode(raw)
-        if name and not is_generated(workspace, top / name):
+        if name and not name.endswith("/.gitkeep") and not is_generated(workspace, top / name):
             yield name, top / name
 
 
@@ -179,4 +179,4 @@ def _walked(above: Path) -> Iterator[Path]:
             and not one.startswith(".")
             and not os.path.lexists(os.path.join(folder, one, "pyvenv.cfg"))  # noqa: PTH118
         )
-        yield from (Path(folder, one) for one in sorted(files) if not one.endswith(".pyc"))
+        yield from (Path(folder, one) for one in sorted(files) if not one.endswith((".pyc", ".gitkeep")))

@@ -40,7 +40,7 @@ def need_of(job: Job, criterion: str) -> Need:
     raise ConfigError(f"{job.id} has no criterion {criterion!r}; there are: {known}.", where=str(job.path))
 
 
-def is_agreed(job: Job, evidence: str) -> bool:
+def is_asked_for(job: Job, evidence: str) -> bool:
     """Whether some need of the job is met by evidence of this name."""
     return any(one.evidence == evidence for one in needs(job))
 

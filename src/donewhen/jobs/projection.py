@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from donewhen.jobs.approval import Approval, signature
 from donewhen.jobs.document import Document
 from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.ledger import Entry, EventKind
+from donewhen.jobs.ledger import Entry, EventKind, first_link
 from donewhen.jobs.workspace import Workspace
 
 PROJECTED: dict[str, Value] = {
@@ -112,7 +112,7 @@ def record(
     changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
     content = {**data, "writes": changed} if changed else dict(data)
     ledger = workspace.ledger
-    content |= signature(approval, chain, ledger.head(chain), kind, content)
+    content |= signature(approval, chain, ledger.head(chain) or first_link(chain), kind, content)
     entry = ledger.append(chain, kind, content, approval.by)
     return entry, workspace.write(document, path, writes)
 

@@ -24,7 +24,7 @@ from donewhen.jobs.executables import Executable, resolved, safe_path
 from donewhen.jobs.inputs import Manifest, manifest, plain_hash
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.needs import is_agreed
+from donewhen.jobs.needs import is_asked_for
 from donewhen.jobs.probes import files_of, probe
 from donewhen.jobs.projection import repair
 from donewhen.jobs.run_reports import RunReport, read_reports
@@ -137,7 +137,7 @@ def run(
         "what": "command",
         "evidence": filed_under(evidence),
         "criterion": criterion,
-        "agreed": is_agreed(job, evidence),
+        "asked_for": is_asked_for(job, evidence),
         "key": before.parts.key,
         "parts": before.parts._asdict(),
         "settled": not changed,
@@ -153,10 +153,19 @@ def run(
     return Ran(append(workspace, job, data, by), reused=False, output=output)
 
 
-def look(workspace: Workspace, job: Job, check: Check, evidence: str, by: Actor, *, criterion: str | None) -> Ran:
+def look(
+    workspace: Workspace,
+    job: Job,
+    check: Check,
+    evidence: str,
+    by: Actor,
+    *,
+    criterion: str | None = None,
+    again: bool = False,
+) -> Ran:
     """Decide a file check and write down what was seen; a look that would see the same is not recorded again."""
     key = probe_key(workspace, job, check, evidence)
-    known = fresh(workspace.ledger.read(job.id).entries, evidence, key)
+    known = None if again else fresh(workspace.ledger.read(job.id).entries, evidence, key)
     if known is not None:
         return Ran(known, reused=True)
     seen = probe(workspace, job, check)
@@ -164,7 +173,7 @@ def look(workspace: Workspace, job: Job, check: Check, evidence: str, by: Actor,
         "what": "file",
         "evidence": filed_under(evidence),
         "criterion": criterion,
-        "agreed": is_agreed(job, evidence),
+        "asked_for": is_asked_for(job, evidence),
         "key": key,
         "settled": probe_key(workspace, job, check, evidence) == key,
         "passed": seen.passed,

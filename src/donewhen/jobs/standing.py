@@ -72,20 +72,26 @@ def collect(
 
 def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> Decided:
     """A person's word that a manual criterion is met, for the outputs as they are now."""
+    need = manual_need(job, criterion)
+    value = {"criterion": criterion, "text": need.text, "subject": result_manifest(workspace, job).hash}
+    return decide(workspace, job, Decision("sign_off", reason, value), approval)
+
+
+def manual_need(job: Job, criterion: str) -> Need:
+    """A criterion that is checked by hand; another one is refused."""
     need = need_of(job, criterion)
     if need.check.kind != "manual":
         raise UsageError(
             f"{criterion} is not signed off: it is decided by its own check ({need.evidence}).",
             next_step=f"donewhen run {job.id}",
         )
-    value = {"criterion": criterion, "text": need.text, "subject": result_manifest(workspace, job).hash}
-    return decide(workspace, job, Decision("sign_off", reason, value), approval)
+    return need
 
 
 def _shown(workspace: Workspace, job: Job, need: Need, by: Actor, again: bool) -> Ran:
     criterion = None if need.name == VERIFICATION else need.name
     if need.check.kind == "file":
-        return look(workspace, job, need.check, need.evidence, by, criterion=criterion)
+        return look(workspace, job, need.check, need.evidence, by, criterion=criterion, again=again)
     return run(workspace, job, need.check.argv, by, criterion=criterion, again=again)
 
 

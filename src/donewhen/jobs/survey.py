@@ -58,7 +58,7 @@ def survey(workspace: Workspace) -> Survey:
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
     with Index(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
-        _look(workspace, index, project, policy, records, problems)
+        _look(workspace, index, agreement.state == "unsealed", policy, records, problems)
     problems += _doubled(workspace, records)
     return Survey(project, agreement.state, tuple(records), tuple(problems))
 
@@ -66,13 +66,12 @@ def survey(workspace: Workspace) -> Survey:
 def _look(
     workspace: Workspace,
     index: Index,
-    project: Project,
+    typed: bool,
     policy: Policy,
     records: list[JobRecord],
     problems: list[Problem],
 ) -> None:
     chains = set(workspace.ledger.chains())
-    typed = project.agreement_status == "agreed"
     reader = _Reader(index, policy)
     for place in workspace.places():
         try:
