@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
 from donewhen.foundation.text import one_line
@@ -20,12 +20,15 @@ from donewhen.jobs.workspace import Workspace
 
 _SIZE_LIMIT = 64 * 1024 * 1024
 
+FileState = Literal["good", "missing", "empty", "not_a_file", "outside"]
+
 
 class Seen(NamedTuple):
     """What a look at a file gave."""
 
     passed: bool
     told: str
+    state: FileState = "good"
 
 
 def probe(workspace: Workspace, job: Job, check: Check) -> Seen:
@@ -67,20 +70,28 @@ def count_rows(content: bytes, suffix: str) -> int:
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
+def file_state(path: Path) -> FileState:
+    """Whether a file is there and says something."""
+    found = _content(path)
+    return "good" if isinstance(found, bytes) else found.state
+
+
 def _content(path: Path) -> bytes | Seen:
     """A file's content: a regular file, not empty, not a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        return Seen(False, "it is not there" if isinstance(error, FileNotFoundError) else f"{error.strerror}")
+        if isinstance(error, FileNotFoundError):
+            return Seen(False, "it is not there", "missing")
+        return Seen(False, f"{error.strerror}", "not_a_file")
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            return Seen(False, "it is not a regular file")
+            return Seen(False, "it is not a regular file", "not_a_file")
         if found.st_size > _SIZE_LIMIT:
-            return Seen(False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at")
+            return Seen(False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at", "not_a_file")
         content = file.read()
-    return content if content.strip() else Seen(False, "it is empty")
+    return content if content.strip() else Seen(False, "it is empty", "empty")
 
 
 def _against_schema(content: bytes, schema_path: Path) -> Seen:

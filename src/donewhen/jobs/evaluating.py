@@ -1,0 +1,54 @@
+"""All gates on one set of facts. Every gate is asked, whatever the others say, so that one look tells everything."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from donewhen.jobs.facts import Facts
+from donewhen.jobs.gates.agreement import agreement_gate
+from donewhen.jobs.gates.budget import budget_gate
+from donewhen.jobs.gates.dependency import dependency_gate
+from donewhen.jobs.gates.result import GateReason, GateResult
+from donewhen.jobs.gates.reward import reward_gate
+from donewhen.jobs.gates.truth import truth_gate
+from donewhen.jobs.next_action import next_action
+from donewhen.jobs.reward import Score, score_of
+
+
+class Evaluation(NamedTuple):
+    """What the gates say, in their order, with the score."""
+
+    gates: tuple[GateResult, ...]
+    score: Score
+    next_action: str
+
+    @property
+    def passed(self) -> bool:
+        return all(one.passed for one in self.gates)
+
+    @property
+    def truth(self) -> GateResult:
+        return next(one for one in self.gates if one.gate == "truth")
+
+    @property
+    def reasons(self) -> tuple[GateReason, ...]:
+        return tuple(reason for gate in self.gates for reason in gate.reasons)
+
+    @property
+    def next(self) -> str | None:
+        """The next command: that of the first closed gate."""
+        return next((one.next for one in self.gates if not one.passed), None)
+
+
+def evaluate(facts: Facts) -> Evaluation:
+    """Ask every gate."""
+    score = score_of(facts)
+    truth = truth_gate(facts)
+    gates = (
+        agreement_gate(facts),
+        budget_gate(facts),
+        dependency_gate(facts),
+        truth,
+        reward_gate(facts, score),
+    )
+    return Evaluation(gates, score, next_action(facts, truth))

@@ -1,0 +1,71 @@
+"""What the ledger says about a job: how it stands, how often it was tried, what it was completed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from donewhen.jobs.approval import Policy, approves
+from donewhen.jobs.ledger import Entry
+
+_RESTING = frozenset({"block", "ask"})
+_FREEING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
+
+
+class History(NamedTuple):
+    """A chain, read for the gates. Every value comes from entries; nothing from the plan file."""
+
+    status: str
+    iteration: int
+    started: Entry | None
+    completed: Entry | None
+    """The completion that still stands; None once the job was started again or invalidated."""
+    decided_since_block: bool
+    """Whether somebody who may has decided something since the budget ran out."""
+    auto_blocked: bool
+    scores: tuple[int, ...]
+    """The scores of the tries to complete it."""
+    waiting: Entry | None
+    """Why it rests: blocked with a reason, or a question to a person, and nothing has happened since."""
+
+    @property
+    def done(self) -> bool:
+        return self.completed is not None
+
+
+def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
+    """Fold a chain."""
+    status, iteration = "planned", 0
+    started: Entry | None = None
+    completed: Entry | None = None
+    decided, blocked = False, False
+    scores: list[int] = []
+    waiting: Entry | None = None
+    for entry in entries:
+        status = _written(entry, "status", status)
+        iteration = _written(entry, "iteration", iteration)
+        if entry.type in ("started", "ran", "refused", "completed", "decided"):
+            waiting = entry if entry.data.get("decision") in _RESTING else None
+        match entry.type:
+            case "started":
+                started, completed = entry, None
+            case "completed":
+                completed = entry
+            case "invalidated":
+                completed = None
+            case "refused" if entry.data.get("auto_blocked"):
+                blocked, decided = True, False
+            case "decided" if entry.data.get("decision") in _FREEING and approves(entry, chain, policy):
+                decided = True
+        if entry.type in ("completed", "refused") and isinstance(entry.data.get("score"), int):
+            scores.append(entry.data["score"])
+    return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting)
+
+
+def _written(entry: Entry, name: str, before: Any) -> Any:
+    adopted = entry.data.get("adopted")
+    if isinstance(adopted, Mapping) and name in adopted:
+        before = adopted[name]
+    writes = entry.data.get("writes")
+    pair = writes.get(name) if isinstance(writes, Mapping) else None
+    return pair[1] if isinstance(pair, list) and len(pair) == 2 else before
