@@ -17,6 +17,7 @@ from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms, terms_hash
 from donewhen.jobs.criteria import Criterion
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.inputs import output_manifest
 from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Actor, Chain, Entry
 from donewhen.jobs.projection import adopted, record, repair
@@ -161,6 +162,9 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
             data["notes"] = notes
         if not before.entries:
             data["adopted"] = adopted(document.fields)
+            if isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
+                # What is there before anybody begins is not this job's work.
+                data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
         if _terms_now(workspace, proposal) != proposal.agreement.terms:
             raise DonewhenError(
                 "It was changed while it was being shown, so nothing was agreed.",

@@ -13,6 +13,7 @@ from donewhen.jobs.frontmatter import LINE_END
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)")
+_MARKS = (" ", "`", "~")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
 _WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?[0-9]+)(?:\*\*)?(?::|[.)](?=[ \t*]|\Z))(?:\*\*)?[ \t]*(.*)")
 _CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
@@ -81,8 +82,14 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
     headings: list[tuple[int, int, str]] = []
     fence = ""
     for index, line in enumerate(lines):
-        fence = _fence_after(line, fence)
-        if not fence and (heading := _HEADING.fullmatch(line)) and (title := _without_closing(heading[2])):
+        if line[:1] in _MARKS:
+            fence = _fence_after(line, fence)
+        if (
+            not fence
+            and line[:1] == "#"
+            and (heading := _HEADING.fullmatch(line))
+            and (title := _without_closing(heading[2]))
+        ):
             headings.append((index, len(heading[1]), title))
     found = []
     for place, (index, level, title) in enumerate(headings):

@@ -13,11 +13,8 @@ from typing import NamedTuple
 from donewhen.config.place import FOLDER
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.document import parse
-from donewhen.jobs.frontmatter import DocumentError
 from donewhen.jobs.git import git, toplevel
 from donewhen.jobs.job import Job
-from donewhen.jobs.projection import WRITTEN_BY_DONEWHEN
 from donewhen.jobs.workspace import PLAN, Workspace
 
 MISSING = "missing"
@@ -27,6 +24,7 @@ _GENERATED = re.compile(
     r"\d{4}-\d\d-\d\d-task-tracker\.csv)|logs/(?:execution|events)\.jsonl|notes/lessons-index\.json)"
 )
 _SNAPSHOT = "artifacts/input-snapshot.json"
+_PLAN = re.compile(r"(?:(?:workstreams/[^/]+/)?jobs/(?:[^/]+/)?|workstreams/[^/]+/|)plan\.md")
 
 
 class Manifest(NamedTuple):
@@ -42,20 +40,34 @@ class Manifest(NamedTuple):
 
 def manifest(workspace: Workspace, job: Job) -> Manifest:
     """The inputs of a job as they are now, with what the jobs it depends on have put out."""
-    hashed = _Hashed(workspace)
-    upstream = {name: hashed.of(path) for name, path in upstream_outputs(workspace, job)}
+    upstream = upstream_manifest(workspace, job).files
     if job.inputs:
-        named = {name: hashed.of(path) for one in job.inputs for name, path in expanded(workspace, job, one)}
-        return Manifest({**upstream, **named}, declared=True)
-    tree = {name: hashed.of(path) for name, path in tracked_tree(workspace)}
+        return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
+    tree = {name: plain_hash(path) for name, path in tracked_tree(workspace)}
     return Manifest({**tree, **upstream}, declared=False)
+
+
+def declared_manifest(workspace: Workspace, job: Job) -> Manifest:
+    """The inputs that a job names; none where it names none."""
+    named = {name: plain_hash(path) for one in job.inputs for name, path in expanded(workspace, job, one)}
+    return Manifest(named, declared=True)
+
+
+def upstream_manifest(workspace: Workspace, job: Job) -> Manifest:
+    """What the jobs that this one depends on have put out."""
+    return Manifest({name: plain_hash(path) for name, path in upstream_outputs(workspace, job)}, declared=True)
+
+
+def output_manifest(workspace: Workspace, job: Job) -> Manifest:
+    """What a job has put out."""
+    named = {name: plain_hash(path) for one in job.outputs for name, path in expanded(workspace, job, one)}
+    return Manifest(named, declared=True)
 
 
 def result_manifest(workspace: Workspace, job: Job) -> Manifest:
     """What a person looks at who signs a job off: its outputs and declared inputs, or all of its inputs without any."""
-    hashed = _Hashed(workspace)
     named = {
-        name: hashed.of(path) for one in (*job.outputs, *job.inputs) for name, path in expanded(workspace, job, one)
+        name: plain_hash(path) for one in (*job.outputs, *job.inputs) for name, path in expanded(workspace, job, one)
     }
     return Manifest(named, declared=True) if named else manifest(workspace, job)
 
@@ -122,12 +134,17 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
 
 
 def is_generated(workspace: Workspace, path: Path) -> bool:
-    """Whether donewhen itself writes this file, so that it says nothing about the work."""
+    """Whether donewhen itself writes this file, so that it says nothing about the work.
+
+    Plan files are among them: what in them is agreed is sealed, and the rest is for reading.
+    """
     if not path.is_relative_to(workspace.root):
         return False
     name = path.relative_to(workspace.root).as_posix()
     project = "jobs/" if workspace.form == "small" else ""
     if name.startswith(f"{FOLDER}/") or name.endswith(f"/{_SNAPSHOT}"):
+        return True
+    if path.name == PLAN and _PLAN.fullmatch(name):
         return True
     return name.startswith(project) and _GENERATED.fullmatch(name.removeprefix(project)) is not None
 
@@ -143,31 +160,6 @@ def plain_hash(path: Path) -> str:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     except OSError:
         return MISSING
-
-
-class _Hashed:
-    """The hash of a file's content; of a plan file, without the fields that donewhen writes."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._project_file = workspace.project_file
-        self._folders = set(workspace.job_folders())
-
-    def of(self, path: Path) -> str:
-        if path.name == PLAN and (path == self._project_file or path.parent.parent in self._folders):
-            try:
-                return _plan_hash(path.read_bytes())
-            except OSError:
-                return MISSING
-        return plain_hash(path)
-
-
-def _plan_hash(raw: bytes) -> str:
-    try:
-        document = parse(raw, PLAN)
-    except DocumentError:
-        return digest(raw)
-    kept = {name: value for name, value in document.fields.items() if name not in WRITTEN_BY_DONEWHEN}
-    return digest_of({"fields": kept, "body": document.body})
 
 
 def _walked(above: Path) -> Iterator[Path]:

@@ -36,8 +36,11 @@ def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
     entries = workspace.ledger.read(job.id).entries
     seal = project_seal(workspace, workspace.project())
     policy = Policy.of(seal.terms if seal else None)
-    inputs = manifest(workspace, job)
-    found = [_standing(workspace, job, one, entries, policy, inputs) for one in needs(job)]
+    asked = needs(job)
+    # The inputs of commands can be a whole tree, so they are looked at only where there is a command.
+    commands = any(one.check.kind == "run" for one in asked)
+    inputs = manifest(workspace, job) if commands else Manifest({}, declared=True)
+    found = [_standing(workspace, job, one, entries, policy, inputs) for one in asked]
     verified = [one for one in found if one.need.name == VERIFICATION]
     return tuple(_covered(one, verified) if one.need.check.kind == "verification" else one for one in found)
 

@@ -34,6 +34,7 @@ class JobRecord(NamedTuple):
     depends_on: tuple[str, ...]
     iteration: int
     max_iterations: int
+    estimate_hours: float
     agreement: AgreementState
     tampered: tuple[Mismatch, ...]
     path: Path
@@ -132,6 +133,7 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
         "depends_on": list(job.depends_on),
         "iteration": job.iteration,
         "max_iterations": job.max_iterations,
+        "estimate_hours": _hours(document.fields.get("estimate_hours")),
         "terms": terms,
         "hash": terms_hash(terms),
         "projected": {name: document.fields[name] for name in PROJECTED if name in document.fields},
@@ -167,6 +169,7 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
         tuple(plan["depends_on"]),
         plan["iteration"],
         plan["max_iterations"],
+        plan["estimate_hours"],
         _agreement(plan, chain["seal"], typed or plan["agreed"]),
         _tampered(plan["projected"], chain),
         place.path,
@@ -195,3 +198,7 @@ def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem
         for name, found in places.items()
         if len(found) > 1
     ]
+
+
+def _hours(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) and value > 0 else 1.0

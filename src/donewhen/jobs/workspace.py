@@ -60,6 +60,11 @@ class Workspace:
         return self.root / "jobs" / PLAN if self.form == "small" else self.root / PLAN
 
     @property
+    def base(self) -> Path:
+        """Where the project's own outputs, notes and logs stand."""
+        return self.project_file.parent
+
+    @property
     def folder(self) -> Path:
         """``.donewhen/``; it need not exist."""
         return self.root / FOLDER

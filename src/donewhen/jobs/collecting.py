@@ -1,0 +1,156 @@
+"""Collecting the facts of a job: the one place where the gates' world is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.suite_baseline import SuiteBaseline
+from donewhen.jobs.agreement import job_agreement, project_agreement
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.criteria import is_placeholder, sections
+from donewhen.jobs.evidence import EvidenceStore
+from donewhen.jobs.facts import Facts, FileFact, MirrorFact, SuiteFact
+from donewhen.jobs.history import history_of
+from donewhen.jobs.inputs import located, plain_hash, upstream_manifest
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Chain, Entry
+from donewhen.jobs.lessons import lessons_of
+from donewhen.jobs.probes import file_state
+from donewhen.jobs.projection import mismatches
+from donewhen.jobs.running import newest_run, store_of
+from donewhen.jobs.standing import Standing, standings
+from donewhen.jobs.validity import Validities
+from donewhen.jobs.views import views_of
+from donewhen.jobs.workspace import Workspace
+
+
+def facts_of(workspace: Workspace, job: Job) -> Facts:
+    """A job as it is now. Nothing is run and nothing is written; what was run is compared by content."""
+    project = workspace.project()
+    about_project = project_agreement(workspace, project)
+    policy = Policy.of(about_project.seal.terms if about_project.seal else None)
+    chain = workspace.ledger.read(job.id)
+    history = history_of(job.id, chain.entries, policy)
+    shown = standings(workspace, job)
+    store = store_of(workspace)
+    suites, missing = _suites(store, chain.entries, shown)
+    texts = {one.title.casefold(): one.text for one in sections(job.document.body)}
+    return Facts(
+        job=job,
+        project=project,
+        where=workspace.where(job.path),
+        agreement=job_agreement(job, chain, about_project),
+        project_agreement=about_project,
+        history=history,
+        standings=shown,
+        outputs=_files(workspace, job, job.outputs, "outputs", _first_start(chain.entries)),
+        evidence_files=_files(workspace, job, job.verification_evidence, "verification_evidence", None),
+        dependencies=Validities(workspace, policy).dependencies_of(job),
+        upstream_changed=_upstream_changed(workspace, job, history.started),
+        suites=suites,
+        tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
+        chain_breaks=(*_breaks(chain), *missing),
+        runs=_runs(chain.entries, history.started),
+        views=views_of(workspace, job),
+        lessons=lessons_of(workspace, job.id),
+        mirror=_mirror(project.github_enabled, job),
+        progress_lines=_progress(texts.get("progress log", "")),
+        sections=texts,
+    )
+
+
+def _files(
+    workspace: Workspace, job: Job, paths: Sequence[str], field: str, started: Entry | None
+) -> tuple[FileFact, ...]:
+    before = started.data.get("outputs", {}) if started is not None else {}
+    found = []
+    for path in paths:
+        try:
+            full = located(workspace, job, path, field)
+        except ConfigError:
+            found.append(FileFact(path, "outside"))
+            continue
+        unchanged = started is not None and before.get(workspace.where(full)) == plain_hash(full)
+        found.append(FileFact(path, file_state(full), changed=not unchanged))
+    return tuple(found)
+
+
+def _first_start(entries: Sequence[Entry]) -> Entry | None:
+    """The entry that knows the outputs before any work: the very first start, or the agreement before it.
+
+    The very first, because a job that was invalidated and is completed again with the same output is honest.
+    """
+    return next((one for one in entries if one.type in ("started", "agreed") and "outputs" in one.data), None)
+
+
+def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> tuple[str, ...]:
+    if started is None or not job.depends_on:
+        return ()
+    before = started.data.get("upstream", {})
+    now = upstream_manifest(workspace, job).files
+    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+
+def _suites(
+    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[Standing]
+) -> tuple[tuple[SuiteFact, ...], tuple[str, ...]]:
+    """Each test command's newest report against the first one on record; also what of them can't be found."""
+    facts: list[SuiteFact] = []
+    missing: list[str] = []
+    for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
+        newest = newest_run(entries, evidence)
+        first = next((one for one in entries if _reports(one, evidence)), None)
+        if newest is None or first is None or not _reports(newest, evidence):
+            continue
+        now, before = _outcomes(store, newest), _outcomes(store, first)
+        if now is None or before is None:
+            missing.append(f"the test ids of a run of `{evidence}` are missing")
+            continue
+        baseline = SuiteBaseline(
+            frozenset(name for name, one in before.items() if one != "skipped"),
+            frozenset(name for name, one in before.items() if one == "skipped"),
+        )
+        facts.append(_compared(evidence, now, baseline))
+    return tuple(facts), tuple(missing)
+
+
+def _compared(evidence: str, now: Mapping[str, str], baseline: SuiteBaseline) -> SuiteFact:
+    lost = sorted((baseline.executed | baseline.skipped) - now.keys())
+    skipped = sorted(name for name in baseline.executed if now.get(name) == "skipped")
+    return SuiteFact(evidence, tuple(lost), tuple(skipped), len(baseline.executed), len(now))
+
+
+def _reports(entry: Entry, evidence: str) -> bool:
+    report = entry.data.get("report")
+    return (
+        entry.type == "ran"
+        and entry.data.get("evidence") == evidence
+        and isinstance(report, Mapping)
+        and "passed" in report
+    )
+
+
+def _outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
+    record: Any = store.get_json(str(entry.data.get("record")))
+    report = record.get("report") if isinstance(record, dict) else None
+    found: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def _breaks(chain: Chain) -> Iterator[str]:
+    return (one.problem for one in chain.breaks if not one.torn)
+
+
+def _runs(entries: Sequence[Entry], started: Entry | None) -> int:
+    since = started.seq if started is not None else 0
+    return sum(one.type == "ran" and one.seq > since for one in entries)
+
+
+def _mirror(enabled: bool, job: Job) -> MirrorFact:
+    return MirrorFact(enabled, bool(job.document.fields.get("github_issue_number")))
+
+
+def _progress(text: str) -> int:
+    return sum(not is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())
