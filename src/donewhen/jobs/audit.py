@@ -6,7 +6,8 @@ An audit reads every file it speaks of; it trusts no index, no clock and no path
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
@@ -14,6 +15,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import Agreement, job_agreement, located, project_agreement
 from donewhen.jobs.anchors import read_anchors
 from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.document import Document
 from donewhen.jobs.evidence import EvidenceStore
 from donewhen.jobs.frontmatter import DocumentError
 from donewhen.jobs.git import committed_files, toplevel
@@ -21,7 +23,7 @@ from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Chain
 from donewhen.jobs.projection import mismatches, pending
 from donewhen.jobs.running import store_of
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.workspace import PLAN, Workspace
 
 Severity = Literal["error", "warning"]
 
@@ -166,8 +168,10 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
     where = workspace.where(project.path)
     findings += _agreement(project.id, agreement, project, where, settings)
     if project.id in chains:
-        findings += _projection(project.document.fields, chains[project.id], project, where)
+        findings += _projection(project.document, chains[project.id], where)
     seen: set[str] = {project.id}
+    for folder in workspace.workstream_folders():
+        findings += _workstream(workspace, folder / PLAN, chains, seen)
     count = 0
     for place in workspace.places():
         count += 1
@@ -186,7 +190,7 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         chain = chains.get(job.id, Chain((), ()))
         findings += _agreement(job.id, job_agreement(job, chain, agreement), job, where, settings)
         if chain.entries:
-            findings += _projection(job.document.fields, chain, job, where)
+            findings += _projection(job.document, chain, where)
         elif job.status == "done":
             findings.append(
                 AuditFinding(
@@ -207,6 +211,20 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         if name not in seen
     ]
     return count, findings
+
+
+def _workstream(
+    workspace: Workspace, path: Path, chains: Mapping[str, Chain], seen: set[str]
+) -> Iterator[AuditFinding]:
+    try:
+        document = workspace.read(path)
+    except DocumentError as error:
+        yield AuditFinding("error", error.code, error.message, error.where or "", error.next_step)
+        return
+    name = str(document.fields.get("id") or path.parent.name)
+    seen.add(name)
+    if name in chains:
+        yield from _projection(document, chains[name], workspace.where(path))
 
 
 def _agreement(
@@ -230,7 +248,8 @@ def _agreement(
             )
 
 
-def _projection(fields: Any, chain: Chain, plan: Job | Project, where: str) -> Iterator[AuditFinding]:
+def _projection(document: Document, chain: Chain, where: str) -> Iterator[AuditFinding]:
+    fields = document.fields
     for name in pending(fields, chain.entries):
         yield AuditFinding(
             "warning",
@@ -239,7 +258,7 @@ def _projection(fields: Any, chain: Chain, plan: Job | Project, where: str) -> I
             where,
         )
     for one in mismatches(fields, chain.entries):
-        line = plan.document.line_of(one.field)
+        line = document.line_of(one.field)
         yield AuditFinding(
             "error",
             FindingCode.TAMPERED,

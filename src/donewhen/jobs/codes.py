@@ -34,6 +34,10 @@ class FindingCode(StrEnum):
     ANCHOR_ABSENT = "anchor_absent"
     JOB_MISSING = "job_missing"
     DUPLICATE_ID = "duplicate_id"
+    DEPENDENCY_DANGLING = "dependency_dangling"
+    DEPENDENCY_CIRCLE = "dependency_circle"
+    DONE_TOO_EARLY = "done_too_early"
+    DONE_INVALID = "done_invalid"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -132,5 +136,21 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.DUPLICATE_ID: Reason(
         "Two jobs have the same id.",
         "Give one of them another id, in its folder's name and in its plan file.",
+    ),
+    FindingCode.DEPENDENCY_DANGLING: Reason(
+        "A job depends on one that does not exist.",
+        "Restore it, or agree to other dependencies.",
+    ),
+    FindingCode.DEPENDENCY_CIRCLE: Reason(
+        "Jobs depend on each other in a circle, so none of them can be first.",
+        "Agree to dependencies without a circle.",
+    ),
+    FindingCode.DONE_TOO_EARLY: Reason(
+        "A job says done while one that it depends on is not.",
+        "Complete the other one; then complete this one again.",
+    ),
+    FindingCode.DONE_INVALID: Reason(
+        "A job was done on something that has changed since.",
+        "Look at it again, start it and complete it anew.",
     ),
 }

@@ -282,6 +282,7 @@ _SETTINGS: dict[str, Rule] = {
     "pass_env": _permissions,
     "keys": _permissions,
     "ci": _LESS,
+    "jobs": _MORE,
     "max_stalled": _MORE,
     "max_attempts": _MORE,
     "timeout": _LESS,

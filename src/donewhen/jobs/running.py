@@ -219,6 +219,11 @@ def _executed(
             return result, None, str(error)
 
 
+def reports_tests(argv: Sequence[str]) -> bool:
+    """Whether a command can be expected to leave a report of its tests."""
+    return _is_pytest(argv) or any("{junit" in word or "{report_dir}" in word for word in argv)
+
+
 def _placed(word: str, places: Mapping[str, str]) -> str:
     for name, place in places.items():
         word = word.replace(name, place)

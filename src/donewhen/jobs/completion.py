@@ -1,0 +1,204 @@
+"""The ONE way to `done`. Nothing else writes that status or mints a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.jobs.above import at_work, chain_name, plans_above
+from donewhen.jobs.agreement import project_agreement, seal_tightened
+from donewhen.jobs.approval import Approval, Policy
+from donewhen.jobs.collecting import facts_of
+from donewhen.jobs.document import Document
+from donewhen.jobs.evaluating import Evaluation, evaluate
+from donewhen.jobs.facts import Facts
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.history import history_of
+from donewhen.jobs.inputs import declared_manifest, output_manifest, upstream_manifest
+from donewhen.jobs.invalidation import Invalidated, invalidate
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.needs import Need
+from donewhen.jobs.projection import record, repair
+from donewhen.jobs.promise import Promise, promise_of
+from donewhen.jobs.standing import collect
+from donewhen.jobs.validity import Validities
+from donewhen.jobs.views import refresh, shown_open
+from donewhen.jobs.workspace import Workspace
+
+
+class Completion(NamedTuple):
+    """What became of an attempt to complete a job. A promise is there exactly when it is done."""
+
+    job: Job
+    evaluation: Evaluation | None
+    promise: Promise | None
+    entry: Entry
+    repeated: bool = False
+    """Whether it was done before and still is, so that its promise is given once more."""
+    cascade: tuple[Promise, ...] = ()
+    invalidated: tuple[Invalidated, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return self.promise is not None
+
+
+def complete(
+    workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], None] = lambda _: None
+) -> Completion:
+    """Complete a job if it is done: collect the evidence, ask every gate now, write, and mint the promise.
+
+    A refusal is recorded and counts as an iteration; a job that has no iterations left becomes blocked.
+    """
+    job = workspace.job(name)
+    standing = still_done(workspace, job)
+    if standing is not None:
+        return Completion(job, None, promise_of(job.id, standing), standing, repeated=True)
+    collect(workspace, job, by, tell=tell)
+    seal_tightened(workspace, workspace.job_at(job.path), by)
+    with workspace.locked(job.path):
+        repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
+        job = workspace.job_at(job.path)
+        refresh(workspace, job)
+        facts = facts_of(workspace, job)
+        evaluation = evaluate(facts)
+        entry = (
+            _done(workspace, facts, evaluation, by) if evaluation.passed else _refused(workspace, facts, evaluation, by)
+        )
+        job = workspace.job_at(job.path)
+        refresh(workspace, job)
+    if not evaluation.passed:
+        return Completion(job, evaluation, None, entry)
+    before = earlier_outputs(workspace, job, entry)
+    invalidated = () if before in (None, entry.data["outputs"]) else invalidate(workspace, policy_of(workspace), by)
+    for one in invalidated:
+        at_work(workspace, workspace.job(one.id), policy_of(workspace), by)
+    return Completion(
+        job,
+        evaluation,
+        promise_of(job.id, entry),
+        entry,
+        cascade=tuple(_cascade(workspace, job, by)),
+        invalidated=invalidated,
+    )
+
+
+def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Any:
+    """What the job put out when it was last completed before this entry; None if it never was."""
+    earlier = [one for one in workspace.ledger.read(job.id).entries if one.type == "completed" and one.seq < entry.seq]
+    return earlier[-1].data.get("outputs") if earlier else None
+
+
+def projected(evaluation: Evaluation, now: str) -> dict[str, Value]:
+    """What an evaluation writes into the plan."""
+    truth = evaluation.truth
+    return {
+        "reward_last_score": evaluation.score.total,
+        "reward_last_eval_at": now,
+        "reward_last_next_action": evaluation.next_action,
+        "truth_last_status": "pass" if truth.passed else "fail",
+        "truth_last_checked_at": now,
+        "truth_last_failures": [one.message for one in truth.reasons],
+        "updated_at": now,
+    }
+
+
+def told(evaluation: Evaluation) -> dict[str, Any]:
+    """What an entry keeps of an evaluation."""
+    return {
+        "score": evaluation.score.total,
+        "gates": {one.gate: [reason.code.value for reason in one.reasons] for one in evaluation.gates},
+    }
+
+
+def still_done(workspace: Workspace, job: Job) -> Entry | None:
+    """The completion of a job that is done and still valid."""
+    policy = policy_of(workspace)
+    history = history_of(job.id, workspace.ledger.read(job.id).entries, policy)
+    if history.completed is None or job.status != "done":
+        return None
+    facts = facts_of(workspace, job)
+    sound = not facts.tampered and not facts.chain_breaks and facts.agreement.state == "agreed"
+    valid = Validities(workspace, policy).of(job.id).state == "done"
+    return history.completed if sound and valid else None
+
+
+def policy_of(workspace: Workspace) -> Policy:
+    """Who may approve here."""
+    seal = project_agreement(workspace, workspace.project()).seal
+    return Policy.of(seal.terms if seal else None)
+
+
+def _done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+    job = facts.job
+    data: dict[str, Any] = {
+        **told(evaluation),
+        "outputs": dict(output_manifest(workspace, job).files),
+        "upstream": dict(upstream_manifest(workspace, job).files),
+        "declared": dict(declared_manifest(workspace, job).files),
+        "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
+        "truth_mode": job.truth_mode,
+    }
+    return _write_done(workspace, job.id, job.path, job.document, data, projected(evaluation, workspace.now()), by)
+
+
+def _write_done(
+    workspace: Workspace,
+    chain: str,
+    path: Path,
+    document: Document,
+    data: Mapping[str, Any],
+    writes: Mapping[str, Value],
+    by: Actor,
+) -> Entry:
+    """The only line of code that writes `status: done`."""
+    now = workspace.now()
+    done: dict[str, Value] = {**writes, "status": "done", "completed_at": now, "updated_at": now}
+    return record(workspace, chain, document, path, "completed", data, Approval(by), done)[0]
+
+
+def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+    job, now = facts.job, workspace.now()
+    iteration = facts.history.iteration + 1
+    spent = iteration > job.max_iterations
+    data: dict[str, Any] = {**told(evaluation), "next": evaluation.next}
+    writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}
+    if spent:
+        data["auto_blocked"] = True
+        writes["status"] = "blocked"
+    elif facts.history.status != "cancelled":
+        writes["status"] = "in_progress" if facts.history.started is not None else facts.history.status
+    if facts.history.status == "done":
+        # It was done on something that has changed since.
+        writes["completed_at"] = ""
+    return record(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
+
+
+def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
+    """Complete the workstream and the project, if this was the last job that they waited for."""
+    # What the views show is enough to see that something is open; that all is done is asked of the ledger.
+    still_open = shown_open(workspace)
+    for path in plans_above(workspace, job):
+        if path == workspace.project_file and still_open:
+            return
+        jobs = [one.id for one in workspace.places() if one.path.is_relative_to(path.parent)]
+        if still_open.isdisjoint(jobs):
+            yield from _complete_above(workspace, path, jobs, by)
+
+
+def _complete_above(workspace: Workspace, path: Path, jobs: Sequence[str], by: Actor) -> Iterator[Promise]:
+    """Complete what is above jobs when all of them are done or cancelled, and at least one is done."""
+    policy = policy_of(workspace)
+    validities = Validities(workspace, policy)
+    states = {name: validities.of(name).state for name in jobs}
+    agreed = project_agreement(workspace, workspace.project()).state == "agreed"
+    if not agreed or "done" not in states.values() or any(one not in ("done", "cancelled") for one in states.values()):
+        return
+    with workspace.locked(path):
+        chain = chain_name(workspace, path)
+        entries = workspace.ledger.read(chain).entries
+        document = repair(workspace, workspace.read(path), path, entries)
+        if history_of(chain, entries, policy).completed is None:
+            yield promise_of(chain, _write_done(workspace, chain, path, document, {"jobs": states}, {}, by))

@@ -1,0 +1,144 @@
+"""Starting a job, setting it aside, asking a person, and looking how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from donewhen.foundation.errors import UsageError
+from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.jobs.above import at_work
+from donewhen.jobs.agreement import seal_tightened
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.collecting import facts_of
+from donewhen.jobs.completion import policy_of, projected, told
+from donewhen.jobs.evaluating import Evaluation, evaluate
+from donewhen.jobs.facts import Facts
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.gates.agreement import agreement_gate
+from donewhen.jobs.gates.budget import budget_gate
+from donewhen.jobs.gates.dependency import dependency_reasons
+from donewhen.jobs.gates.result import GateCode, GateReason, GateResult
+from donewhen.jobs.inputs import output_manifest, upstream_manifest
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.needs import Need, needs
+from donewhen.jobs.projection import record, repair
+from donewhen.jobs.running import reports_tests, run
+from donewhen.jobs.standing import collect
+from donewhen.jobs.views import refresh
+from donewhen.jobs.workspace import Workspace
+
+
+class Started(NamedTuple):
+    """Whether a job was started, and if not, why."""
+
+    job: Job
+    reasons: tuple[GateReason, ...]
+    next: str | None
+    entry: Entry | None
+
+    @property
+    def started(self) -> bool:
+        return self.entry is not None
+
+
+class Evaluated(NamedTuple):
+    """How far a job is."""
+
+    job: Job
+    facts: Facts
+    evaluation: Evaluation
+
+
+def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], None] = lambda _: None) -> Started:
+    """Begin a job, or begin it again, which counts as an iteration.
+
+    What it builds on and what it puts out are noted by their contents, and its test commands are run once, so that it
+    is known which tests there were before anybody touched them.
+    """
+    job = workspace.job(name)
+    closed = _may_start(facts_of(workspace, job))
+    if closed is not None:
+        return Started(job, closed.reasons, closed.next, None)
+    for need in needs(job):
+        if need.check.kind == "run" and reports_tests(need.check.argv):
+            tell(need)
+            with suppress(CommandNotRunnableError):
+                run(workspace, job, need.check.argv, by)
+    seal_tightened(workspace, workspace.job_at(job.path), by)
+    with workspace.locked(job.path):
+        repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
+        job = workspace.job_at(job.path)
+        facts = facts_of(workspace, job)
+        closed = _may_start(facts)
+        if closed is not None:
+            return Started(job, closed.reasons, closed.next, None)
+        now = workspace.now()
+        writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
+        if facts.history.started is None:
+            writes["started_at"] = now
+        else:
+            writes["iteration"] = facts.history.iteration + 1
+        data = {
+            "outputs": dict(output_manifest(workspace, job).files),
+            "upstream": dict(upstream_manifest(workspace, job).files),
+        }
+        entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
+        job = workspace.job_at(job.path)
+        refresh(workspace, job)
+    at_work(workspace, job, policy_of(workspace), by)
+    return Started(job, (), None, entry)
+
+
+def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
+    """Rest honestly: blocked for a reason, or waiting for a person's answer. Both are legal stops."""
+    text = (reason or question).strip()
+    if not text:
+        raise UsageError("Say why." if not question else "Say what is asked.")
+    job = workspace.job(name)
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
+        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
+        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
+        refresh(workspace, workspace.job_at(job.path))
+    return entry
+
+
+def look_at(
+    workspace: Workspace, name: str, by: Actor, *, collecting: bool, tell: Callable[[Need], None] = lambda _: None
+) -> Evaluated:
+    """Evaluate a job and show the result in its plan; it never counts as an iteration. With ``collecting``, what is
+    stale is run again first."""
+    job = workspace.job(name)
+    if collecting:
+        collect(workspace, job, by, tell=tell)
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        job = workspace.job_at(job.path)
+        refresh(workspace, job)
+        facts = facts_of(workspace, job)
+        evaluation = evaluate(facts)
+        fields = job.document.fields
+        shown = projected(evaluation, workspace.now())
+        news: dict[str, Any] = {key: value for key, value in shown.items() if not key.endswith("_at")}
+        if facts.history.completed is None and any(fields.get(key) != value for key, value in news.items()):
+            record(workspace, job.id, job.document, job.path, "evaluated", told(evaluation), Approval(by), shown)
+            job = workspace.job_at(job.path)
+            refresh(workspace, job)
+    return Evaluated(job, facts, evaluation)
+
+
+def _may_start(facts: Facts) -> GateResult | None:
+    """The first gate that keeps a job from being started."""
+    job = facts.job
+    if facts.history.status == "cancelled":
+        reason = GateReason(GateCode.CANCELLED, f"{job.id} was cancelled.")
+        return GateResult("budget", (reason,), f'donewhen decide {job.id} --rescope --reason "…"')
+    others = tuple(dependency_reasons(facts))
+    dependency = GateResult("dependency", others, "donewhen ready" if others else None)
+    return next((one for one in (agreement_gate(facts), budget_gate(facts), dependency) if not one.passed), None)

@@ -1,0 +1,58 @@
+"""The promise: minted once, by the one function that completes, with a receipt that can be checked."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.history import history_of
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.workspace import Workspace
+
+_PROMISE = re.compile(r"<promise>((?:PJ|WS|WI)-\d{8}-\d{3,})-DONE</promise>")
+_RECEIPT = re.compile(r"receipt: (sha256:[0-9a-f]{64})")
+
+
+class Promise(NamedTuple):
+    """What is printed when something is done."""
+
+    id: str
+    receipt: str
+
+    @property
+    def text(self) -> str:
+        return f"<promise>{self.id}-DONE</promise>\nreceipt: {self.receipt}"
+
+
+class Verified(NamedTuple):
+    """Whether a text holds a real promise."""
+
+    id: str | None
+    real: bool
+    why: str
+
+
+def promise_of(chain: str, entry: Entry) -> Promise:
+    """The promise for a completion on record."""
+    return Promise(chain, entry.hash)
+
+
+def verify_promise(workspace: Workspace, text: str, policy: Policy) -> Verified:
+    """Tell a real promise from a typed one: its receipt is a completion in the ledger, and that still stands."""
+    found = _PROMISE.search(text)
+    if found is None:
+        return Verified(None, False, "there is no promise in it")
+    receipt = _RECEIPT.search(text, found.end())
+    if receipt is None:
+        return Verified(found[1], False, "it has no receipt, so anybody may have typed it")
+    chain = workspace.ledger.read(found[1])
+    if any(not one.torn for one in chain.breaks):
+        return Verified(found[1], False, "the ledger does not hold together")
+    entry = next((one for one in chain.entries if one.hash == receipt[1]), None)
+    if entry is None or entry.type != "completed":
+        return Verified(found[1], False, "the ledger knows no completion with this receipt")
+    standing = history_of(found[1], chain.entries, policy).completed
+    if standing is None or standing.hash != entry.hash:
+        return Verified(found[1], False, "it was completed then, but does not stand any more")
+    return Verified(found[1], True, "the ledger has it")
