@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -168,6 +169,8 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
             decision, record.state = decide_stop(result, record.state, policy)
             if decision.report.status == "capped":
                 record.unverified(decision.report)
+                if guard.jobs:
+                    _on_record(settings.root, decision.feedback)
                 if request.kind not in _WITH_TURNS:
                     record.state = GuardState()
     except OSError:
@@ -178,6 +181,15 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
         return dialect.allow(request.kind)
     note = f"donewhen let the agent stop UNVERIFIED after {decision.report.attempts} attempts: {decision.feedback}"
     return dialect.allow(request.kind, note)
+
+
+def _on_record(root: Path, why: str) -> None:
+    """The jobs' own ledger remembers an unverified stop, too; where it can't, the attempts still do."""
+    from donewhen.completion.job import leave_unverified
+    from donewhen.foundation.errors import DonewhenError
+
+    with suppress(DonewhenError, OSError):
+        leave_unverified(root, why)
 
 
 def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:

@@ -17,10 +17,11 @@ from donewhen.foundation.errors import UsageError
 
 
 class Verb(NamedTuple):
-    """A verb's file in this folder, and its line in the help."""
+    """A verb's file in this folder, its line in the help, and the command's name in that file."""
 
     module: str
     summary: str
+    command: str = "command"
 
 
 VERBS: dict[str, dict[str, Verb]] = {
@@ -39,6 +40,17 @@ VERBS: dict[str, dict[str, Verb]] = {
         "decide": Verb("decide", "Raise a budget, change stakes or target, cancel: on record."),
         "key": Verb("key", "Make a key to agree with."),
     },
+    "Jobs: do the work": {
+        "ready": Verb("plan_check", "What can start now?", "ready_"),
+        "start": Verb("start", "Begin a job."),
+        "next": Verb("reward", "The one next thing to do.", "next_"),
+        "block": Verb("rest", "Set a job aside, with what is in the way.", "block"),
+        "ask": Verb("rest", "Ask a person, and wait.", "ask"),
+        "loop": Verb("loop", "Run an agent until a job is done, blocked, or out of budget."),
+        "complete": Verb("complete", "Is it done? Then promise it."),
+        "promise": Verb("promise", "Is this promise real?"),
+        "reward": Verb("reward", "The score, and what is missing.", "reward"),
+    },
     "Jobs: show it": {
         "run": Verb("run", "Run what a job has to show, as evidence."),
         "sign-off": Verb("sign_off", "A person's word for what no command can show."),
@@ -47,6 +59,12 @@ VERBS: dict[str, dict[str, Verb]] = {
         "log": Verb("log", "What happened, and by whose word."),
         "audit": Verb("audit", "Does the record hold?"),
         "anchor": Verb("anchor", "Keep the ledger's heads in a second place."),
+    },
+    "Jobs: as the scripts of rewards.md call it": {
+        "reward-eval": Verb("reward", "Same as reward.", "reward"),
+        "truth-eval": Verb("reward", "Is it true, criterion by criterion?", "truth"),
+        "plan-check": Verb("plan_check", "Is the plan as a whole sound?", "check"),
+        "job-complete": Verb("complete", "Same as complete."),
     },
     "Hold agents back": {
         "hooks": Verb("hooks", "Let Claude Code and Codex ask before an agent stops."),
@@ -74,7 +92,9 @@ class LazyGroup(click.Group):
         if verb is None:
             return None
         module = import_module(f"donewhen.cli.{verb.module}")
-        command: click.Command = _passed_on(cmd_name, module.main) if cmd_name == "hook" else module.command
+        command: click.Command = (
+            _passed_on(cmd_name, module.main) if cmd_name == "hook" else getattr(module, verb.command)
+        )
         command.short_help = verb.summary
         return command
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -39,6 +40,19 @@ def project_option(command: F) -> F:
         metavar="DIR",
         help="The project's folder; without it, the one around the current folder.",
     )(command)
+
+
+def job_argument(command: F) -> F:
+    """JOB, or ``--work-item-id JOB`` as the existing tool has it."""
+
+    @functools.wraps(command)
+    def call(*arguments: Any, job: str | None, work_item_id: str | None, **options: Any) -> Any:
+        if (job is None) == (work_item_id is None):
+            raise UsageError("Name one job.", next_step="donewhen status")
+        return command(*arguments, job=job or work_item_id, **options)
+
+    option = click.option("--work-item-id", metavar="JOB", help="The job, for scripts that call it by this name.")
+    return cast(F, click.argument("job", required=False)(option(call)))
 
 
 def approver_options(command: F) -> F:

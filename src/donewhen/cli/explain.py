@@ -10,10 +10,13 @@ from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.codes import FINDINGS
+from donewhen.jobs.gates.result import GATE_REASONS
 from donewhen.protocols import REASONS
 from donewhen.protocols.reasons import Reason
 
-_CODES: dict[str, Reason] = {str(code): reason for code, reason in (*REASONS.items(), *FINDINGS.items())}
+_CODES: dict[str, Reason] = {
+    str(code): reason for code, reason in (*REASONS.items(), *GATE_REASONS.items(), *FINDINGS.items())
+}
 
 
 @click.command()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from donewhen.completion.files import FileExistsChecker
     from donewhen.completion.functions import CallableChecker, as_checker, checker
     from donewhen.completion.guard import StopGuard
+    from donewhen.completion.job import JobChecker
     from donewhen.completion.judge import JudgeAnswer, LLMJudgeChecker
     from donewhen.completion.plan import PlanBasedChecker
     from donewhen.completion.suite import TestSuiteChecker
@@ -41,6 +42,7 @@ _FILE_OF = {
     "GuardPolicy": "decision",
     "GuardState": "decision",
     "decide_stop": "decision",
+    "JobChecker": "job",
     "JudgeAnswer": "judge",
     "LLMJudgeChecker": "judge",
     "Not": "composite",
@@ -85,6 +87,7 @@ __all__ = [
     "FileExistsChecker",
     "GuardPolicy",
     "GuardState",
+    "JobChecker",
     "JudgeAnswer",
     "LLMJudgeChecker",
     "Not",

@@ -35,6 +35,10 @@ def checks_for(settings: GuardSettings, where: str, table: str = "stop") -> list
             checks.append((text, checker))
     if settings.tests is not None:
         checks.append((settings.tests.run, _suite(settings.tests, where, f"{table}.tests.run")))
+    if settings.jobs:
+        from donewhen.completion.job import JobChecker
+
+        checks.append(("jobs in progress", JobChecker()))
     return checks
 
 

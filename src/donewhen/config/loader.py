@@ -15,13 +15,12 @@ PROJECT_FILE = "pyproject.toml"
 
 _TOO_MUCH = 10**12
 
+# By the type that a field is declared with.
 _TABLES: dict[str, type[Any]] = {
-    "stop": GuardSettings,
-    "subagent_stop": GuardSettings,
-    "task_completed": GuardSettings,
-    "tests": TestSettings,
-    "jobs": JobSettings,
-    "approval": ApprovalSettings,
+    "GuardSettings": GuardSettings,
+    "TestSettings | None": TestSettings,
+    "JobSettings": JobSettings,
+    "ApprovalSettings": ApprovalSettings,
 }
 
 
@@ -132,8 +131,8 @@ class _Reader:
         return values
 
     def _value(self, value: Any, setting: Field[Any], name: str) -> Any:
-        if setting.name in _TABLES:
-            kind = _TABLES[setting.name]
+        kind = _TABLES.get(str(setting.type))
+        if kind is not None:
             return kind(**self.table(value, kind, f"{name}."))
         self._given.add(name)
         match setting.type:

@@ -32,6 +32,8 @@ class GuardSettings:
     """These commands succeed; there is no shell."""
     tests: TestSettings | None = None
     """This test suite passes."""
+    jobs: bool = False
+    """The jobs in progress are done, set aside with a reason, or out of budget."""
     pass_env: tuple[str, ...] = ()
     """Environment variables that the commands may see."""
     command_timeout: float = 300.0
@@ -45,7 +47,7 @@ class GuardSettings:
 
     @property
     def has_checks(self) -> bool:
-        return bool(self.files or self.commands or self.tests)
+        return bool(self.files or self.commands or self.tests or self.jobs)
 
 
 @dataclass(frozen=True)

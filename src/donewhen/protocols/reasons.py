@@ -31,6 +31,8 @@ class ReasonCode(StrEnum):
     JUDGE_FAILED = "judge_failed"
     JUDGE_ABSTAINED = "judge_abstained"
     JUDGE_UNAVAILABLE = "judge_unavailable"
+    JOB_NOT_DONE = "job_not_done"
+    NO_JOB = "no_job"
     TOO_FEW_PASSED = "too_few_passed"
     NOT_WANTED = "not_wanted"
     CHECK_TIMEOUT = "check_timeout"
@@ -158,6 +160,14 @@ REASONS: dict[ReasonCode, Reason] = {
     ReasonCode.JUDGE_UNAVAILABLE: Reason(
         "The judge could not be asked: there is no adapter, or nothing to judge.",
         "Give the context an adapter and something to judge: an output, or the checker's files.",
+    ),
+    ReasonCode.JOB_NOT_DONE: Reason(
+        "A job that the agent works on is neither done nor honestly set aside.",
+        "Do what the feedback names, then: donewhen complete JOB",
+    ),
+    ReasonCode.NO_JOB: Reason(
+        "A job is required, and none is in progress, or the one that is meant does not exist.",
+        "Start one: donewhen ready, donewhen start JOB",
     ),
     ReasonCode.TOO_FEW_PASSED: Reason(
         "Fewer checks passed than are required.",

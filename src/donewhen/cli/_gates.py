@@ -1,0 +1,69 @@
+"""Showing what the gates say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from donewhen.cli._output import Finding, Output
+from donewhen.jobs.evaluating import Evaluation
+from donewhen.jobs.reward import TITLES, Score
+
+
+def show_gates(output: Output, evaluation: Evaluation) -> None:
+    """One line a gate, its reasons below, each closed one with its next command."""
+    for gate in evaluation.gates:
+        mark, color = ("✓", "green") if gate.passed else ("✗", "red")
+        note = f"  {gate.note}" if gate.note else ""
+        output.say(f"  {mark} {gate.gate}{note}", fg=color, bold=True)
+        for reason in gate.reasons:
+            output.say(f"      [{reason.code}] {reason.message}")
+        if gate.next:
+            output.say(f"      next: {gate.next}", dim=True)
+
+
+def gate_findings(evaluation: Evaluation) -> list[Finding]:
+    """Each reason as a finding."""
+    return [
+        Finding(reason.code, reason.message, reason.where, gate.next)
+        for gate in evaluation.gates
+        for reason in gate.reasons
+    ]
+
+
+def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
+    """What programs get to know of an evaluation."""
+    return {
+        "passed": evaluation.passed,
+        "score": evaluation.score.total,
+        "next_action": evaluation.next_action,
+        "next": evaluation.next,
+        "gates": [
+            {
+                "gate": gate.gate,
+                "passed": gate.passed,
+                "note": gate.note,
+                "next": gate.next,
+                "reasons": [reason._asdict() for reason in gate.reasons],
+            }
+            for gate in evaluation.gates
+        ],
+    }
+
+
+def show_score(output: Output, score: Score) -> None:
+    """The score line by line: points got, points possible, why."""
+    for one in score.components:
+        points = f"{one.got:g} of {one.possible}" if one.applies else "left out"
+        output.say(f"  {TITLES[one.name].ljust(34)} {points.rjust(10)}  {one.why}", dim=not one.applies)
+    for penalty in score.penalties:
+        output.say(f"  {'penalty'.ljust(34)} {f'-{penalty.points}'.rjust(10)}  {penalty.why}", fg="red")
+    output.say(f"  {'score'.ljust(34)} {str(score.total).rjust(10)}", bold=True)
+
+
+def score_data(score: Score) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "total": score.total,
+        "components": [one._asdict() for one in score.components],
+        "penalties": [one._asdict() for one in score.penalties],
+    }

@@ -1,0 +1,59 @@
+"""Completing a job: the one door to done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._gates import evaluation_data, gate_findings, show_gates
+from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.approval import somebody
+from donewhen.jobs.completion import Completion, complete
+
+
+@click.command()
+@job_argument
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, job: str, project: Path | None) -> ExitCode:
+    """Complete JOB, if it is done: run what is stale, ask every gate now, write it down, and give the promise.
+
+    The promise and its receipt are printed exactly when the job is done. Otherwise every closed gate is shown with its
+    next command, the try is counted, and a job without tries left becomes blocked. A job that is done and still valid
+    gets its promise again.
+    """
+    workspace = workspace_at(project)
+    with output.progress("collecting evidence"):
+        result = complete(workspace, job, somebody())
+    output.say(f"{result.job.id}  {result.job.title}", bold=True)
+    if result.evaluation is not None:
+        show_gates(output, result.evaluation)
+    for one in result.invalidated:
+        output.say(f"  {one.id} is not done any more: {' → '.join(one.chain)}: {one.why}", fg="yellow")
+    for promise in (result.promise, *result.cascade):
+        if promise is not None:
+            output.say(promise.text, fg="green")
+    if not result.done:
+        output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
+    findings = [] if result.evaluation is None else gate_findings(result.evaluation)
+    return output.finish(ExitCode.PASS if result.done else ExitCode.GATE_FAILED, _data(result), findings)
+
+
+def _data(result: Completion) -> dict[str, object]:
+    return {
+        "job": result.job.id,
+        "done": result.done,
+        "status": result.job.status,
+        "iteration": result.job.iteration,
+        "promise": None if result.promise is None else result.promise.text.splitlines()[0],
+        "receipt": None if result.promise is None else result.promise.receipt,
+        "repeated": result.repeated,
+        "cascade": [one.id for one in result.cascade],
+        "invalidated": [{"id": one.id, "chain": list(one.chain), "why": one.why} for one in result.invalidated],
+        "evaluation": None if result.evaluation is None else evaluation_data(result.evaluation),
+    }

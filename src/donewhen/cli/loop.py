@@ -1,0 +1,89 @@
+"""Running an agent until a job is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._gates import show_gates
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.approval import somebody
+from donewhen.jobs.looping import Limits, Turn, loop
+
+_LIMITS = Limits()
+
+
+@click.command()
+@click.argument("job")
+@click.argument("argv", nargs=-1, required=True, metavar="-- AGENT-CMD...")
+@click.option(
+    "--max-turns", type=click.IntRange(min=1), default=_LIMITS.turns, show_default=True, help="Runs of the agent."
+)
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=_LIMITS.seconds,
+    show_default=True,
+    metavar="S",
+    help="Seconds for all of it.",
+)
+@click.option(
+    "--turn-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=_LIMITS.turn_seconds,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one run of the agent may take.",
+)
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    job: str,
+    argv: tuple[str, ...],
+    max_turns: int,
+    max_seconds: float,
+    turn_seconds: float,
+    project: Path | None,
+) -> ExitCode:
+    """Run any agent command until JOB is done, blocked, or out of budget.
+
+    After each run the gates are asked; what they miss is told to the agent in the next one. {prompt}, {job} and {plan}
+    in the command are replaced. Ctrl-C ends the agent, too; called again, it goes on where it was.
+
+    \b
+    donewhen loop WI-20260214-001 -- claude -p {prompt}
+    """
+    workspace = workspace_at(project)
+
+    def tell(turn: Turn) -> None:
+        output.say(
+            f"turn {turn.number}: the agent ended with {turn.agent.exit_code} after {turn.agent.seconds:.0f} s",
+            bold=True,
+        )
+        if turn.completion.evaluation is not None:
+            show_gates(output, turn.completion.evaluation)
+
+    limits = Limits(max_turns, max_seconds, turn_seconds)
+    with output.progress(f"working on {job}"):
+        ended = loop(workspace, job, argv, somebody(), limits=limits, tell=tell)
+    found = workspace.job(job)
+    data = {
+        "job": found.id,
+        "ending": ended.ending,
+        "turns": ended.turns,
+        "why": ended.why,
+        "receipt": None if ended.promise is None else ended.promise.receipt,
+    }
+    if ended.promise is not None:
+        output.say(ended.promise.text, fg="green")
+        return output.finish(ExitCode.PASS, data)
+    told = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
+    output.say(told, fg="yellow")
+    finding = Finding("loop_ended", told, workspace.where(found.path), f"donewhen next {found.id}")
+    return output.finish(ExitCode.GATE_FAILED, data, [finding])

@@ -1,0 +1,67 @@
+"""Is the plan as a whole sound? What can be done next?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.jobs.completion import policy_of
+from donewhen.jobs.planning import check_plan, ready
+from donewhen.jobs.survey import survey
+
+
+@click.command()
+@project_option
+@common_options
+@click.pass_obj
+def check(output: Output, project: Path | None) -> ExitCode:
+    """Check all jobs together: files that can't be read, dependencies that dangle or go round in circles, jobs that
+    are done before what they depend on, or on something that has changed, ids that two jobs have, edited fields."""
+    workspace = workspace_at(project)
+    with output.progress("looking at the jobs"):
+        seen = survey(workspace)
+        problems = check_plan(workspace, seen, policy_of(workspace))
+    for one in problems:
+        output.say(f"✗ [{one.code}] {one.where}", fg="red", bold=True)
+        output.say(f"  {one.message}")
+    output.say(f"{len(seen.jobs)} job(s), {len(problems)} problem(s).", bold=True)
+    findings = [Finding(one.code, one.message, one.where, _next(one.code)) for one in problems]
+    return output.finish(ExitCode.GATE_FAILED if problems else ExitCode.PASS, {"jobs": len(seen.jobs)}, findings)
+
+
+@click.command()
+@project_option
+@common_options
+@click.pass_obj
+def ready_(output: Output, project: Path | None) -> ExitCode:
+    """Say what can start now, in which waves the rest follows, and which chain of jobs takes longest."""
+    workspace = workspace_at(project)
+    with output.progress("looking at the jobs"):
+        seen = survey(workspace)
+    found = ready(seen.jobs)
+    titles = {one.id: one.title for one in seen.jobs}
+    for name in found.now:
+        output.say(f"  {name}  {titles[name]}")
+    if not found.now:
+        output.say("Nothing can start now.")
+    for number, wave in enumerate(found.waves, 1):
+        output.say(f"wave {number}: {', '.join(wave)}", dim=True)
+    if found.critical_path:
+        output.say(f"critical path: {' → '.join(found.critical_path)} ({found.hours:g} h)", dim=True)
+    data = {
+        "ready": list(found.now),
+        "waves": [list(one) for one in found.waves],
+        "critical_path": list(found.critical_path),
+        "hours": found.hours,
+    }
+    return output.finish(ExitCode.PASS, data)
+
+
+def _next(code: str) -> str | None:
+    return FINDINGS[FindingCode(code)].next_step if code in FINDINGS else None

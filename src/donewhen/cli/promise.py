@@ -1,0 +1,39 @@
+"""Is this promise real?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.completion import policy_of
+from donewhen.jobs.promise import verify_promise
+
+
+@click.group()
+def command() -> None:
+    """Look at promises."""
+
+
+@command.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@project_option
+@common_options
+@click.pass_obj
+def verify(output: Output, file: Path | None, project: Path | None) -> ExitCode:
+    """Tell a real promise from a typed one: in FILE, or on standard input.
+
+    A real one has a receipt on the next line that the ledger knows, and what was done then still stands.
+    """
+    text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8", errors="replace")
+    workspace = workspace_at(project)
+    found = verify_promise(workspace, text, policy_of(workspace))
+    mark, color = ("✓", "green") if found.real else ("✗", "red")
+    output.say(f"{mark} {found.id or 'no promise'}: {found.why}.", fg=color)
+    findings = [] if found.real else [Finding("promise", f"{found.why}.", found.id, "donewhen complete JOB")]
+    return output.finish(ExitCode.PASS if found.real else ExitCode.GATE_FAILED, found._asdict(), findings)

@@ -1,0 +1,46 @@
+"""Resting honestly: blocked for a reason, or waiting for an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.approval import somebody
+from donewhen.jobs.lifecycle import set_aside
+
+
+@click.command()
+@job_argument
+@click.option("--reason", required=True, help="What is in the way; it is kept.")
+@project_option
+@common_options
+@click.pass_obj
+def block(output: Output, job: str, reason: str, project: Path | None) -> ExitCode:
+    """Set JOB aside, with what is in the way. An agent may stop then: that is honest, where pretending is not."""
+    return _rest(output, job, project, reason=reason)
+
+
+@click.command()
+@job_argument
+@click.option("--question", required=True, help="What a person has to answer.")
+@project_option
+@common_options
+@click.pass_obj
+def ask(output: Output, job: str, question: str, project: Path | None) -> ExitCode:
+    """Ask a person about JOB. An agent may stop and wait for the answer."""
+    return _rest(output, job, project, question=question)
+
+
+def _rest(output: Output, job: str, project: Path | None, *, reason: str = "", question: str = "") -> ExitCode:
+    workspace = workspace_at(project)
+    entry = set_aside(workspace, job, somebody(), reason=reason, question=question)
+    found = workspace.job(job)
+    output.say(f"{found.id}  {found.title}", bold=True)
+    output.say(f"  {found.status}: {entry.data['reason']}", fg="yellow")
+    output.say(f"  next, for a person: answer it, then donewhen start {found.id}", dim=True)
+    return output.finish(ExitCode.PASS, {"job": found.id, "status": found.status, **dict(entry.data)})

@@ -1,0 +1,42 @@
+"""Beginning a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.approval import somebody
+from donewhen.jobs.lifecycle import start
+
+
+@click.command()
+@job_argument
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, job: str, project: Path | None) -> ExitCode:
+    """Begin JOB, or begin it again, which counts as an iteration.
+
+    It is refused without an agreement, while other jobs have to be done first, and after the budget ran out until
+    somebody has decided. What the job builds on and puts out is noted by content, and its test commands are run once.
+    """
+    workspace = workspace_at(project)
+    with output.progress("looking at what is there"):
+        result = start(workspace, job, somebody())
+    output.say(f"{result.job.id}  {result.job.title}", bold=True)
+    findings = [Finding(one.code, one.message, one.where, result.next) for one in result.reasons]
+    for one in findings:
+        output.say(f"  ✗ [{one.code}] {one.message}", fg="red")
+    if result.started:
+        output.say(
+            f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}", fg="green"
+        )
+    elif result.next:
+        output.say(f"  next: {result.next}", dim=True)
+    data = {"job": result.job.id, "started": result.started, "status": result.job.status, "next": result.next}
+    return output.finish(ExitCode.PASS if result.started else ExitCode.GATE_FAILED, data, findings)
