@@ -13,6 +13,7 @@ from donewhen.cli import main
 from donewhen.cli._app import VERBS, app
 from donewhen.cli._output import SCHEMA
 from donewhen.jobs.codes import FINDINGS
+from donewhen.jobs.gates.result import GATE_REASONS
 from donewhen.protocols import REASONS, ReasonCode
 
 
@@ -138,6 +139,17 @@ def reasons_page() -> str:
         lines.append(f"| `{code.value}` | {reason.meaning} | {_code_in(reason.next_step)} | {_kind(code)} |")
     lines += [
         "",
+        "## Gates of jobs",
+        "",
+        "Why a gate is closed: what `donewhen complete`, `start`, `next` and `truth-eval` show.",
+        "",
+        "| code | meaning | what to do |",
+        "| --- | --- | --- |",
+    ]
+    for gate, reason in GATE_REASONS.items():
+        lines.append(f"| `{gate.value}` | {reason.meaning} | {_code_in(reason.next_step)} |")
+    lines += [
+        "",
         "## Findings about jobs",
         "",
         "What the verbs about jobs find. This set is closed, too.",
@@ -156,6 +168,6 @@ def _kind(code: ReasonCode) -> str:
 
 def _code_in(text: str) -> str:
     """Commands in a sentence, set as code."""
-    verbs = "baseline|agree|contract diff|run|why|sign-off|anchor|decide"
+    verbs = "baseline|agree|contract diff|run|why|sign-off|anchor|decide|start|ready|complete|reward|audit"
     names = rf"donewhen (?:{verbs})\b[^;,.]*|HostFilesystem\('\.'\)|\{{junit\w*\}}|check_timeout"
     return re.sub(f"({names})", r"`\1`", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.evaluating import Evaluation
 from donewhen.jobs.reward import TITLES, Score
 
@@ -19,6 +20,13 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
             output.say(f"      [{reason.code}] {reason.message}")
         if gate.next:
             output.say(f"      next: {gate.next}", dim=True)
+
+
+def exit_code(evaluation: Evaluation | None, passed: bool) -> ExitCode:
+    """What the command returns: a gate that broke is neither a pass nor a fail."""
+    if evaluation is not None and evaluation.broken:
+        return ExitCode.INTERNAL
+    return ExitCode.PASS if passed else ExitCode.GATE_FAILED
 
 
 def gate_findings(evaluation: Evaluation) -> list[Finding]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import evaluation_data, gate_findings, show_gates
+from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
@@ -41,7 +41,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     if not result.done:
         output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
     findings = [] if result.evaluation is None else gate_findings(result.evaluation)
-    return output.finish(ExitCode.PASS if result.done else ExitCode.GATE_FAILED, _data(result), findings)
+    return output.finish(exit_code(result.evaluation, result.done), _data(result), findings)
 
 
 def _data(result: Completion) -> dict[str, object]:

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import evaluation_data, gate_findings, score_data, show_gates, show_score
+from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, score_data, show_gates, show_score
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.approval import somebody
+from donewhen.jobs.gates.result import GateCode
 from donewhen.jobs.lifecycle import Evaluated, look_at
 
 
@@ -34,9 +35,9 @@ def reward(output: Output, job: str, explain: bool, project: Path | None) -> Exi
     output.say(f"  next: {found.evaluation.next_action}", dim=True)
     findings = gate_findings(found.evaluation)
     reached = score.total >= target
-    data = {"job": found.job.id, "target": target, "score": score_data(score), **evaluation_data(found.evaluation)}
-    low = [one for one in findings if one.code == "score_too_low"]
-    return output.finish(ExitCode.PASS if reached else ExitCode.GATE_FAILED, data | {"score": score_data(score)}, low)
+    data = {"job": found.job.id, "target": target, **evaluation_data(found.evaluation), "score": score_data(score)}
+    low = [one for one in findings if one.code == GateCode.SCORE_TOO_LOW]
+    return output.finish(exit_code(found.evaluation, reached), data, low)
 
 
 @click.command()
@@ -58,7 +59,7 @@ def truth(output: Output, job: str, project: Path | None) -> ExitCode:
         "mode": found.job.truth_mode,
         "failures": [reason._asdict() for reason in gate.reasons],
     }
-    return output.finish(ExitCode.PASS if gate.passed else ExitCode.GATE_FAILED, data, findings)
+    return output.finish(exit_code(found.evaluation, gate.passed), data, findings)
 
 
 @click.command()

@@ -10,13 +10,14 @@ from typing import Any, Literal, NamedTuple
 from donewhen.config.loader import CONFIG_FILE
 from donewhen.config.project_hooks import PROJECT_FILES
 from donewhen.config.settings import Settings
-from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms, terms_hash
 from donewhen.jobs.criteria import Criterion
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.inputs import located as locate
 from donewhen.jobs.inputs import output_manifest
 from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Actor, Chain, Entry
@@ -144,7 +145,7 @@ def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]
     for job in jobs:
         agreement = job_agreement(job, workspace.ledger.read(job.id), about_project)
         where = workspace.where(job.path)
-        found.append(Proposal(job, where, agreement, tuple(_problems(job, where)), settings))
+        found.append(Proposal(job, where, agreement, (*_problems(job, where), *_paths(workspace, job)), settings))
     return tuple(found)
 
 
@@ -273,6 +274,16 @@ def _problems(job: Job, where: str) -> Iterable[Problem]:
         except DonewhenError as error:
             line = job.document.line_of("truth_required_commands")
             yield Problem(FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}")
+
+
+def _paths(workspace: Workspace, job: Job) -> Iterable[Problem]:
+    named = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
+    for field, paths in named.items():
+        for path in paths:
+            try:
+                locate(workspace, job, path, field)
+            except ConfigError as error:
+                yield Problem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
 
 
 def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[Problem]:

@@ -19,6 +19,7 @@ class FindingCode(StrEnum):
     PLACEHOLDER = "placeholder"
     CRITERIA_MISSING = "criteria_missing"
     COMMAND = "command"
+    PATH_OUTSIDE = "path_outside"
     NOT_SHOWN = "not_shown"
     EVIDENCE_FAILED = "evidence_failed"
     EVIDENCE_STALE = "evidence_stale"
@@ -76,6 +77,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.COMMAND: Reason(
         "A verification command can't be run without a shell.",
         "Give one plain command, or put the line into a script and run that.",
+    ),
+    FindingCode.PATH_OUTSIDE: Reason(
+        "A path leads out of the job and the project.",
+        "Write it relative to the job, or with a slash in front relative to the project.",
     ),
     FindingCode.NOT_SHOWN: Reason(
         "Something that the job has to show was never shown.",

@@ -161,7 +161,8 @@ def _write_done(
 
 def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job, now = facts.job, workspace.now()
-    iteration = facts.history.iteration + 1
+    # A gate that broke says nothing about the work, so it costs no try.
+    iteration = facts.history.iteration + (0 if evaluation.broken else 1)
     spent = iteration > job.max_iterations
     data: dict[str, Any] = {**told(evaluation), "next": evaluation.next}
     writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}

@@ -51,6 +51,8 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
             data["value"] = decision.value
         now = workspace.now()
         effects: dict[str, Value] = {"status": "cancelled"} if decision.kind == "cancel" else {}
+        if decision.kind == "rescope" and job.status == "cancelled":
+            effects = {"status": "planned"}
         writes = {**effects, "updated_at": now} if approval.counts(policy) and not terms else {}
         entry, document = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
         if not approves(entry, job.id, policy):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import NamedTuple
 
+from donewhen.foundation.text import one_line
 from donewhen.jobs.facts import Facts
 from donewhen.jobs.gates.agreement import agreement_gate
 from donewhen.jobs.gates.budget import budget_gate
 from donewhen.jobs.gates.dependency import dependency_gate
-from donewhen.jobs.gates.result import GateReason, GateResult
+from donewhen.jobs.gates.result import GateCode, GateName, GateReason, GateResult
 from donewhen.jobs.gates.reward import reward_gate
 from donewhen.jobs.gates.truth import truth_gate
 from donewhen.jobs.next_action import next_action
@@ -35,20 +38,35 @@ class Evaluation(NamedTuple):
         return tuple(reason for gate in self.gates for reason in gate.reasons)
 
     @property
+    def broken(self) -> bool:
+        """Whether a gate could not be asked."""
+        return any(one.code == GateCode.GATE_ERROR for one in self.reasons)
+
+    @property
     def next(self) -> str | None:
         """The next command: that of the first closed gate."""
         return next((one.next for one in self.gates if not one.passed), None)
 
 
 def evaluate(facts: Facts) -> Evaluation:
-    """Ask every gate."""
+    """Ask every gate. One that breaks is closed, and says so."""
     score = score_of(facts)
-    truth = truth_gate(facts)
+    truth = _asked("truth", lambda: truth_gate(facts))
     gates = (
-        agreement_gate(facts),
-        budget_gate(facts),
-        dependency_gate(facts),
+        _asked("agreement", lambda: agreement_gate(facts)),
+        _asked("budget", lambda: budget_gate(facts)),
+        _asked("dependency", lambda: dependency_gate(facts)),
         truth,
-        reward_gate(facts, score),
+        _asked("reward", lambda: reward_gate(facts, score)),
     )
     return Evaluation(gates, score, next_action(facts, truth))
+
+
+def _asked(name: GateName, gate: Callable[[], GateResult]) -> GateResult:
+    try:
+        return gate()
+    except Exception as error:
+        if os.environ.get("DONEWHEN_DEBUG"):
+            raise
+        told = one_line(f"The gate broke: {type(error).__name__}: {error}", 400)
+        return GateResult(name, (GateReason(GateCode.GATE_ERROR, told),), "DONEWHEN_DEBUG=1 donewhen …")

@@ -38,6 +38,7 @@ class GateCode(StrEnum):
     RECORD_TAMPERED = "record_tampered"
     RECORD_BROKEN = "record_broken"
     SCORE_TOO_LOW = "score_too_low"
+    GATE_ERROR = "gate_error"
 
 
 class GateReason(NamedTuple):
@@ -135,6 +136,10 @@ GATE_REASONS: dict[GateCode, Reason] = {
     ),
     GateCode.SCORE_TOO_LOW: Reason(
         "The score is below what was agreed.", "See what is missing: donewhen reward JOB --explain"
+    ),
+    GateCode.GATE_ERROR: Reason(
+        "The gate itself broke, so it blocks: a broken check proves nothing.",
+        "Run it again with DONEWHEN_DEBUG=1 and report the traceback.",
     ),
 }
 """What each code means, and what to do about it."""
