@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,26 @@ def test_only_an_agreement_that_holds_and_has_grown_is_sealed_again(workspace: W
     assert seal_tightened(workspace, the_job(workspace), by) == ()
 
 
+def test_what_somebody_loosens_at_the_same_moment_is_not_sealed(
+    agreed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = the_job(agreed)
+    edit(job.path, "reward_target: 80", "reward_target: 85")
+    locked = Workspace.locked
+
+    @contextmanager
+    def late(self: Workspace, path: Path) -> Iterator[None]:
+        with locked(self, path):
+            edit(job.path, "reward_target: 85", "reward_target: 10")
+            yield
+
+    head = agreed.ledger.head(job.id)
+    monkeypatch.setattr(Workspace, "locked", late)
+    assert seal_tightened(agreed, the_job(agreed), Actor("bot", "agent")) == ()
+    assert agreed.ledger.head(job.id) == head
+    assert standing(agreed).seal.terms["reward_target"] == 80
+
+
 def test_the_next_run_seals_what_was_added_to_the_job(agreed: Workspace) -> None:
     path = the_job(agreed).path
     edit(path, "reward_target: 80", "reward_target: 85")
@@ -285,39 +306,6 @@ def test_forged_terms_that_lack_the_settings_do_not_stop_the_project(agreed: Wor
     data = {"how": "tightened", "terms": {}, "hash": terms_hash({})}
     agreed.ledger.append(agreed.project().id, "agreed", data, Actor("bot", "agent"))
     assert shown(agreed)[0].agreement.state == "agreed"
-
-
-@pytest.mark.parametrize(
-    ("decision", "approval", "changed"),
-    [
-        (None, ADA, {"max_iterations": 6}),
-        (Decision("raise_budget", "more", 6), BOT, {"max_iterations": 6}),
-        (Decision("raise_budget", "more", 6), ADA, {"reward_target": 70}),
-        (Decision("raise_budget", "more", 6), ADA, {"max_iterations": 6, "outputs": []}),
-        (Decision("raise_budget", "more", 6), ADA, {"max_iterations": 99}),
-        (Decision("target", "less", 75), ADA, {"reward_target": 0}),
-        (Decision("stakes", "less", "low"), ADA, {"stakes": "low", "reward_target": 0, "max_iterations": 99}),
-        (Decision("rescope", "other"), ADA, {"outputs": []}),
-        (Decision("cancel", "no"), ADA, {"max_iterations": 99}),
-    ],
-    ids=["no decision", "an agents", "other field", "one field more", "more iterations", "lower target",
-         "more than the stakes", "rescope", "cancel"],
-)  # fmt: skip
-def test_a_decision_lends_itself_to_nothing_but_what_it_says(
-    agreed: Workspace, decision: Decision | None, approval: Approval, changed: dict[str, Any]
-) -> None:
-    decided = "" if decision is None else decide(agreed, the_job(agreed), decision, approval).entry.hash
-    before = standing(agreed).seal.terms
-    forge(agreed, "decided", changed, decision=decided)
-    assert standing(agreed).seal.terms == before
-
-
-def test_a_decision_is_not_used_again_after_a_person_agreed_to_less(agreed: Workspace) -> None:
-    decided = decide(agreed, the_job(agreed), Decision("raise_budget", "more", 6), ADA).entry.hash
-    edit(the_job(agreed).path, "max_iterations: 6", "max_iterations: 3")
-    agree_to(agreed)
-    forge(agreed, "decided", {"max_iterations": 6}, decision=decided)
-    assert standing(agreed).seal.terms["max_iterations"] == 3
 
 
 def test_what_was_changed_while_it_was_shown_is_not_agreed_to(workspace: Workspace) -> None:

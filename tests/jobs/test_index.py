@@ -80,8 +80,19 @@ def test_an_unchanged_file_is_not_even_opened(
     database: Path, file: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look(database, file, reader)
-    monkeypatch.setattr(index_module, "_content", lambda path: pytest.fail(f"{path} was opened"))
+    opened: list[object] = []
+    original = os.open
+
+    def counted(path: Any, *rest: Any, **more: Any) -> int:
+        opened.append(path)
+        return original(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", counted)
     assert look(database, file, reader) == "hello"
+    assert opened == []
+    os.utime(file, (1, 1))
+    look(database, file, reader)
+    assert opened == [file]
 
 
 def test_a_changed_file_is_read_again(database: Path, file: Path, reader: Reader) -> None:

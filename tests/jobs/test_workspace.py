@@ -425,8 +425,8 @@ def nothing(path: Path) -> None:
         (a_folder, "is a folder"),
         (a_link, "links are not followed"),
         (a_circle, "links are not followed"),
-        (a_fifo, "frontmatter|regular file"),
-        (a_socket, "can't be read|regular file"),
+        (a_fifo, "frontmatter|can't be read"),
+        (a_socket, "can't be read"),
         (nothing, "is missing"),
     ],
 )
@@ -441,6 +441,21 @@ def test_a_plan_that_is_no_file_is_named_and_the_others_go_on(
     assert str(caught.value.where).startswith(workspace.where(first))
     assert [workspace.job_at(one).title for one in (second, third)] == ["Log out", "Pay by card"]
     assert [one.title for one in survey(workspace).jobs] == ["Log out", "Pay by card"]
+
+
+@pytest.mark.parametrize("replace", [a_folder, a_link, a_fifo, nothing])
+def test_a_plan_that_is_no_file_leaves_no_descriptor_open(
+    workspace: Workspace, replace: Callable[[Path], None]
+) -> None:
+    path = workspace.place("log-in").path
+    path.unlink()
+    replace(path)
+    before = os.listdir("/dev/fd")
+    for _ in range(5):
+        with pytest.raises(DocumentError):
+            workspace.read(path)
+        survey(workspace)
+    assert len(os.listdir("/dev/fd")) == len(before)
 
 
 def test_a_plan_that_is_a_pipe_with_a_silent_writer_is_one_finding(workspace: Workspace) -> None:

@@ -50,14 +50,20 @@ class Evaluation(NamedTuple):
 
 def evaluate(facts: Facts) -> Evaluation:
     """Ask every gate. One that breaks is closed, and says so."""
-    score = score_of(facts)
+    score = Score(0, (), ())
     truth = _asked("truth", lambda: truth_gate(facts))
+
+    def reward() -> GateResult:
+        nonlocal score
+        score = score_of(facts)
+        return reward_gate(facts, score)
+
     gates = (
         _asked("agreement", lambda: agreement_gate(facts)),
         _asked("budget", lambda: budget_gate(facts)),
         _asked("dependency", lambda: dependency_gate(facts)),
         truth,
-        _asked("reward", lambda: reward_gate(facts, score)),
+        _asked("reward", reward),
     )
     return Evaluation(gates, score, next_action(facts, truth))
 
