@@ -36,6 +36,13 @@ from donewhen.jobs.job import STAKES, Stakes
     metavar="PATH",
     help="A file that the job makes; relative to the job, or with a slash in front to the project.",
 )
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="PATH",
+    help="A file, folder or pattern that the job depends on; without any, everything that git tracks.",
+)
 @click.option("--depends-on", multiple=True, metavar="JOB", help="A job that has to be done before.")
 @click.option("--stakes", type=click.Choice(STAKES), default="normal", show_default=True, help="How much is at stake.")
 @click.option("--workstream", metavar="NAME", help="The workstream it belongs to; made where there is none.")
@@ -48,6 +55,7 @@ def command(
     criteria: tuple[str, ...],
     commands: tuple[str, ...],
     outputs: tuple[str, ...],
+    inputs: tuple[str, ...],
     depends_on: tuple[str, ...],
     stakes: Stakes,
     workstream: str | None,
@@ -69,6 +77,7 @@ def command(
         stakes=stakes,
         depends_on=depends_on,
         outputs=outputs or ("outputs/primary.md",),
+        inputs=inputs,
         commands=commands,
         criteria=[_criterion(text) for text in criteria],
         workstream=workstream,

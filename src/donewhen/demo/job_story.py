@@ -63,19 +63,19 @@ def play_job(folder: Path, tell: Callable[[Line], object]) -> Ending:
     if stage.typed("agree") != 0:
         told = "An agent seems to run this demo, so nobody can agree for the person, and the story ends here."
         return Ending(False, told, broken=agent_at_work(stage.environment) is None)
+    stage.run("agent", "start", "001", show="in_progress")
+    stage.run("agent", "complete", "001", show="criterion_failed")
     agreed = plan.read_text(encoding="utf-8")
-    stage.run("agent", "run", "001", show="FAILED")
     stage.edit(plan, agreed.replace("reward_target: 80", "reward_target: 0"), "writes reward_target: 0 into the plan")
     stage.run("agent", "contract", "diff", show="loosened")
-    stage.edit(plan, agreed.replace("status: planned", "status: done"), "writes status: done into the plan")
+    stage.edit(plan, agreed.replace("status: in_progress", "status: done"), "writes status: done into the plan")
     stage.run("agent", "audit", show="the ledger says")
     stage.edit(plan, agreed, "puts the plan back as it was")
     stage.edit(folder / "slugify.py", _FIXED, "repairs slugify.py")
     stage.run("agent", "run", "001", show="✓")
-    stage.run("agent", "why", "001", show="✓")
     stage.edit(folder / "slugify.py", _FIXED + "# tidied up\n", "edits slugify.py once more")
     stage.run("agent", "why", "001", show="changed")
-    stage.run("agent", "run", "001", show="✓")
+    stage.run("agent", "complete", "001", show="<promise>")
     stage.run("person", "audit", show="clean")
     if stage.last != 0:
         return Ending(False, "The last audit was not clean; this demo is broken.", broken=True)

@@ -53,6 +53,7 @@ def add_job(
     stakes: Stakes = "normal",
     depends_on: Sequence[str] = (),
     outputs: Sequence[str] = ("outputs/primary.md",),
+    inputs: Sequence[str] = (),
     commands: Sequence[str] = (),
     criteria: Sequence[str] = (),
     workstream: str | None = None,
@@ -77,6 +78,7 @@ def add_job(
             stakes=stakes,
             depends_on=depends,
             outputs=outputs,
+            inputs=inputs,
             commands=commands,
             criteria=criteria,
         )

@@ -63,6 +63,7 @@ def job_plan(
     stakes: Stakes = "normal",
     depends_on: Sequence[str] = (),
     outputs: Sequence[str] = ("outputs/primary.md",),
+    inputs: Sequence[str] = (),
     commands: Sequence[str] = (),
     criteria: Sequence[str] = (),
 ) -> bytes:
@@ -89,6 +90,7 @@ def job_plan(
         "completed_at": "",
         "completion_promise": f"{identifier}-DONE",
         "outputs": list(outputs),
+        **({"inputs": list(inputs)} if inputs else {}),
         "verification_evidence": [],
         "reward_last_score": 0,
         "reward_last_eval_at": "",
