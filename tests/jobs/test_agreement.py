@@ -437,6 +437,19 @@ def test_what_says_nothing_can_not_be_agreed_to(workspace: Workspace, old: str, 
         assert problem.where == f"{job.where}:{line}"
 
 
+def test_paths_that_lead_out_of_the_project_can_not_be_agreed_to(workspace: Workspace) -> None:
+    edit(the_job(workspace).path, "- outputs/primary.md", "- ../../../elsewhere.md")
+    assert [str(one.code) for one in shown(workspace)[1].problems] == ["path_outside"]
+
+
+def test_a_done_that_was_typed_before_anybody_agreed_is_taken_back(workspace: Workspace) -> None:
+    edit(the_job(workspace).path, "status: planned", "status: done")
+    agree_to(workspace)
+    job = the_job(workspace)
+    assert job.status == "in_progress"
+    assert mismatches(job.document.fields, workspace.ledger.read(job.id).entries) == ()
+
+
 def test_a_projects_placeholder_is_a_problem_of_the_project(workspace: Workspace) -> None:
     edit(workspace.project_file, "## Acceptance Criteria\n", "## Acceptance Criteria\n\n- <to be filled>\n")
     project, job = shown(workspace)

@@ -84,7 +84,7 @@ def _job(output: Output, teller: Teller) -> ExitCode:
     else:
         teller.say(f"\n[bold]{ending.because}[/bold]\n")
     data = {"story": [one._asdict() for one in lines], "told": ending.told, "because": ending.because}
-    return output.finish(ExitCode.PASS if ending.told else ExitCode.GATE_FAILED, data)
+    return output.finish(ExitCode.INTERNAL if ending.broken else ExitCode.PASS, data)
 
 
 class Teller:

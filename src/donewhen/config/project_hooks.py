@@ -47,7 +47,13 @@ def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
 
 def hooks_switched_off(root: Path) -> bool:
     """Whether a file in the project tells the runtime to run no hooks at all."""
-    return any(_parsed(root / file).get("disableAllHooks") is True for file in (*PROJECT_FILES, *_LOCAL_FILES))
+    return switched_off_in(root) is not None
+
+
+def switched_off_in(root: Path) -> str | None:
+    """The first file in the project that does."""
+    files = (*PROJECT_FILES, *_LOCAL_FILES)
+    return next((file for file in files if _parsed(root / file).get("disableAllHooks") is True), None)
 
 
 def _seconds(value: object) -> int:

@@ -8,20 +8,29 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from donewhen.config.loader import CONFIG_FILE
-from donewhen.config.project_hooks import PROJECT_FILES
+from donewhen.config.project_hooks import PROJECT_FILES, switched_off_in
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms, terms_hash
+from donewhen.jobs.contract import (
+    Change,
+    Terms,
+    changes,
+    criterion_term,
+    job_terms,
+    project_terms,
+    same_shape,
+    terms_hash,
+)
 from donewhen.jobs.criteria import Criterion
 from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.inputs import located as locate
 from donewhen.jobs.inputs import output_manifest
 from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Actor, Chain, Entry
-from donewhen.jobs.projection import adopted, record, repair
+from donewhen.jobs.projection import record, repair
 from donewhen.jobs.workspace import Workspace
 
 AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
@@ -91,18 +100,17 @@ class Proposal(NamedTuple):
 def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
     """The terms that hold after these entries. Without a policy the chain's own terms are it: the project's chain."""
     seal: Seal | None = None
-    decisions: dict[str, Entry] = {}
     for entry in entries:
         allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
-        if entry.type == "decided" and approves(entry, chain, allowed):
-            decisions[entry.hash] = entry
+        if entry.type == "decided" and seal is not None and approves(entry, chain, allowed):
+            seal = Seal({**seal.terms, **_decided(entry)}, seal.entry)
         if entry.type != "agreed" or not _whole(entry):
             continue
         terms: Terms = entry.data["terms"]
         how = entry.data.get("how")
         if how == "agreed" and approves(entry, chain, allowed):
             seal = Seal(terms, entry)
-        elif seal is not None and _follows(seal.terms, terms, how, decisions.get(str(entry.data.get("decision")))):
+        elif seal is not None and how == "tightened" and _only_more(seal.terms, terms):
             seal = Seal(terms, seal.entry)
     return seal
 
@@ -157,15 +165,15 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
         document = workspace.read(proposal.plan.path)
         before = workspace.ledger.read(proposal.chain)
         document = repair(workspace, document, proposal.plan.path, before.entries)
-        data: dict[str, Any] = {"how": "agreed", "terms": proposal.agreement.terms}
+        # What does not count now must not begin to count when others are trusted later.
+        how = "agreed" if approval.counts(policy) else "said"
+        data: dict[str, Any] = {"how": how, "terms": proposal.agreement.terms}
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
-        if not before.entries:
-            data["adopted"] = adopted(document.fields)
-            if isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
-                # What is there before anybody begins is not this job's work.
-                data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
+        if not before.entries and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
+            # What is there before anybody begins is not this job's work.
+            data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
         if _terms_now(workspace, proposal) != proposal.agreement.terms:
             raise DonewhenError(
                 "It was changed while it was being shown, so nothing was agreed.",
@@ -191,6 +199,8 @@ def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ..
     for proposal in proposals(workspace, [job]):
         if _only_tightened(proposal.agreement):
             with workspace.locked(proposal.plan.path):
+                path = proposal.plan.path
+                repair(workspace, workspace.read(path), path, workspace.ledger.read(proposal.chain).entries)
                 # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
                 again = proposals(workspace, [workspace.job_at(job.path)])
                 now = next(one for one in again if one.chain == proposal.chain)
@@ -204,13 +214,15 @@ def located(change: Change, plan: Job | Project, where: str, settings: Settings)
     room, _, name = change.field.partition(".")
     match room:
         case "settings":
-            return _in_settings(settings, name.rpartition(".")[2])
+            return _in_settings(settings, name)
         case "hooks" | "hooks_switched_off":
-            return (change.after or change.before or "").partition(": ")[0] if room == "hooks" else PROJECT_FILES[0]
+            if room == "hooks":
+                return (change.after or change.before or "").partition(": ")[0]
+            return switched_off_in(settings.root) or PROJECT_FILES[0]
         case "baselines":
             return name
         case "criteria":
-            lines = [one.line for one in plan.criteria if change.after and change.after.startswith(one.text)]
+            lines = [one.line for one in plan.criteria if change.after == criterion_term(one)]
             lines += [one.line for one in plan.criteria] or [plan.document.first_body_line]
             return f"{where}:{lines[0]}"
         case _:
@@ -218,13 +230,17 @@ def located(change: Change, plan: Job | Project, where: str, settings: Settings)
             return f"{where}:{line}" if line else where
 
 
-def _in_settings(settings: Settings, key: str) -> str:
+def _in_settings(settings: Settings, name: str) -> str:
     source = settings.source
     if source is None:
         return CONFIG_FILE
+    room, _, key = name.rpartition(".")
+    table = ""
     with suppress(OSError):
         for number, text in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-            if re.match(rf"\s*{re.escape(key)}\s*=", text):
+            if header := re.match(r"\s*\[(?:tool\.donewhen\.?)?([\w.]*)\]", text):
+                table = header[1]
+            elif table == room and re.match(rf"\s*{re.escape(key)}\s*=", text):
                 return f"{source.name}:{number}"
     return source.name
 
@@ -252,16 +268,18 @@ def _whole(entry: Entry) -> bool:
     return isinstance(terms, Mapping) and entry.data.get("hash") == terms_hash(terms)
 
 
-def _follows(before: Terms, after: Terms, how: object, decision: Entry | None) -> bool:
-    """Whether terms may follow others without anybody agreeing to them again."""
-    loosened = {one.field for one in changes(before, after) if one.voids}
-    if how == "tightened":
-        return not loosened
-    return (
-        how == "decided"
-        and decision is not None
-        and loosened <= DECIDED_FIELDS.get(decision.data.get("decision", ""), set())
-    )
+def _decided(entry: Entry) -> Terms:
+    """The terms that a decision sets: its own, and no others."""
+    terms = entry.data.get("terms")
+    allowed = DECIDED_FIELDS.get(str(entry.data.get("decision")), frozenset())
+    return terms if isinstance(terms, Mapping) and allowed.issuperset(terms) else {}
+
+
+def _only_more(before: Terms, after: Terms) -> bool:
+    """Whether terms may follow others without anybody agreeing to them again. Anybody can have written ``after``."""
+    if not same_shape(before, after):
+        return False
+    return not any(one.voids for one in changes(before, after))
 
 
 def _problems(job: Job, where: str) -> Iterable[Problem]:

@@ -132,12 +132,15 @@ def _account() -> str:
 
 def _signed(entry: Entry, chain: str, policy: Policy) -> bool:
     signature = entry.data.get("signature")
-    if not isinstance(signature, Mapping) or signature.get("key") not in policy.keys:
+    if not isinstance(signature, Mapping):
+        return False
+    key = signature.get("key")
+    if not isinstance(key, str) or key not in policy.keys:
         return False
     from donewhen.jobs.signing import verify
 
     subject = approval_subject(chain, entry.prev, entry.type, entry.data)
-    return verify(str(signature["key"]), str(signature.get("value", "")), subject)
+    return verify(key, str(signature.get("value", "")), subject)
 
 
 def _ancestors() -> list[str]:

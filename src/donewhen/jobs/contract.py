@@ -49,7 +49,7 @@ def job_terms(job: Job) -> Terms:
     return {
         "schema": JOB_TERMS,
         "job": job.id,
-        "criteria": _sorted({_criterion_term(one) for one in job.criteria}),
+        "criteria": _sorted({criterion_term(one) for one in job.criteria}),
         "outputs": _sorted(job.outputs),
         "verification_evidence": _sorted(job.verification_evidence),
         "inputs": _sorted(job.inputs),
@@ -72,7 +72,7 @@ def project_terms(project: Project, settings: Settings) -> Terms:
     return {
         "schema": PROJECT_TERMS,
         "project": project.id,
-        "criteria": _sorted({_criterion_term(one) for one in project.criteria}),
+        "criteria": _sorted({criterion_term(one) for one in project.criteria}),
         "settings": dict(_set_by_hand(settings, "")),
         "hooks": _sorted(
             f"{one.file}: {one.event}{f' ({one.matcher})' if one.matcher else ''}: {one.command} [{one.timeout} s]"
@@ -103,6 +103,25 @@ def changes(before: Terms, after: Terms) -> tuple[Change, ...]:
     return tuple(found)
 
 
+def same_shape(one: Terms, other: Terms) -> bool:
+    """Whether the terms have the same fields, each with a value of the same kind."""
+    return set(one) == set(other) and all(_is_like(name, one[name], other[name]) for name in one)
+
+
+def _is_like(name: str, one: Any, other: Any) -> bool:
+    if type(one) is not type(other) or (name == "stakes" and other not in STAKES):
+        return False
+    if name == "truth_mode":
+        return other in ("off", "strict")
+    if isinstance(other, list):
+        return all(isinstance(item, str) for item in other)
+    if name == "baselines":
+        return all(isinstance(item, dict) and set(item) == {"executed", "skipped"} for item in other.values())
+    if name == "exemptions":
+        return all(isinstance(item, str) for item in other.values())
+    return True
+
+
 def normal_command(text: str) -> str:
     """A command with the white space that does not matter taken out; one that can't be run stays as it is."""
     try:
@@ -111,12 +130,13 @@ def normal_command(text: str) -> str:
         return text
 
 
-def _criterion_term(criterion: Criterion) -> str:
+def criterion_term(criterion: Criterion) -> str:
+    """A criterion as it stands in the terms."""
     check = criterion.check
     if check is None:
-        return criterion.text
-    said = shlex.join(check.argv) if check.kind == "run" else " ".join(check.text.split())
-    return f"{criterion.text} [check: {check.kind}{f' {said}' if said else ''}]"
+        # Prose that ends like a check must not be taken for one.
+        return f"{criterion.text} []" if criterion.text.endswith("]") else criterion.text
+    return f"{criterion.text} [check: {check.normal}]"
 
 
 def _sorted(values: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -43,6 +44,19 @@ class Check:
     regex: str | None = None
     schema: str | None = None
     rows: int | None = None
+
+    @property
+    def normal(self) -> str:
+        """The check in its normal form: without the white space that does not matter, with all that does."""
+        if self.kind == "run":
+            return f"run {shlex.join(self.argv)}"
+        if self.regex is not None:
+            return f"file {self.path} matches /{self.regex}/"
+        if self.schema is not None:
+            return f"file {self.path} schema {self.schema}"
+        if self.rows is not None:
+            return f"file {self.path} rows >= {self.rows}"
+        return f"{self.kind} {self.text}".rstrip()
 
 
 @dataclass(frozen=True)

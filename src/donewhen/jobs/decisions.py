@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.agreement import job_agreement, project_agreement
 from donewhen.jobs.approval import Approval, Policy, approves
-from donewhen.jobs.contract import Terms, terms_hash
 from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.job import BUDGETS, TARGETS, Job, Stakes
 from donewhen.jobs.ledger import Entry
@@ -42,42 +41,33 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
         chain = workspace.ledger.read(job.id)
         document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
         job = workspace.job_at(job.path)
-        terms = _new_terms(job, decision)
         about_project = project_agreement(workspace, workspace.project())
         policy = Policy.of(about_project.seal.terms if about_project.seal else None)
-        agreement = job_agreement(job, chain, about_project)
+        agreed = job_agreement(job, chain, about_project).seal
+        terms = _new_terms(job, decision, agreed.terms["max_iterations"] if agreed else job.max_iterations)
         data: dict[str, Any] = {"decision": decision.kind, "reason": decision.reason.strip()}
         if decision.value is not None:
             data["value"] = decision.value
-        now = workspace.now()
+        if terms and approval.counts(policy):
+            # One entry says it all, so that a decision holds whole or not at all, and lends itself to nothing else.
+            data["terms"] = terms
         effects: dict[str, Value] = {"status": "cancelled"} if decision.kind == "cancel" else {}
         if decision.kind == "rescope" and job.status == "cancelled":
             effects = {"status": "planned"}
-        writes = {**effects, "updated_at": now} if approval.counts(policy) and not terms else {}
-        entry, document = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
-        if not approves(entry, job.id, policy):
-            return Decided(entry, False, {})
-        if terms:
-            sealed: Terms | None = agreement.seal.terms if agreement.seal else None
-            if sealed is not None:
-                after = {**sealed, **terms}
-                follow_up = {"how": "decided", "decision": entry.hash, "terms": after, "hash": terms_hash(after)}
-                record(
-                    workspace, job.id, document, job.path, "agreed", follow_up, approval, {**terms, "updated_at": now}
-                )
-            else:
-                workspace.write(document, job.path, {**terms, "updated_at": now})
-        return Decided(entry, True, {**terms, **effects})
+        changed = {**terms, **effects} if approval.counts(policy) else {}
+        writes = {**changed, "updated_at": workspace.now()} if approval.counts(policy) else {}
+        entry, _ = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
+        return Decided(entry, approves(entry, job.id, policy), changed)
 
 
-def _new_terms(job: Job, decision: Decision) -> dict[str, Value]:
+def _new_terms(job: Job, decision: Decision, budget: int) -> dict[str, Value]:
     """The terms that a decision changes, with their new values."""
     value = decision.value
     match decision.kind:
         case "raise_budget":
-            if value <= max(job.max_iterations, job.iteration):
+            if value <= max(budget, job.iteration):
                 raise UsageError(
-                    f"{job.id} may take {job.max_iterations} iterations and has taken {job.iteration}; "
+                    f"{job.id} may take {budget} iterations and has taken {job.iteration}; "
                     f"{value} would not raise that.",
                     next_step="Give the new total.",
                 )

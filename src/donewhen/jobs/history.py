@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from donewhen.jobs.approval import Policy, approves
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.projection import adopted
 
 _RESTING = frozenset({"block", "ask"})
 _FREEING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
@@ -35,7 +36,9 @@ class History(NamedTuple):
 
 def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     """Fold a chain."""
-    status, iteration = "planned", 0
+    first = adopted(_table(entries[0].data.get("adopted"))) if entries else {}
+    status: Any = first.get("status", "planned")
+    iteration: Any = first.get("iteration", 0)
     started: Entry | None = None
     completed: Entry | None = None
     decided, blocked = False, False
@@ -63,9 +66,9 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
 
 
 def _written(entry: Entry, name: str, before: Any) -> Any:
-    adopted = entry.data.get("adopted")
-    if isinstance(adopted, Mapping) and name in adopted:
-        before = adopted[name]
-    writes = entry.data.get("writes")
-    pair = writes.get(name) if isinstance(writes, Mapping) else None
+    pair = _table(entry.data.get("writes")).get(name)
     return pair[1] if isinstance(pair, list) and len(pair) == 2 else before
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -63,7 +63,7 @@ def _criterion_need(job: Job, criterion: Criterion) -> Need:
         case "run":
             evidence = shlex.join(check.argv)
         case "file":
-            evidence = f"file {' '.join(check.text.split())}"
+            evidence = check.normal
         case _:
             evidence = f"{check.kind} {criterion.text}"
     return Need(criterion.id, criterion.text, check, evidence)

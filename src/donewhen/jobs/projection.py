@@ -63,8 +63,10 @@ def adopted(fields: Mapping[str, Value]) -> dict[str, Value]:
 def expected(entries: Iterable[Entry]) -> dict[str, Value]:
     """The projected fields, as the entries of a chain have made them."""
     values = dict(PROJECTED)
-    for entry in entries:
-        values.update(entry.data.get("adopted", {}))
+    for number, entry in enumerate(entries):
+        taken_over = entry.data.get("adopted")
+        if number == 0 and isinstance(taken_over, Mapping):
+            values.update(adopted(taken_over))
         values.update({name: after for name, (_, after) in _writes(entry).items() if name in PROJECTED})
     return values
 
@@ -112,7 +114,10 @@ def record(
     changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
     content = {**data, "writes": changed} if changed else dict(data)
     ledger = workspace.ledger
-    content |= signature(approval, chain, ledger.head(chain) or first_link(chain), kind, content)
+    head = ledger.head(chain)
+    if head is None and "adopted" not in content:
+        content["adopted"] = adopted(document.fields)
+    content |= signature(approval, chain, head or first_link(chain), kind, content)
     entry = ledger.append(chain, kind, content, approval.by)
     return entry, workspace.write(document, path, writes)
 
@@ -124,9 +129,10 @@ def repair(workspace: Workspace, document: Document, path: Path, entries: Sequen
 
 
 def _late(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:
-    missing = {name: after for name, (_, after) in writes.items() if not _same(fields.get(name), after)}
-    untouched = all(_same(fields.get(name), writes[name][0]) for name in missing)
-    return missing if untouched else {}
+    # A file is replaced as a whole: where one field has its new value, the write came through, and others were edited.
+    changed = {name: pair for name, pair in writes.items() if not _same(*pair)}
+    cut_short = all(_same(fields.get(name), before) for name, (before, _) in changed.items())
+    return {name: after for name, (_, after) in changed.items()} if cut_short else {}
 
 
 def _writes(entry: Entry) -> Writes:

@@ -18,6 +18,7 @@ from donewhen.foundation.junit import ReportError
 from donewhen.foundation.process import CommandResult, run_command, small_environment
 from donewhen.foundation.secrets import redacted
 from donewhen.jobs.agreement import seal_tightened
+from donewhen.jobs.approval import Approval
 from donewhen.jobs.criteria import Check
 from donewhen.jobs.evidence import RECORD, EvidenceStore, Parts
 from donewhen.jobs.executables import Executable, resolved, safe_path
@@ -26,7 +27,7 @@ from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
 from donewhen.jobs.needs import is_asked_for
 from donewhen.jobs.probes import files_of, probe
-from donewhen.jobs.projection import repair
+from donewhen.jobs.projection import record, repair
 from donewhen.jobs.run_reports import RunReport, read_reports
 from donewhen.jobs.workspace import Workspace
 
@@ -197,8 +198,9 @@ def append(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -
     """Put a run on record, and with it whatever was added to the contract since it was last sealed."""
     seal_tightened(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
-        repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
-        return workspace.ledger.append(job.id, "ran", data, by)
+        entries = workspace.ledger.read(job.id).entries
+        document = repair(workspace, workspace.read(job.path), job.path, entries)
+        return record(workspace, job.id, document, job.path, "ran", data, Approval(by), {})[0]
 
 
 def _executed(

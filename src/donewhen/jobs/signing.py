@@ -38,7 +38,10 @@ def new_key(path: Path, passphrase: str) -> str:
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(passphrase.encode()),
     )
-    write_atomically(path, pem, mode=0o600)
+    try:
+        write_atomically(path, pem, mode=0o600)
+    except OSError as error:
+        raise SigningError(f"The key can't be written: {error.strerror}.", where=str(path)) from error
     return _public(key)
 
 
@@ -64,7 +67,7 @@ def verify(public: str, signature: str, subject: bytes) -> bool:
 def _loaded(path: Path, passphrase: str) -> Ed25519PrivateKey:
     serialization, ed25519 = _library()
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), passphrase.encode() or None)
+        key = serialization.load_pem_private_key(path.read_bytes(), passphrase.encode())
     except OSError as error:
         raise SigningError(f"The key can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, TypeError) as error:
