@@ -9,7 +9,8 @@ from collections.abc import Mapping
 REDACTED = "[redacted]"
 
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|KEY|PAT|AUTH|DSN)(?:$|_)", re.IGNORECASE
+    r"(?:(?:^|_)(?:TOKEN|CREDENTIALS?|KEY|PAT|AUTH|DSN)|SECRET|PASSWORD|PASSWD|PASSPHRASE)(?:$|_)",
+    re.IGNORECASE,
 )
 _SHORTEST = 6
 _PATTERNS = (
@@ -23,15 +24,19 @@ _PATTERNS = (
     r"\bAIza[A-Za-z0-9_-]{30,}",
     r"\bpypi-[A-Za-z0-9_-]{16,}",
     r"\bnpm_[A-Za-z0-9]{30,}",
-    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]*",
 )
-# Here only a part is secret: what names it stays.
+# Here only a part is secret: what names it stays. No pattern begins with a repetition: that would cost the square of a
+# long line's length.
 _NAMED = (
-    r"(?i)(\b(?:authorization|proxy-authorization)\s*[:=]\s*(?:bearer|basic|token)?\s*)[^\s,;'\"]{6,}",
-    r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}",
-    r"([a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+(?=@)",
     (
-        r"(?i)(\b[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)"
+        r"(?i)(\b(?:authorization|proxy-authorization)['\"]?\s*[:=]\s*['\"]?"
+        r"(?:(?:bearer|basic|token|apikey|digest|negotiate)\s+)?+)[^\s,;'\"]{6,}"
+    ),
+    r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}",
+    r"(://[^\s/:@]*+:)[^\s/@]++(?=@)",
+    (
+        r"(?i)((?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)"
         r"['\"]?\s*[:=]\s*['\"]?)(?!\[redacted\])[^\s'\",;&]{4,}"
     ),
 )

@@ -28,7 +28,7 @@ class Executable(NamedTuple):
 def resolved(command: str, root: Path, environ: Mapping[str, str] = os.environ) -> Executable:
     """The program that a command's first word stands for. There are no aliases, and no programs left lying about."""
     found = str(root / command) if "/" in command else shutil.which(command, path=safe_path(root, environ))
-    if found is None or not os.access(found, os.X_OK):
+    if found is None or not Path(found).is_file() or not os.access(found, os.X_OK):
         raise CommandNotRunnableError(
             f"The command {command!r} was not found.",
             next_step="Install it, or give its path; programs in the project and in folders for temporary files "
@@ -43,7 +43,8 @@ def safe_path(root: Path, environ: Mapping[str, str] = os.environ) -> str:
 
     Those are relative folders, folders in the project (except a virtual environment's) and those for temporary files.
     """
-    return os.pathsep.join(_safe_folders(root, environ))
+    # An empty PATH would mean the current folder.
+    return os.pathsep.join(_safe_folders(root, environ)) or os.defpath
 
 
 def _safe_folders(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
@@ -73,12 +74,16 @@ def _content_hash(path: Path, root: Path, depth: int) -> str:
 def _interpreter_hash(line: str, root: Path, depth: int) -> str:
     try:
         words = shlex.split(line)
-    except ValueError:
+        programs = [0]
+        if Path(words[0]).name == "env":
+            programs += [at for at, one in enumerate(words) if at and not one.startswith("-") and "=" not in one][:1]
+        return digest_of([_word_hash(one, root, depth) if at in programs else one for at, one in enumerate(words)])
+    except (OSError, ValueError, IndexError):
         return line
-    if words and Path(words[0]).name == "env":
-        words = [one for one in words[1:] if not one.startswith("-") and "=" not in one]
-    try:
-        found = words[0] if os.path.isabs(words[0]) else shutil.which(words[0], path=safe_path(root))  # noqa: PTH117
-        return line if found is None else digest_of([_content_hash(Path(found), root, depth + 1), words[1:]])
-    except (OSError, IndexError):
-        return line
+
+
+def _word_hash(word: str, root: Path, depth: int) -> str:
+    found = word if os.path.isabs(word) else shutil.which(word, path=safe_path(root))  # noqa: PTH117
+    if found is None:
+        raise FileNotFoundError(word)
+    return _content_hash(Path(found), root, depth + 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.git import git, toplevel
 from donewhen.jobs.job import Job
-from donewhen.jobs.workspace import PLAN, Workspace
+from donewhen.jobs.workspace import PLAN, Form, Workspace
 
 MISSING = "missing"
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules"})
@@ -23,8 +24,11 @@ _GENERATED = re.compile(
     r"(?:outputs/(?:rewards\.json|reward-report\.md|truth-report\.json|dashboard\.(?:json|html)|"
     r"\d{4}-\d\d-\d\d-task-tracker\.csv)|logs/(?:execution|events)\.jsonl|notes/lessons-index\.json)"
 )
-_SNAPSHOT = "artifacts/input-snapshot.json"
-_PLAN = re.compile(r"(?:(?:workstreams/[^/]+/)?jobs/(?:[^/]+/)?|workstreams/[^/]+/|)plan\.md")
+_SNAPSHOT = re.compile(r"(?:workstreams/[^/]+/)?jobs/[^/]+/artifacts/input-snapshot\.json")
+_PLAN: dict[Form, re.Pattern[str]] = {
+    "small": re.compile(r"jobs/(?:[^/]+/)?plan\.md"),
+    "big": re.compile(r"(?:workstreams/[^/]+/(?:jobs/[^/]+/)?)?plan\.md"),
+}
 
 
 class Manifest(NamedTuple):
@@ -43,32 +47,28 @@ def manifest(workspace: Workspace, job: Job) -> Manifest:
     upstream = upstream_manifest(workspace, job).files
     if job.inputs:
         return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
-    tree = {name: plain_hash(path) for name, path in tracked_tree(workspace)}
+    tree = {_unicode(name): plain_hash(path) for name, path in tracked_tree(workspace)}
     return Manifest({**tree, **upstream}, declared=False)
 
 
 def declared_manifest(workspace: Workspace, job: Job) -> Manifest:
     """The inputs that a job names; none where it names none."""
-    named = {name: plain_hash(path) for one in job.inputs for name, path in expanded(workspace, job, one)}
-    return Manifest(named, declared=True)
+    return Manifest(_named(workspace, job, "inputs", job.inputs), declared=True)
 
 
 def upstream_manifest(workspace: Workspace, job: Job) -> Manifest:
     """What the jobs that this one depends on have put out."""
-    return Manifest({name: plain_hash(path) for name, path in upstream_outputs(workspace, job)}, declared=True)
+    return Manifest(_hashed(upstream_outputs(workspace, job)), declared=True)
 
 
 def output_manifest(workspace: Workspace, job: Job) -> Manifest:
     """What a job has put out."""
-    named = {name: plain_hash(path) for one in job.outputs for name, path in expanded(workspace, job, one)}
-    return Manifest(named, declared=True)
+    return Manifest(_named(workspace, job, "outputs", job.outputs), declared=True)
 
 
 def result_manifest(workspace: Workspace, job: Job) -> Manifest:
     """What a person looks at who signs a job off: its outputs and declared inputs, or all of its inputs without any."""
-    named = {
-        name: plain_hash(path) for one in (*job.outputs, *job.inputs) for name, path in expanded(workspace, job, one)
-    }
+    named = _named(workspace, job, "outputs", job.outputs) | _named(workspace, job, "inputs", job.inputs)
     return Manifest(named, declared=True) if named else manifest(workspace, job)
 
 
@@ -84,30 +84,39 @@ def located(workspace: Workspace, job: Job, path: str, field: str) -> Path:
             next_step="Paths are relative to the job's folder, or to the project's with a slash in front.",
         )
     full = base.joinpath(*parts)
-    real = Path(os.path.realpath(full))
-    if not real.is_relative_to(os.path.realpath(workspace.root)):
-        raise ConfigError(
-            f"The path {path!r} in {field} is a link out of the project.", where=workspace.where(job.path)
-        )
+    _refuse_link_out(workspace, job, full, path, field)
     return full
 
 
-def expanded(workspace: Workspace, job: Job, path: str) -> Iterator[tuple[str, Path]]:
+def _refuse_link_out(workspace: Workspace, job: Job, full: Path, path: str, field: str) -> None:
+    if not Path(os.path.realpath(full)).is_relative_to(os.path.realpath(workspace.root)):
+        raise ConfigError(
+            f"The path {path!r} in {field} is a link out of the project.", where=workspace.where(job.path)
+        )
+
+
+def expanded(workspace: Workspace, job: Job, path: str, field: str) -> Iterator[tuple[str, Path]]:
     """The files that a path stands for: itself, what is in a folder, or what a pattern matches."""
-    if any(character in path for character in "*?["):
-        base = workspace.root if path.startswith("/") else job.folder
-        located(workspace, job, path, "inputs")
-        found = sorted(one for one in base.glob(path.lstrip("/")) if one.is_file() and not one.is_symlink())
-        for one in found:
-            yield workspace.where(one), one
-        if not found:
-            yield workspace.where(base / path.lstrip("/")), base / path.lstrip("/")
-        return
-    full = located(workspace, job, path, "inputs")
+    full = located(workspace, job, path, field)
+    found: Iterable[Path] = [full]
     if full.is_dir():
-        yield from ((workspace.where(one), one) for one in _walked(full))
-    else:
-        yield workspace.where(full), full
+        found = _walked(full)
+    elif any(character in path for character in "*?[") and not os.path.lexists(full):
+        found = _matching(workspace, job, path, field) or [full]
+    for one in found:
+        _refuse_link_out(workspace, job, one, path, field)
+        if not is_generated(workspace, one):
+            yield workspace.where(one), one
+
+
+def _matching(workspace: Workspace, job: Job, path: str, field: str) -> list[Path]:
+    base = workspace.root if path.startswith("/") else job.folder
+    try:
+        return sorted(one for one in base.glob(path.lstrip("/")) if one.is_file())
+    except ValueError as error:
+        raise ConfigError(
+            f"The pattern {path!r} in {field} can't be used: {error}.", where=workspace.where(job.path)
+        ) from error
 
 
 def upstream_outputs(workspace: Workspace, job: Job) -> Iterator[tuple[str, Path]]:
@@ -116,21 +125,24 @@ def upstream_outputs(workspace: Workspace, job: Job) -> Iterator[tuple[str, Path
         with suppress(UsageError):
             upstream = workspace.job(name)
             for output in upstream.outputs:
-                yield from expanded(workspace, upstream, output)
+                yield from expanded(workspace, upstream, output, "outputs")
 
 
 def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
-    """Everything that git tracks around the project, or without git everything in it, minus what donewhen writes."""
+    """Everything that git tracks around the project, or without git everything in it, minus what donewhen writes.
+
+    Where git does not answer, or tracks nothing of the project, everything in it counts too: rather that than nothing.
+    """
     top = toplevel(workspace.root)
-    if top is None:
-        for path in _walked(workspace.root):
-            if not is_generated(workspace, path):
-                yield workspace.where(path), path
-        return
-    for raw in (git(top, "ls-files", "-z") or b"").split(b"\0"):
-        name = os.fsdecode(raw)
-        if name and not name.endswith("/.gitkeep") and not is_generated(workspace, top / name):
-            yield name, top / name
+    listed = b""
+    if top is not None and workspace.root.is_relative_to(top):
+        listed = git(top, "ls-files", "-z", "--recurse-submodules") or b""
+    found = [(name, top / name) for raw in listed.split(b"\0") if top and (name := os.fsdecode(raw))]
+    if not any(path.is_relative_to(workspace.root) for _, path in found):
+        found = [(workspace.where(path), path) for path in _walked(workspace.root)]
+    for name, path in found:
+        if path.name != ".gitkeep" and not is_generated(workspace, path):
+            yield name, path
 
 
 def is_generated(workspace: Workspace, path: Path) -> bool:
@@ -142,9 +154,9 @@ def is_generated(workspace: Workspace, path: Path) -> bool:
         return False
     name = path.relative_to(workspace.root).as_posix()
     project = "jobs/" if workspace.form == "small" else ""
-    if name.startswith(f"{FOLDER}/") or name.endswith(f"/{_SNAPSHOT}"):
+    if name.startswith(f"{FOLDER}/") or _SNAPSHOT.fullmatch(name):
         return True
-    if path.name == PLAN and _PLAN.fullmatch(name):
+    if path.name == PLAN and _PLAN[workspace.form].fullmatch(name):
         return True
     return name.startswith(project) and _GENERATED.fullmatch(name.removeprefix(project)) is not None
 
@@ -152,18 +164,41 @@ def is_generated(workspace: Workspace, path: Path) -> bool:
 def plain_hash(path: Path) -> str:
     """The hash of a file's content; a link is what it says, not what it leads to."""
     try:
-        if path.is_symlink():
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
             return digest(b"link " + os.fsencode(os.readlink(path)))  # noqa: PTH115
-        if path.is_dir():
-            return "folder"
+        if not stat.S_ISREG(mode):
+            # Not opened: a pipe would be waited for.
+            return "folder" if stat.S_ISDIR(mode) else "special"
         with path.open("rb") as file:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     except OSError:
         return MISSING
 
 
+def _named(workspace: Workspace, job: Job, field: str, paths: Iterable[str]) -> dict[str, str]:
+    return _hashed(pair for one in paths for pair in expanded(workspace, job, one, field))
+
+
+def _hashed(found: Iterable[tuple[str, Path]]) -> dict[str, str]:
+    return {_unicode(name): _hash_behind(path) for name, path in found}
+
+
+def _hash_behind(path: Path) -> str:
+    """The hash of a file's content; of a link, what it says and what it leads to."""
+    if not path.is_symlink():
+        return plain_hash(path)
+    return digest_of([plain_hash(path), plain_hash(Path(os.path.realpath(path)))])
+
+
+def _unicode(name: str) -> str:
+    """A file's name in a form that can be written down, also where it is not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 def _walked(above: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(above):
+        files += [one for one in folders if os.path.islink(os.path.join(folder, one))]  # noqa: PTH114, PTH118
         folders[:] = sorted(
             one
             for one in folders

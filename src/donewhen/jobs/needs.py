@@ -8,7 +8,7 @@ from typing import NamedTuple
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.contract import normal_command
-from donewhen.jobs.criteria import Check, Criterion
+from donewhen.jobs.criteria import Check, CheckKind, Criterion
 from donewhen.jobs.job import Job
 
 VERIFICATION = "verification"
@@ -40,9 +40,9 @@ def need_of(job: Job, criterion: str) -> Need:
     raise ConfigError(f"{job.id} has no criterion {criterion!r}; there are: {known}.", where=str(job.path))
 
 
-def is_asked_for(job: Job, evidence: str) -> bool:
-    """Whether some need of the job is met by evidence of this name."""
-    return any(one.evidence == evidence for one in needs(job))
+def is_asked_for(job: Job, evidence: str, kind: CheckKind = "run") -> bool:
+    """Whether some need of the job is met by evidence of this name; a command may be called ``file``, too."""
+    return any(one.evidence == evidence and one.check.kind == kind for one in needs(job))
 
 
 def _command_need(job: Job, command: str) -> Need:

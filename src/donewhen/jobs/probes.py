@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
 from donewhen.foundation.text import one_line
@@ -58,6 +58,7 @@ def files_of(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
 def count_rows(content: bytes, suffix: str) -> int:
     """The rows of data: items of a JSON list, records of a CSV below its header, lines that are not empty."""
     text = content.decode("utf-8-sig", "replace")
+    suffix = suffix.lower()
     if suffix == ".json":
         try:
             data = json.loads(text)
@@ -66,8 +67,13 @@ def count_rows(content: bytes, suffix: str) -> int:
         return len(data) if isinstance(data, list) else 0
     if suffix in (".csv", ".tsv"):
         reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",")
-        return max(0, sum(any(cell.strip() for cell in row) for row in reader) - 1)
-    return sum(bool(line.strip()) for line in text.splitlines())
+        limit = csv.field_size_limit(_SIZE_LIMIT)
+        try:
+            return max(0, sum(any(cell.strip() for cell in row) for row in reader) - 1)
+        finally:
+            csv.field_size_limit(limit)
+    # Not splitlines(): to that, a row may end in the middle of a text.
+    return sum(bool(line.strip()) for line in io.StringIO(text, newline=None))
 
 
 def file_state(path: Path) -> FileState:
@@ -84,10 +90,11 @@ def _content(path: Path) -> bytes | Seen:
         if isinstance(error, FileNotFoundError):
             return Seen(False, "it is not there", "missing")
         return Seen(False, f"{error.strerror}", "not_a_file")
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        return Seen(False, "it is not a regular file", "not_a_file")
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return Seen(False, "it is not a regular file", "not_a_file")
         if found.st_size > _SIZE_LIMIT:
             return Seen(False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at", "not_a_file")
         content = file.read()
@@ -100,24 +107,32 @@ def _against_schema(content: bytes, schema_path: Path) -> Seen:
         import referencing
     except ImportError:
         raise MissingExtraError("A check against a JSON Schema", "schema") from None
+    where = str(schema_path)
     try:
-        schema = json.loads(schema_path.read_bytes())
+        schema: Any = json.loads(schema_path.read_bytes())
+        is_schema = isinstance(schema, dict | bool)
+        if not is_schema:
+            raise ConfigError("The schema is not one: it is neither an object nor true or false.", where=where)
         kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(schema)
         # Nothing is fetched: a reference to somewhere else can't be resolved.
         validator = kind(schema, registry=referencing.Registry())
-        data = json.loads(content)
-        wrong = next(validator.iter_errors(data), None)
     except OSError as error:
-        raise ConfigError(f"The schema can't be read: {error.strerror}.", where=str(schema_path)) from error
+        raise ConfigError(f"The schema can't be read: {error.strerror}.", where=where) from error
     except jsonschema.SchemaError as error:
-        raise ConfigError(f"The schema is not one: {one_line(error.message)}.", where=str(schema_path)) from error
+        raise ConfigError(f"The schema is not one: {one_line(error.message)}.", where=where) from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"The schema is not JSON: {one_line(str(error))}.", where=where) from error
+    try:
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:
         return Seen(False, f"it is not JSON: {one_line(str(error))}")
+    try:
+        wrong = next(validator.iter_errors(data), None)
+    except RecursionError as error:
+        raise ConfigError("The schema goes in a circle.", where=where) from error
     except referencing.exceptions.Unresolvable as error:
-        raise ConfigError(
-            f"The schema refers to something else: {one_line(str(error))}.", where=str(schema_path)
-        ) from error
+        raise ConfigError(f"The schema refers to something else: {one_line(str(error))}.", where=where) from error
     if wrong is None:
         return Seen(True, "fits the schema")
     place = "/".join(str(one) for one in wrong.absolute_path)

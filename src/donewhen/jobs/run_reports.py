@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,13 +70,15 @@ def read_reports(folder: Path) -> RunReport | None:
         if path.is_symlink() or not path.is_file() or path.suffix not in (".xml", ".json"):
             continue
         content = _content(path)
-        if path.suffix == ".xml" and b"<coverage" in content[:2000]:
-            formats.append("coverage")
-            coverage = _cobertura(content)
-        elif path.suffix == ".xml":
-            formats.append("junit")
-            for name, outcome in read_junit([content]).outcomes.items():
-                _add(outcomes, name, outcome)
+        if path.suffix == ".xml":
+            root = _root(content)
+            if root == "coverage":
+                formats.append("coverage")
+                coverage = _cobertura(content)
+            elif root in ("testsuites", "testsuite", None):
+                formats.append("junit")
+                for name, outcome in read_junit([content]).outcomes.items():
+                    _add(outcomes, name, outcome)
         elif (data := _json(content, path)) is not None and "tests" in data:
             formats.append("pytest-json")
             _add_pytest(outcomes, data)
@@ -115,9 +118,37 @@ def _add(outcomes: dict[str, Outcome], name: str, outcome: Outcome) -> None:
 
 def _percentage(data: dict[str, Any]) -> float:
     try:
-        return round(float(data["totals"]["percent_covered"]), 2)
+        return _rounded(float(data["totals"]["percent_covered"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError("coverage's JSON report does not say how much is covered.") from error
+
+
+def _rounded(percentage: float) -> float:
+    if not math.isfinite(percentage):
+        raise ValueError(percentage)
+    return round(percentage, 2)
+
+
+class _RootFound(Exception):  # noqa: N818 - it says where to stop
+    pass
+
+
+def _root(content: bytes) -> str | None:
+    """The name of an XML document's first element; None where it has none."""
+    from xml.parsers import expat
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        raise _RootFound(tag)
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(content, True)
+    except _RootFound as found:
+        return str(found)
+    except expat.ExpatError:
+        pass
+    return None
 
 
 def _cobertura(content: bytes) -> float:
@@ -138,6 +169,6 @@ def _cobertura(content: bytes) -> float:
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(content, True)
-        return round(float(found[0]) * 100, 2)
+        return _rounded(float(found[0]) * 100)
     except (expat.ExpatError, IndexError, ValueError) as error:
         raise ReportError("The coverage report can't be read.") from error

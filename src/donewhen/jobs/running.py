@@ -11,12 +11,13 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import UsageError
 from donewhen.foundation.junit import ReportError
 from donewhen.foundation.process import CommandResult, run_command, small_environment
-from donewhen.foundation.secrets import redacted
+from donewhen.foundation.secrets import REDACTED, redacted
 from donewhen.jobs.agreement import seal_tightened
 from donewhen.jobs.approval import Approval
 from donewhen.jobs.criteria import Check
@@ -34,7 +35,13 @@ from donewhen.jobs.workspace import Workspace
 # What changes how programs speak and reckon; where things are installed does not count.
 _FINGERPRINTED = ("LANG", "LANGUAGE", "TZ")
 _NAMED = 50
-_CUT = re.compile(r"[^\n]*\n\[… \d+ bytes left out …\]\n[^\n]*")
+_OWN_REPORT = ("--junitxml", "--junit-xml")
+# At the beginning of a line: from everywhere else, a long line would be read again and again.
+_CUT = re.compile(r"^[^\n]*+\n\[… \d+ bytes left out …\]\n[^\n]*", re.MULTILINE)
+_KEY_REST = re.compile(r"(left out …\]\n)(?:(?!-----BEGIN )[\s\S])*?-----END [A-Z ]*PRIVATE KEY-----")
+
+
+What = Literal["command", "file"]
 
 
 class Situation(NamedTuple):
@@ -74,21 +81,22 @@ def situation(workspace: Workspace, job: Job, argv: Sequence[str], inputs: Manif
     return Situation(executable, environment, fingerprint, found, parts)
 
 
-def fresh(entries: Sequence[Entry], evidence: str, key: str) -> Entry | None:
+def fresh(entries: Sequence[Entry], evidence: str, key: str, what: What = "command") -> Entry | None:
     """The newest run of this command, if nothing that it depends on has changed since."""
-    newest = newest_run(entries, evidence)
+    newest = newest_run(entries, evidence, what)
     return newest if newest is not None and newest.data.get("key") == key and newest.data.get("settled") else None
 
 
-def newest_run(entries: Sequence[Entry], evidence: str) -> Entry | None:
-    """The newest record of this command or probe."""
-    name = filed_under(evidence)
-    return next((one for one in reversed(entries) if one.type == "ran" and one.data.get("evidence") == name), None)
+def newest_run(entries: Sequence[Entry], evidence: str, what: What = "command") -> Entry | None:
+    """The newest record of this command or look."""
+    wanted = (what, filed_under(evidence))
+    runs = (one for one in reversed(entries) if one.type == "ran")
+    return next((one for one in runs if (one.data.get("what"), one.data.get("evidence")) == wanted), None)
 
 
 def filed_under(evidence: str) -> str:
     """The name under which evidence is found again: a command or a probe, without a secret that stands in it."""
-    return redacted(evidence, {})
+    return redacted(evidence)
 
 
 def run(
@@ -102,7 +110,7 @@ def run(
     timeout: float | None = None,
 ) -> Ran:
     """Run a command as evidence for a job; what passed and is still fresh is not run in vain."""
-    evidence = shlex.join(argv)
+    evidence = _written(argv)
     before = situation(workspace, job, argv)
     if not again:
         known = fresh(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
@@ -121,7 +129,7 @@ def run(
     record = {
         "schema": RECORD,
         "job": job.id,
-        "argv": [redacted(word, {}) for word in argv],
+        "argv": [redacted(word) for word in argv],
         "executable": {"path": _without_home(before.executable.path), "hash": before.executable.hash},
         "environment": dict(before.fingerprint),
         "inputs": {"manifest": listed, "declared": before.inputs.declared},
@@ -131,8 +139,8 @@ def run(
         "ending": result.ending,
         "exit_code": result.exit_code,
         "output": store.put(output.encode("utf-8", "replace")),
-        "report": None if report is None else {**report.summary(), "outcomes": store.put_json(dict(report.outcomes))},
-        "report_problem": problem,
+        "report": None if report is None else {**report.summary(), "outcomes": store.put_json(_named_safely(report))},
+        "report_problem": None if problem is None else redacted(problem),
     }
     data: dict[str, Any] = {
         "what": "command",
@@ -166,7 +174,7 @@ def look(
 ) -> Ran:
     """Decide a file check and write down what was seen; a look that would see the same is not recorded again."""
     key = probe_key(workspace, job, check, evidence)
-    known = None if again else fresh(workspace.ledger.read(job.id).entries, evidence, key)
+    known = None if again else fresh(workspace.ledger.read(job.id).entries, evidence, key, "file")
     if known is not None:
         return Ran(known, reused=True)
     seen = probe(workspace, job, check)
@@ -174,7 +182,7 @@ def look(
         "what": "file",
         "evidence": filed_under(evidence),
         "criterion": criterion,
-        "asked_for": is_asked_for(job, evidence),
+        "asked_for": is_asked_for(job, evidence, "file"),
         "key": key,
         "settled": probe_key(workspace, job, check, evidence) == key,
         "passed": seen.passed,
@@ -211,14 +219,20 @@ def _executed(
         places = {"{junit}": f"{folder}/junit.xml", "{junit_dir}": folder, "{report_dir}": folder}
         words = [str(given.executable.path), *(_placed(word, places) for word in argv[1:])]
         environment = dict(given.environment)
-        if not any(place in word for word in argv for place in places) and _is_pytest(argv):
+        expected = any(place in word for word in argv[1:] for place in places)
+        if not expected and _is_pytest(argv) and not any(word.startswith(_OWN_REPORT) for word in argv):
             # Without changing the command that was agreed, its tests are known by their ids.
-            environment["PYTEST_ADDOPTS"] = shlex.join([f"--junitxml={folder}/junit.xml"])
+            expected = True
+            given_options = environment.get("PYTEST_ADDOPTS", "")
+            environment["PYTEST_ADDOPTS"] = f"{given_options} {shlex.quote(f'--junitxml={folder}/junit.xml')}".strip()
         result = run_command(words, cwd=workspace.root, timeout=timeout, env=environment)
         try:
-            return result, read_reports(Path(folder)), None
+            report = read_reports(Path(folder))
         except ReportError as error:
             return result, None, str(error)
+        # A test can end the process with status 0 before the report is written.
+        missing = expected and report is None and result.succeeded
+        return result, report, "The command left no report." if missing else None
 
 
 def reports_tests(argv: Sequence[str]) -> bool:
@@ -240,7 +254,21 @@ def _is_pytest(argv: Sequence[str]) -> bool:
 def _safe_output(output: str, environment: Mapping[str, str]) -> str:
     """What the command said, without secrets; next to a cut, half a line could be half a secret."""
     whole = _CUT.sub(lambda found: re.sub(r"^[^\n]*\n|(?<=\])\n[^\n]*\Z", "\n", found.group()), output)
-    return redacted(redacted(whole), environment)
+    return redacted(redacted(_KEY_REST.sub(rf"\1{REDACTED}", whole)), environment)
+
+
+def _written(argv: Sequence[str]) -> str:
+    """The command as it is filed; the ledger holds nothing but text."""
+    text = shlex.join(argv)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"The command {text!a} is not text, so it can't be written down.") from None
+    return text
+
+
+def _named_safely(report: RunReport) -> dict[str, str]:
+    return {redacted(name): outcome for name, outcome in report.outcomes.items()}
 
 
 def _mark(name: str, value: str) -> str:

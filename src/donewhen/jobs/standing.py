@@ -105,7 +105,7 @@ def _standing(
         case "run":
             return _of_command(workspace, job, need, newest_run(entries, need.evidence), inputs)
         case "file":
-            return _of_file(workspace, job, need, newest_run(entries, need.evidence))
+            return _of_file(workspace, job, need, newest_run(entries, need.evidence, "file"))
         case "manual":
             return _of_person(workspace, job, need, entries, policy)
         case "judge":
@@ -142,9 +142,11 @@ def _of_file(workspace: Workspace, job: Job, need: Need, entry: Entry | None) ->
 
 
 def _of_person(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy) -> Standing:
-    entry = next((one for one in reversed(entries) if _is_sign_off(one, need.text)), None)
-    if entry is None:
+    found = [one for one in reversed(entries) if _is_sign_off(one, need.text)]
+    if not found:
         return Standing(need, "missing", ("nobody has signed it off",))
+    # What does not count does not take anything back, either.
+    entry = next((one for one in found if approves(one, job.id, policy)), found[0])
     if not approves(entry, job.id, policy):
         return Standing(
             need, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
@@ -195,7 +197,9 @@ def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fi
             return _changed_files(before, inputs)
         case "environment":
             record = store.get_json(str(entry.data.get("record")))
-            before = record.get("environment", {}) if isinstance(record, dict) else {}
+            before = record.get("environment") if isinstance(record, dict) else None
+            if not isinstance(before, dict):
+                return ["the environment changed (how is not known on this machine)"]
             names = sorted(one for one in {*before, *fingerprint} if before.get(one) != fingerprint.get(one))
             return [f"the environment changed: {', '.join(names)}"]
         case "executable":

@@ -1,0 +1,372 @@
+"""Where the evidence for a job stands, and why."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.needs import Need, need_of, needs
+from donewhen.jobs.running import Ran, run
+from donewhen.jobs.standing import Standing, asserted, collect, sign_off, standings
+from donewhen.jobs.workspace import Workspace
+
+Git = Callable[..., str]
+AGENT = Actor("somebody")
+PERSON = Approval(Actor("me", "person"))
+TOKEN = "gh" + "p_" + "a1B2c3D4" * 5
+
+
+class Place:
+    """A repository, and a folder beside it that is no input."""
+
+    def __init__(self, root: Path, git: Git) -> None:
+        self.root = root
+        self.beside = root.parent / "beside"
+        self.beside.mkdir()
+        self.workspace: Workspace = init(root, "Demo")
+        self.git = git
+        self.job: Job
+
+    def make(self, *criteria: str, commands: Sequence[str] = ()) -> Job:
+        self.job = add_job(self.workspace, "First", criteria=criteria, commands=commands)
+        (self.root / "check.sh").write_text("exit 0\n")
+        self.git(self.root, "add", "--all")
+        return self.job
+
+    def change(self, **fields: Value) -> None:
+        self.workspace.write(self.workspace.read(self.job.path), self.job.path, fields)
+        self.job = self.workspace.job(self.job.id)
+
+    def collect(self, **options: Any) -> tuple[tuple[Need, Ran], ...]:
+        return collect(self.workspace, self.job, AGENT, **options)
+
+    def all(self) -> list[Standing]:
+        return list(standings(self.workspace, self.job))
+
+    def one(self) -> Standing:
+        (found,) = self.all()
+        return found
+
+    def states(self) -> list[str]:
+        return [one.state for one in self.all()]
+
+    def sign(self, approval: Approval, criterion: str = "AC-1") -> bool:
+        return sign_off(self.workspace, self.job, criterion, "I looked at it", approval).counts
+
+    def ran(self) -> int:
+        return sum(one.type == "ran" for one in self.workspace.ledger.read(self.job.id).entries)
+
+
+@pytest.fixture
+def place(repository: Path, git: Git) -> Place:
+    return Place(repository, git)
+
+
+@pytest.fixture
+def checked(place: Place) -> Place:
+    """One criterion, decided by a command that has passed."""
+    place.make("It works\n  check: run sh check.sh")
+    place.collect()
+    return place
+
+
+def test_what_was_never_run_is_missing_and_asking_does_not_run_it(place: Place) -> None:
+    place.make("It works\n  check: run sh check.sh")
+    found = place.one()
+    assert (found.state, found.why, found.entry) == ("missing", ("it was never run",), None)
+    assert place.ran() == 0
+
+
+def test_what_passed_stands_until_something_changes(checked: Place) -> None:
+    found = checked.one()
+    assert (found.state, found.why) == ("passed", ())
+    assert found.entry is not None
+    assert found.entry.data["evidence"] == "sh check.sh"
+    os.utime(checked.root / "check.sh", (1, 1))
+    (checked.root / "untracked").write_text("x")
+    assert checked.one() == found
+
+
+@pytest.mark.parametrize(
+    ("script", "why"), [("exit 3", "exit status 3"), ("kill -9 $$", "exit status -9"), ("exit 127", "exit status 127")]
+)
+def test_what_failed_says_how(place: Place, script: str, why: str) -> None:
+    place.make("It works\n  check: run sh check.sh")
+    (place.root / "check.sh").write_text(script)
+    place.collect()
+    assert (place.one().state, place.one().why) == ("failed", (why,))
+
+
+def test_what_took_too_long_says_so(place: Place) -> None:
+    place.make("It works\n  check: run sleep 60")
+    run(place.workspace, place.job, ["sleep", "60"], AGENT, timeout=0.2)
+    assert (place.one().state, place.one().why) == ("failed", ("timed out",))
+
+
+@pytest.mark.parametrize(
+    ("inside", "code", "why"),
+    [
+        ("<testcase name='a'><failure/></testcase><testcase name='b'/>", 0, "exit status 0, 1 test(s) failed"),
+        (
+            "<testcase name='a'><error/></testcase><testcase name='b'><failure/></testcase>",
+            1,
+            "exit status 1, 2 test(s) failed",
+        ),
+        ("<testcase name='a'><skipped/></testcase>", 0, "exit status 0, no test passed"),
+        ("<testcase name='a'/>", 5, "exit status 5"),
+    ],
+    ids=["failed", "errored", "skipped", "only the exit status"],
+)
+def test_a_report_that_is_not_good_says_how_many_failed(place: Place, inside: str, code: int, why: str) -> None:
+    place.make("It works\n  check: run sh check.sh {junit}")
+    (place.root / "check.sh").write_text(f'echo "<testsuite>{inside}</testsuite>" > $1; exit {code}\n')
+    place.collect()
+    assert (place.one().state, place.one().why) == ("failed", (why,))
+
+
+def test_a_report_of_coverage_alone_says_nothing_about_tests(place: Place) -> None:
+    place.make("It works\n  check: run sh check.sh {report_dir}")
+    (place.root / "check.sh").write_text("""echo '<coverage line-rate="0.5"/>' > $1/c.xml; exit 4\n""")
+    place.collect()
+    assert place.one().why == ("exit status 4",)
+
+
+def test_a_changed_a_new_and_a_gone_input_are_named(checked: Place) -> None:
+    (checked.root / "old.txt").write_text("x")
+    checked.git(checked.root, "add", "--all")
+    assert (checked.one().state, checked.one().why) == ("stale", ("the input old.txt is new",))
+    checked.collect()
+    (checked.root / "check.sh").write_text("exit 0 # now\n")
+    assert checked.one().why == ("the input check.sh changed",)
+    (checked.root / "old.txt").unlink()
+    assert checked.one().why == ("the input check.sh changed", "the input old.txt is gone")
+    checked.git(checked.root, "rm", "-q", "--cached", "old.txt")
+    assert checked.one().why == ("the input check.sh changed", "the input old.txt is gone")
+    assert checked.one().entry is not None
+
+
+def test_of_many_changed_inputs_the_first_are_named_and_the_rest_are_counted(checked: Place) -> None:
+    for number in range(5):
+        (checked.root / f"file-{number}").write_text("x")
+    checked.git(checked.root, "add", "--all")
+    assert [why.split()[2] for why in checked.one().why] == [f"file-{number}" for number in range(5)]
+    for number in (5, 6):
+        (checked.root / f"file-{number}").write_text("x")
+    checked.git(checked.root, "add", "--all")
+    assert len(checked.one().why) == 6
+    assert checked.one().why[-1] == "and 2 more inputs"
+
+
+def test_where_the_old_inputs_are_not_known_any_more_that_is_said(checked: Place) -> None:
+    shutil.rmtree(checked.root / ".donewhen" / "evidence")
+    assert checked.one().state == "passed"
+    (checked.root / "check.sh").write_text("exit 0 # now\n")
+    assert checked.one().state == "stale"
+    assert "not known on this machine" in checked.one().why[0]
+
+
+def test_where_the_old_environment_is_not_known_any_more_that_is_said(
+    checked: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(checked.root / ".donewhen" / "evidence")
+    monkeypatch.setenv("TZ", "Antarctica/Troll")
+    assert checked.one().state == "stale"
+    assert "not known on this machine" in checked.one().why[0]
+
+
+def test_a_changed_variable_is_named(checked: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Antarctica/Troll")
+    monkeypatch.setenv("LC_NUMERIC", "tlh")
+    assert (checked.one().state, checked.one().why) == ("stale", ("the environment changed: LC_NUMERIC, TZ",))
+    assert "Troll" not in str(checked.one().why)
+
+
+def test_a_changed_program_is_named(place: Place) -> None:
+    tool = place.beside / "tool"
+    tool.write_text("#!/bin/sh\nexit 0\n")
+    tool.chmod(0o755)
+    place.make(f"It works\n  check: run {tool}")
+    place.collect()
+    assert place.one().state == "passed"
+    tool.write_text("#!/bin/sh\nexit 0 # now\n")
+    assert (place.one().state, place.one().why) == ("stale", ("the program itself changed",))
+    tool.unlink()
+    gone = place.one()
+    assert gone.state == "stale"
+    assert "was not found" in gone.why[0]
+    assert gone.entry is not None
+
+
+def test_a_command_that_differs_only_in_a_secret_is_another_command(place: Place) -> None:
+    place.make(f"It works\n  check: run echo {TOKEN}")
+    run(place.workspace, place.job, ["echo", TOKEN[:-1] + "x"], AGENT)
+    assert (place.one().state, place.one().why) == ("stale", ("the command changed",))
+
+
+def test_several_reasons_are_all_told(checked: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Antarctica/Troll")
+    (checked.root / "check.sh").write_text("exit 0 # now\n")
+    assert checked.one().why == ("the environment changed: TZ", "the input check.sh changed")
+
+
+def test_what_changed_its_own_inputs_is_stale(place: Place) -> None:
+    place.make("It works\n  check: run sh check.sh")
+    (place.root / "check.sh").write_text("echo >> check.sh\n")
+    place.collect()
+    assert place.one().state == "stale"
+    assert place.one().why == ("its inputs changed while it ran",)
+
+
+def test_a_stale_failure_is_stale(place: Place) -> None:
+    place.make("It works\n  check: run sh check.sh")
+    (place.root / "check.sh").write_text("exit 1\n")
+    place.collect()
+    (place.root / "check.sh").write_text("exit 0\n")
+    assert place.one().state == "stale"
+
+
+def test_a_look_at_a_file_goes_through_all_its_states(place: Place) -> None:
+    place.make("It is there\n  check: file /out.csv rows >= 2")
+    assert (place.one().state, place.one().why) == ("missing", ("nobody has looked yet",))
+    place.collect()
+    assert (place.one().state, place.one().why) == ("failed", ("it is not there",))
+    (place.root / "out.csv").write_text("a\n1\n")
+    assert (place.one().state, place.one().why) == ("stale", ("/out.csv changed",))
+    place.collect()
+    assert place.one().why == ("1 rows, 2 asked for",)
+    (place.root / "out.csv").write_text("a\n1\n2\n")
+    place.collect()
+    assert (place.one().state, place.one().why) == ("passed", ())
+    (place.root / "out.csv").unlink()
+    assert place.one().state == "stale"
+
+
+def test_a_command_that_is_called_file_is_not_a_look_at_a_file(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = place.beside / "venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder.parent / "pyvenv.cfg").touch()
+    (folder / "file").write_text("#!/bin/sh\n")
+    (folder / "file").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    place.make("It is there\n  check: file /out.md")
+    (place.root / "out.md").write_text("x")
+    ran = run(place.workspace, place.job, ["file", "/out.md"], AGENT)
+    assert ran.entry.data["asked_for"] is False
+    assert place.one().state == "missing"
+    place.collect()
+    run(place.workspace, place.job, ["file", "/out.md"], AGENT, again=True)
+    assert place.one().state == "passed"
+
+
+def test_two_patterns_that_differ_in_white_space_are_decided_one_by_one(place: Place) -> None:
+    place.make("One\n  check: file /x matches /a b/", "Two\n  check: file /x matches /a  b/")
+    (place.root / "x").write_text("a b")
+    place.collect()
+    assert place.states() == ["passed", "failed"]
+
+
+def test_a_judge_has_not_been_asked(place: Place) -> None:
+    place.make("It reads well\n  check: judge tone")
+    assert (place.one().state, place.one().why) == ("missing", ("no judge has been asked",))
+    assert place.collect() == ()
+
+
+def test_prose_is_as_good_as_the_verification_of_the_job(place: Place) -> None:
+    place.make("It works", "It is fast\n  check: manual", commands=["sh check.sh", "sh other.sh"])
+    (place.root / "other.sh").write_text("exit 0\n")
+    place.git(place.root, "add", "--all")
+    assert place.states() == ["missing", "missing", "missing", "missing"]
+    assert place.all()[2].why == ("the job's verification decides",)
+    place.collect(only=needs(place.job)[0])
+    assert place.states() == ["passed", "missing", "missing", "missing"]
+    place.collect()
+    assert place.states() == ["passed", "passed", "passed", "missing"]
+    assert place.all()[2].why == ()
+    (place.root / "other.sh").write_text("exit 1\n")
+    assert place.states()[:3] == ["stale", "stale", "stale"]
+    place.collect()
+    assert place.states()[:3] == ["passed", "failed", "failed"]
+
+
+def test_what_others_wrote_as_evidence_is_shown_and_decides_nothing(place: Place) -> None:
+    place.make("It works")
+    assert asserted(place.workspace, place.job) == ()
+    place.change(verification_evidence=["artifacts/verification.md", "artifacts/missing.md", "notes"])
+    (place.job.folder / "artifacts" / "verification.md").write_text("All tests pass. Signed: a person.")
+    assert asserted(place.workspace, place.job) == ("artifacts/verification.md",)
+    assert place.one().state == "missing"
+    place.change(verification_evidence=["../../x"])
+    with pytest.raises(ConfigError, match="verification_evidence"):
+        asserted(place.workspace, place.job)
+
+
+def test_everything_that_can_be_run_is_run_once_and_told(place: Place) -> None:
+    count = place.beside / "count"
+    place.make(
+        "It works\n  check: run sh  check.sh",
+        "It is there\n  check: file /check.sh",
+        "It is nice\n  check: manual",
+        "It holds",
+        commands=["sh check.sh"],
+    )
+    (place.root / "check.sh").write_text(f"echo ran >> {count}\n")
+    told: list[str] = []
+    found = place.collect(tell=lambda need: told.append(need.name))
+    assert told == ["verification", "AC-1", "AC-2"]
+    assert [(need.name, ran.passed, ran.reused) for need, ran in found] == [
+        ("verification", True, False),
+        ("AC-1", True, False),
+        ("AC-2", True, False),
+    ]
+    assert found[0][1] == found[1][1]
+    assert count.read_text() == "ran\n"
+    assert [ran.reused for _, ran in place.collect()] == [True, True, True]
+    assert count.read_text() == "ran\n"
+    place.collect(again=True)
+    assert count.read_text() == "ran\nran\n"
+    assert place.states() == ["passed", "passed", "passed", "missing", "passed"]
+
+
+def test_evidence_for_one_criterion_names_it(place: Place) -> None:
+    place.make("One\n  check: run true", "Two\n  check: file /check.sh", commands=["sh check.sh"])
+    for name in ("AC-1", "AC-2"):
+        ((need, ran),) = place.collect(only=need_of(place.job, name))
+        assert need.name == ran.entry.data["criterion"] == name
+    assert place.states() == ["missing", "passed", "passed"]
+    ((_, ran),) = place.collect(only=needs(place.job)[0])
+    assert ran.entry.data["criterion"] is None
+
+
+def test_everything_stands_in_a_clone_as_it_stood_before(place: Place, tmp_path: Path) -> None:
+    place.make("It works\n  check: run sh check.sh", "It is there\n  check: file /check.sh", "Nice\n  check: manual")
+    place.collect()
+    place.sign(PERSON, "AC-3")
+    assert place.states() == ["passed", "passed", "passed"]
+    place.git(place.root, "add", "--all")
+    place.git(place.root, "commit", "-qm", "all")
+    place.git(tmp_path, "clone", "-q", str(place.root), "clone")
+    clone = Workspace((tmp_path / "clone").resolve(), "small")
+    assert [one.state for one in standings(clone, clone.job(place.job.id))] == ["passed", "passed", "passed"]
+    (clone.root / "check.sh").write_text("exit 1\n")
+    found = standings(clone, clone.job(place.job.id))
+    assert [one.state for one in found] == ["stale", "stale", "passed"]
+    assert found[0].why == ("the input check.sh changed",)
+
+
+def test_pytest_that_failed_is_told_by_its_tests(place: Place) -> None:
+    place.make(f"It works\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider")
+    (place.root / "test_it.py").write_text("def test_one(): assert 0\ndef test_two(): pass\n")
+    place.collect()
+    assert place.one().why == ("exit status 1, 1 test(s) failed",)
