@@ -25,6 +25,20 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         os.close(directory)
 
 
+def read_regular(path: Path) -> bytes:
+    """A file's content. Links are not followed, and what is no file (a folder, a pipe, a device) is refused."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            number, told = (errno.EISDIR, "Is a directory") if stat.S_ISDIR(mode) else (errno.EINVAL, "Not a file")
+            raise OSError(number, told, str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
 def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 0o644) -> None:
     """The same inside an open directory; an existing file keeps its permissions."""
     with suppress(FileNotFoundError):

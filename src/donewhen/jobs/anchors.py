@@ -16,7 +16,7 @@ from donewhen.jobs.workspace import Workspace
 
 TRAILER = "Donewhen-Head"
 NOTES = "donewhen"
-_LINE = re.compile(rf"{TRAILER}: (\S+) (\d+) (sha256:[0-9a-f]{{64}})")
+_LINE = re.compile(rf"{TRAILER}: (\S+) ([1-9][0-9]{{0,17}}) (sha256:[0-9a-f]{{64}})")
 
 
 class Anchor(NamedTuple):
@@ -29,7 +29,7 @@ class Anchor(NamedTuple):
 
     def holds(self, entries: Sequence[Entry]) -> bool:
         """Whether the chain still has that entry."""
-        return self.seq <= len(entries) and entries[self.seq - 1].hash == self.hash
+        return 0 < self.seq <= len(entries) and entries[self.seq - 1].hash == self.hash
 
 
 class AnchorError(DonewhenError):
@@ -49,10 +49,13 @@ def lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
 
 def write_note(workspace: Workspace, chains: Mapping[str, Chain]) -> str:
     """Put the heads into a note on the current commit, whose hash is returned."""
+    heads = lines(chains)
+    if not heads:
+        raise AnchorError("There is no head to anchor: nothing has happened yet.", next_step="donewhen agree")
     commit = git(workspace.root, "rev-parse", "HEAD")
     if commit is None:
         raise AnchorError("There is no commit to put a note on.", next_step="Commit first, in a git repository.")
-    text = "\n".join(lines(chains)).encode() + b"\n"
+    text = "\n".join(heads).encode() + b"\n"
     identity = ("-c", "user.name=donewhen", "-c", "user.email=donewhen@localhost")
     if git(workspace.root, *identity, "notes", f"--ref={NOTES}", "add", "-f", "-F", "-", "HEAD", given=text) is None:
         raise AnchorError("git did not take the note.", next_step="Try: git notes --ref=donewhen add")

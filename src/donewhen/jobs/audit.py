@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
@@ -58,8 +58,16 @@ class Audit(NamedTuple):
 def audit(workspace: Workspace) -> Audit:
     """Look at everything, and go on whatever is found."""
     ledger = workspace.ledger
-    chains = {name: ledger.read(name) for name in ledger.chains()}
-    findings = [*_chains(workspace, chains), *_history(workspace, chains)]
+    chains: dict[str, Chain] = {}
+    findings: list[AuditFinding] = []
+    for name in ledger.chains():
+        try:
+            chains[name] = ledger.read(name)
+        except OSError as error:
+            told = f"The chain can't be read: {error.strerror}."
+            where = _ledger_file(workspace, name)
+            findings.append(AuditFinding("error", FindingCode.CHAIN_BROKEN, told, where))
+    findings += [*_chains(workspace, chains), *_history(workspace, chains)]
     store = store_of(workspace)
     for name, chain in chains.items():
         findings += _evidence(workspace, store, name, chain)
@@ -133,10 +141,9 @@ def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[Audi
 
 def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
     for entry in chain.entries:
-        for kind in _KEPT:
-            blob = entry.data.get(kind)
-            if entry.type != "ran" or not isinstance(blob, str):
-                continue
+        if entry.type != "ran":
+            continue
+        for kind, blob in _blobs(store, entry.data):
             content = store.found(blob)
             where = f"{_ledger_file(workspace, name)}:{entry.seq}"
             if content is None:
@@ -155,6 +162,17 @@ def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chai
                     f"The {kind} of a run is not what it was ({blob[:19]}…).",
                     where,
                 )
+
+
+def _blobs(store: EvidenceStore, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Everything that a run keeps, by what it is and its name; what tests came to stands in the record."""
+    for kind in _KEPT:
+        if isinstance(data.get(kind), str):
+            yield kind, data[kind]
+    record = store.get_json(str(data.get("record")))
+    report = record.get("report") if isinstance(record, dict) else None
+    if isinstance(report, dict) and isinstance(report.get("outcomes"), str):
+        yield "outcomes", report["outcomes"]
 
 
 def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:

@@ -17,7 +17,7 @@ from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.ids import Prefix, id_in, next_id, slug
 from donewhen.jobs.job import Job, Stakes
 from donewhen.jobs.templates import job_plan, project_plan, workstream_plan
-from donewhen.jobs.workspace import PLAN, Form, Workspace
+from donewhen.jobs.workspace import PLAN, Form, Workspace, sweep
 
 JOB_FOLDERS = ("inputs", "outputs", "artifacts", "notes", "logs")
 _LONGEST_TITLE = 200
@@ -41,6 +41,7 @@ def init(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTE
         if workspace.project_file.exists():
             raise UsageError("There is a project here already.", where=str(workspace.project_file))
         workspace.project_file.parent.mkdir(exist_ok=True)
+        sweep(workspace.project_file.parent)
         identifier = next_id("PJ", now, workspace.ledger.chains())
         write_atomically(workspace.project_file, project_plan(identifier, title, stamp))
     return workspace
@@ -84,7 +85,8 @@ def add_job(
         )
         folder = _new_folder(jobs, f"{identifier}-{slug(title)}", plan, JOB_FOLDERS)
         if above is not None:
-            _listed(workspace, above / PLAN, "jobs", identifier)
+            _listed(workspace, above / PLAN, "jobs", jobs)
+            _listed(workspace, workspace.project_file, "workstreams", above.parent)
     return workspace.job_at(folder / PLAN)
 
 
@@ -99,16 +101,14 @@ def _workstream(workspace: Workspace, name: str | None) -> Path:
         return known[0]
     wanted = slug(name)
     for folder in known:
-        if name in (id_in(folder.name), folder.name) or folder.name.endswith(f"-{wanted}"):
+        if name in (id_in(folder.name), folder.name) or folder.name == f"{id_in(folder.name)}-{wanted}":
             return folder
     title = _title(name)
     identifier = _free_id(workspace, "WS", (found for one in known if (found := id_in(one.name))))
     streams = workspace.root / "workstreams"
     streams.mkdir(exist_ok=True)
     plan = workstream_plan(identifier, title, workspace.now())
-    folder = _new_folder(streams, f"{identifier}-{wanted}", plan, ("jobs",))
-    _listed(workspace, workspace.project_file, "workstreams", identifier)
-    return folder
+    return _new_folder(streams, f"{identifier}-{wanted}", plan, ("jobs",))
 
 
 def _free_id(workspace: Workspace, prefix: Prefix, taken: Iterable[str]) -> str:
@@ -134,11 +134,14 @@ def _new_folder(above: Path, name: str, plan: bytes, folders: Sequence[str]) -> 
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _listed(workspace: Workspace, path: Path, field: str, identifier: str) -> None:
+def _listed(workspace: Workspace, path: Path, field: str, folder: Path) -> None:
+    """List everything that stands in a folder, also what a maker that was killed could not list any more."""
     document = workspace.read(path)
     known = document.fields.get(field)
-    ids: list[Value] = [*known, identifier] if isinstance(known, list) else [identifier]
-    workspace.write(document, path, {field: ids, "updated_at": workspace.now()})
+    ids: list[Value] = list(known) if isinstance(known, list) else []
+    missing = [found for one in sorted(folder.iterdir()) if (found := id_in(one.name)) and found not in ids]
+    if missing:
+        workspace.write(document, path, {field: [*ids, *missing], "updated_at": workspace.now()})
 
 
 def _title(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 
 Prefix = Literal["PJ", "WS", "WI"]
 
-_ID = re.compile(r"(?:PJ|WS|WI)-\d{8}-\d{3,}")
+_ID = re.compile(r"(?:PJ|WS|WI)-[0-9]{8}-[0-9]{3,}")
 _LONGEST_SLUG = 60
 
 
@@ -23,7 +23,8 @@ def id_in(folder: str) -> str | None:
 def next_id(prefix: Prefix, today: datetime, taken: Iterable[str]) -> str:
     """The next free id of a day: the highest number and one."""
     start = f"{prefix}-{today:%Y%m%d}-"
-    numbers = [int(one.removeprefix(start)) for one in taken if one.startswith(start)]
+    ids = (found for one in taken if (found := id_in(one)) is not None)
+    numbers = [int(one.removeprefix(start)) for one in ids if one.startswith(start)]
     return f"{start}{max(numbers, default=0) + 1:03d}"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,12 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-_LAYOUT = 1
+import msgspec
+
+from donewhen.foundation.files import read_regular
+
+_LAYOUT = 2
 _KEPT_ANYWAY = 1000
 _TABLES = """
 create table if not exists seen (path text primary key, stat text not null, sha text not null) without rowid;
-create table if not exists said (kind text not null, sha text not null, data text not null, primary key (kind, sha))
-without rowid;
+create table if not exists said (kind text not null, sha text not null, data text not null, primary key (kind, sha));
 """
 
 
@@ -35,6 +37,8 @@ class Index:
         self._seen: dict[str, tuple[str, str]] = {}
         self._new_seen: dict[str, tuple[str, str]] = {}
         self._new_said: dict[tuple[str, str], str] = {}
+        self._looked: set[str] = set()
+        self._known: dict[tuple[str, str], str] = {}
 
     def __enter__(self) -> Self:
         if self._path is None:
@@ -43,6 +47,8 @@ class Index:
             self._connection = _opened(self._path, self._wait)
             rows = self._connection.execute("select path, stat, sha from seen")
             self._seen = {path: (stat, sha) for path, stat, sha in rows}
+            # All at once: a question for each file would cost more than the answers.
+            self._known = {(kind, sha): data for kind, sha, data in self._connection.execute("select * from said")}
         except (sqlite3.Error, OSError):
             if self._connection is not None:
                 self._connection.close()
@@ -67,42 +73,44 @@ class Index:
                 self._prune(self._connection)
         self._connection.close()
 
-    def remembered(self, kind: str, path: Path, read: Callable[[bytes], Any]) -> Any:
+    def remembered(
+        self, kind: str, path: Path, read: Callable[[bytes], Any], fits: Callable[[Any], bool] = lambda _: True
+    ) -> Any:
         """What ``read`` makes of a file's content: remembered where this content was read before.
 
-        ``read`` returns a JSON value that depends on the content alone; ``kind`` names what it is. Raises OSError
-        where the file can't be read.
+        ``read`` returns a JSON value that depends on the content alone; ``kind`` names what it is, and ``fits`` tells
+        whether what is remembered has its shape. Raises OSError where the file can't be read.
         """
-        name = str(path)
+        name, kind = _storable(str(path)), _storable(kind)
+        self._looked.add(name)
         known = self._seen.get(name)
         now = _stat(path)
         if known is not None and known[0] == now:
             data = self._said(kind, known[1])
-            if data is not None:
+            if data is not None and fits(data):
                 return data
-        content = _content(path)
+        content = read_regular(path)
         sha = hashlib.sha256(content).hexdigest()
         if known != (now, sha):
             self._new_seen[name] = (now, sha)
         data = self._said(kind, sha)
-        if data is None:
+        if data is None or not fits(data):
             data = read(content)
             self._new_said[(kind, sha)] = json.dumps(data, ensure_ascii=True)
         return data
 
     def _said(self, kind: str, sha: str) -> Any:
-        if (kind, sha) in self._new_said:
-            return json.loads(self._new_said[(kind, sha)])
-        if self._connection is None:
-            return None
+        data = self._new_said.get((kind, sha)) or self._known.get((kind, sha))
         try:
-            row = self._connection.execute("select data from said where kind = ? and sha = ?", (kind, sha)).fetchone()
-            return None if row is None else json.loads(row[0])
-        except (sqlite3.Error, ValueError):
+            return None if data is None else msgspec.json.decode(data)
+        except (msgspec.DecodeError, TypeError):
             return None
 
     def _prune(self, connection: sqlite3.Connection) -> None:
-        """Contents that no file has any more are forgotten once they are the larger part."""
+        """Files that are gone, and contents that no file has any more, are forgotten once they are the larger part."""
+        gone = [(one,) for one in self._seen if one not in self._looked]
+        if len(gone) > len(self._looked) + _KEPT_ANYWAY:
+            connection.executemany("delete from seen where path = ?", gone)
         seen, said = (connection.execute(f"select count(*) from {one}").fetchone()[0] for one in ("seen", "said"))  # noqa: S608
         if said > 2 * seen + _KEPT_ANYWAY:
             connection.execute("delete from said where sha not in (select sha from seen)")
@@ -114,7 +122,9 @@ def _opened(path: Path, wait: float) -> sqlite3.Connection:
     try:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = off")
-        if connection.execute("pragma user_version").fetchone()[0] != _LAYOUT:
+        known = "select count(*) from sqlite_master where type = 'table' and name in ('seen', 'said')"
+        layout = connection.execute("pragma user_version").fetchone()[0]
+        if layout != _LAYOUT or connection.execute(known).fetchone()[0] != 2:
             connection.executescript(f"drop table if exists seen; drop table if exists said; {_TABLES}")
             connection.execute(f"pragma user_version = {_LAYOUT}")
     except BaseException:
@@ -155,7 +165,6 @@ def _stat(path: Path) -> str:
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
-def _content(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
+def _storable(text: str) -> str:
+    """A name as SQLite can keep it: file names need not be text."""
+    return text.encode("utf-8", "backslashreplace").decode()

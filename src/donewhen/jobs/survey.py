@@ -20,7 +20,7 @@ from donewhen.jobs.ids import id_in
 from donewhen.jobs.index import Index
 from donewhen.jobs.job import Project, read_job
 from donewhen.jobs.ledger import verified
-from donewhen.jobs.projection import PROJECTED, Mismatch, compared, expected, last_writes
+from donewhen.jobs.projection import WRITTEN_BY_DONEWHEN, Mismatch, compared, expected, last_writes
 from donewhen.jobs.workspace import JobPlace, Workspace
 
 
@@ -77,12 +77,17 @@ def _look(
     for place in workspace.places():
         try:
             plan = reader.plan(place, workspace.where(place.path))
-            chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             told = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
             problems.append(Problem("document", told, workspace.where(place.path)))
             continue
+        try:
+            chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
+        except OSError as error:
+            where = workspace.where(workspace.folder / "ledger" / f"{plan['id']}.jsonl")
+            problems.append(Problem(FindingCode.CHAIN_BROKEN, f"The chain can't be read: {error.strerror}.", where))
+            chain = _EMPTY_CHAIN
         if "problem" in plan:
             problems.append(Problem(*plan["problem"]))
             continue
@@ -102,14 +107,17 @@ class _Reader:
 
     def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
         found: dict[str, Any] = self._index.remembered(
-            f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where)
+            f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where), _is_plan
         )
         return found
 
     def chain(self, workspace: Workspace, name: str) -> dict[str, Any]:
         path = workspace.folder / "ledger" / f"{name}.jsonl"
         found: dict[str, Any] = self._index.remembered(
-            f"{self._chain_kind} {name}", path, lambda raw: _chain_data(raw, name, self._policy, workspace.where(path))
+            f"{self._chain_kind} {name}",
+            path,
+            lambda raw: _chain_data(raw, name, self._policy, workspace.where(path)),
+            _is_chain,
         )
         return found
 
@@ -136,7 +144,7 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
         "estimate_hours": _hours(document.fields.get("estimate_hours")),
         "terms": terms,
         "hash": terms_hash(terms),
-        "projected": {name: document.fields[name] for name in PROJECTED if name in document.fields},
+        "projected": {name: document.fields[name] for name in _WRITTEN if name in document.fields},
         "agreed": document.fields.get("agreement_status") == "agreed",
     }
 
@@ -155,6 +163,25 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
         "expected": expected(chain.entries),
         "last": last_writes(chain.entries),
     }
+
+
+# Not only the projected ones: whether a write was cut off shows by all that it was to change.
+_WRITTEN = tuple(sorted(WRITTEN_BY_DONEWHEN))
+_PLAN_KEYS = frozenset(
+    (
+        *("id", "title", "status", "stakes", "depends_on", "iteration", "max_iterations", "estimate_hours"),
+        *("terms", "hash", "projected", "agreed"),
+    )
+)
+_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last"))
+
+
+def _is_plan(data: Any) -> bool:
+    return isinstance(data, dict) and (data.keys() >= _PLAN_KEYS or data.keys() >= {"id", "problem"})
+
+
+def _is_chain(data: Any) -> bool:
+    return isinstance(data, dict) and data.keys() >= _CHAIN_KEYS
 
 
 _EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None}
@@ -190,6 +217,8 @@ def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mi
 
 
 def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem]:
+    if len({one.id for one in records}) == len(records):
+        return []
     places: dict[str, list[str]] = defaultdict(list)
     for one in records:
         places[one.id].append(workspace.where(one.path))

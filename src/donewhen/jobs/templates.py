@@ -33,7 +33,8 @@ def project_plan(identifier: str, title: str, now: str) -> bytes:
         "waves": [],
         "workstreams": [],
     }
-    return _plan(title, fields, {"Goal": "", "Acceptance Criteria": "", "Progress Log": "", "Decisions": ""})
+    headings = ("Goal", "Acceptance Criteria", "Workstreams", "Success Hook", "Progress Log", "Decisions")
+    return _plan(title, fields, dict.fromkeys(headings, ""))
 
 
 def workstream_plan(identifier: str, title: str, now: str) -> bytes:

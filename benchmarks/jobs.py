@@ -1,0 +1,143 @@
+"""How the cost of a look at all jobs grows: with their number when nothing is remembered, with what changed after."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.canonical import canonical_json, digest
+from donewhen.jobs.contract import job_terms, terms_hash
+from donewhen.jobs.creating import init
+from donewhen.jobs.document import rewritten
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.ledger import first_link
+from donewhen.jobs.survey import survey
+from donewhen.jobs.templates import job_plan
+from donewhen.jobs.workspace import Workspace
+
+SIZES = (100, 1_000, 10_000)
+CHANGED = (10, 100)
+_NOW = "2026-02-14T12:00:00Z"
+
+
+class Costs(NamedTuple):
+    """CPU seconds of a survey of so many jobs."""
+
+    jobs: int
+    cold: float
+    warm: float
+    changed: dict[int, float]
+
+
+def jobs_benchmark(sizes: Sequence[int] = SIZES) -> None:
+    """Print the table."""
+    print("CPU time of a look at all jobs (half of them agreed): cold = the index deleted, warm = nothing changed")
+    print(
+        f"  {'jobs':>7}   {'cold':>7}   {'a job':>9}   {'warm':>7}   {'cold/warm':>9}   per changed file, of 10 and 100"
+    )
+    first: Costs | None = None
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            costs = _measured(generated(Path(folder), size), 5 if size <= 1_000 else 3)
+        first = first or costs
+        per_file = "   ".join(
+            f"{1e6 * max(0.0, seconds - costs.warm) / count:6.0f} µs" for count, seconds in costs.changed.items()
+        )
+        print(
+            f"  {size:7}   {costs.cold / first.cold:5.1f} ×   {1e6 * costs.cold / size:6.0f} µs   "
+            f"{costs.warm / first.warm:5.1f} ×   {costs.cold / costs.warm:7.1f} ×   {per_file}"
+        )
+    if first is not None:
+        print(f"  (1 × is {1000 * first.cold:.1f} ms cold and {1000 * first.warm:.1f} ms warm)")
+    print()
+
+
+def generated(folder: Path, count: int) -> Workspace:
+    """A project with so many jobs; every other one is agreed, by a ledger of its own."""
+    workspace = init(folder, "Benchmark")
+    ledger = workspace.folder / "ledger"
+    ledger.mkdir()
+    for number in range(1, count + 1):
+        identifier = f"WI-20260214-{number:03d}"
+        path = workspace.root / "jobs" / f"{identifier}-job" / "plan.md"
+        path.parent.mkdir()
+        plan = job_plan(
+            identifier,
+            f"Job {number}",
+            _NOW,
+            depends_on=[f"WI-20260214-{number - 1:03d}"] if number > 1 else [],
+            commands=["python -m pytest -q"],
+            criteria=["It works", "It is quick", "There is a report\n  check: file outputs/primary.md"],
+        )
+        path.write_bytes(plan)
+        if number % 2:
+            terms = job_terms(workspace.job_at(path))
+            fields: dict[str, Value] = {"agreement_status": "agreed", "agreed_at": _NOW, "agreed_by": "me (person)"}
+            path.write_bytes(rewritten(workspace.read(path), fields))
+            _write_chain(ledger / f"{identifier}.jsonl", dict(terms), terms_hash(terms), fields)
+    return workspace
+
+
+def _write_chain(path: Path, terms: dict[str, object], name: str, fields: dict[str, Value]) -> None:
+    """A chain as agreeing writes it, without waiting for the disk each time."""
+    content: dict[str, object] = {
+        "seq": 1,
+        "prev": first_link(path.stem),
+        "type": "agreed",
+        "at": _NOW,
+        "by": {"name": "me", "kind": "person"},
+        "data": {
+            "how": "agreed",
+            "terms": terms,
+            "hash": name,
+            "writes": {field: [None, value] for field, value in fields.items()},
+        },
+    }
+    path.write_bytes(canonical_json({**content, "hash": digest(canonical_json(content))}) + b"\n")
+
+
+def _measured(workspace: Workspace, rounds: int) -> Costs:
+    found = survey(workspace)
+    assert found.problems == (), found.problems[:2]
+    assert {one.agreement for one in found.jobs} == {"agreed", "proposed"}
+    assert not any(one.tampered for one in found.jobs)
+    size = len(found.jobs)
+
+    def look() -> object:
+        return survey(workspace)
+
+    cold = _cpu(look, partial(_forget, workspace), rounds)
+    warm = _cpu(look, lambda: None, rounds)
+    changed = {one: _cpu(look, partial(_change, workspace, one), rounds) for one in CHANGED if one <= size}
+    return Costs(size, cold, warm, changed)
+
+
+def _forget(workspace: Workspace) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{workspace.folder / 'index.sqlite'}{suffix}").unlink(missing_ok=True)
+
+
+def _change(workspace: Workspace, count: int) -> None:
+    places = list(workspace.places())
+    for place in places[:: len(places) // count][:count]:
+        with place.path.open("a") as file:
+            file.write(f"\nChanged at {time.monotonic_ns()}.\n")
+
+
+def _cpu(function: Callable[[], object], before: Callable[[], None], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        before()
+        started = time.process_time()
+        function()
+        times.append(time.process_time() - started)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    jobs_benchmark()

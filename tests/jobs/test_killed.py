@@ -1,0 +1,443 @@
+"""Writers that are killed: before each of their steps in turn, and at random moments; and a disk that is full."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.audit import audit
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.document import Document
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.survey import survey
+from donewhen.jobs.workspace import Form, Workspace, find_workspace
+from donewhen.testing import ManualClock
+
+LONG = "DONEWHEN_SOAK_ROUNDS" in os.environ
+ROUNDS = int(os.environ.get("DONEWHEN_SOAK_ROUNDS", "40"))
+ME = Approval(Actor("me", "person"))
+EXPECTED = {"interrupted", "torn"}
+BESIDE_THE_POINT = {"anchor_absent", "unsealed"}
+
+pytestmark = pytest.mark.timeout(3600 if LONG else 120)
+
+# One process that knows everything and makes children of itself, so that a round costs no new interpreter. A child is
+# killed before its n-th step that changes something on disk, or after some time.
+KENNEL = """
+import json, os, random, signal, sys, time
+from pathlib import Path
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.criteria import parse_check
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.running import look
+from donewhen.jobs.workspace import find_workspace
+from donewhen.testing import ManualClock
+
+person = Approval(Actor("me", "person"))
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.chmod", "shutil.rmtree")
+
+def rewrite(workspace, job, value):
+    with workspace.locked(job.path):
+        workspace.write(workspace.read(job.path), job.path, {"note": value, "other": "x" * 30})
+
+def agree_to(workspace, name):
+    for one in proposals(workspace, [workspace.job(name)]):
+        agree(workspace, one, person)
+
+def operate(what, root, clock):
+    if what == "init":
+        init(root, "Shop", clock=clock)
+        return
+    if what == "init_big":
+        init(root, "Shop", form="big", clock=clock)
+        return
+    workspace = find_workspace(root, clock=clock)
+    if what == "add":
+        add_job(workspace, "New")
+    elif what == "add_to_stream":
+        add_job(workspace, "New", workstream="Web")
+    elif what == "add_stream":
+        add_job(workspace, "New", workstream="Another")
+    elif what == "agree":
+        agree_to(workspace, "open")
+    elif what == "cancel":
+        decide(workspace, workspace.job("done"), Decision("cancel", "not wanted"), person)
+    elif what == "raise_budget":
+        decide(workspace, workspace.job("done"), Decision("raise_budget", "more", 9), person)
+    elif what == "target_of_open":
+        decide(workspace, workspace.job("open"), Decision("target", "more", 85), person)
+    elif what == "look":
+        job = workspace.job("done")
+        look(workspace, job, parse_check("file main.py", "x"), "file main.py", person.by, criterion=None)
+    else:
+        rewrite(workspace, workspace.job("done"), "new")
+
+def killed_before_step(what, root, limit):
+    steps = 0
+    def step():
+        nonlocal steps
+        steps += 1
+        if steps == limit:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def seen(event, arguments):
+        if event in EVENTS or (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING):
+            step()
+    def stepping(function):
+        def wrapped(*arguments):
+            step()
+            return function(*arguments)
+        return wrapped
+    sys.addaudithook(seen)
+    os.fsync, os.write = stepping(os.fsync), stepping(os.write)
+    operate(what, root, ManualClock())
+
+def killed_some_time(root, seed, tell):
+    chance = random.Random(seed)
+    workspace = find_workspace(root)
+    while True:
+        jobs = [workspace.job_at(one.path) for one in workspace.places()]
+        job = chance.choice(jobs)
+        match chance.choice(["add", "agree", "decide", "rewrite", "rewrite"]):
+            case "add":
+                if len(jobs) < 12:
+                    tell("job", add_job(workspace, "New", criteria=["It works"]).id, None)
+            case "agree":
+                for one in proposals(workspace, [job]):
+                    tell("entry", one.chain, agree(workspace, one, person).hash)
+            case "decide":
+                decision = Decision(*chance.choice([("split", "x"), ("target", "x", chance.randint(1, 99))]))
+                tell("entry", job.id, decide(workspace, job, decision, person).entry.hash)
+            case _:
+                with workspace.locked(job.path):
+                    document = workspace.read(job.path)
+                    value = document.fields.get("note", 0) + 1
+                    changes = {"note": value, "text": "x" * chance.choice([0, 10, 100_000])}
+                    workspace.write(document, job.path, changes)
+                tell("note", job.id, value)
+
+print("ready", flush=True)
+for line in sys.stdin:
+    order = json.loads(line)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        def tell(*what):
+            REAL_WRITE(writer, (json.dumps(what) + "\\n").encode())
+        REAL_WRITE = os.write
+        status = 1
+        try:
+            if "step" in order:
+                killed_before_step(order["what"], Path(order["root"]), order["step"])
+            else:
+                tell("begun", None, None)
+                killed_some_time(Path(order["root"]), order["seed"], tell)
+            status = 0
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        first = b""
+        if "seconds" in order:
+            first = pipe.readline()
+            time.sleep(order["seconds"])
+            os.kill(child, signal.SIGKILL)
+        said = first + pipe.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    whole = said[: said.rfind(b"\\n") + 1].decode().splitlines()
+    print(json.dumps({"status": status, "told": [json.loads(one) for one in whole]}), flush=True)
+"""
+
+
+class Kennel:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, **order: object) -> tuple[int, list[tuple[str, str, object]]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order, default=str) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        return answer["status"], [(kind, name, value) for kind, name, value in answer["told"]]
+
+
+@pytest.fixture(scope="module")
+def kennel() -> Iterator[Kennel]:
+    argv = [sys.executable, "-c", KENNEL]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield Kennel(process)
+
+
+def prepared(folder: Path, form: Form) -> Path:
+    """A project with an agreed job ("done") and one that is not agreed yet ("open")."""
+    folder.mkdir()
+    (folder / "main.py").write_text("pass\n")
+    made = init(folder, "Shop", form=form, clock=ManualClock())
+    stream = "Web" if form == "big" else None
+    done = add_job(made, "Done", criteria=["It works"], workstream=stream)
+    add_job(made, "Open", criteria=["It works"], workstream=stream)
+    for one in proposals(made, [done]):
+        agree(made, one, ME)
+    return made.root
+
+
+def plans(root: Path) -> dict[str, bytes]:
+    return {one.relative_to(root).as_posix(): one.read_bytes() for one in root.rglob("plan.md") if visible(root, one)}
+
+
+def ledgers(root: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in root.glob(".donewhen/ledger/*.jsonl")}
+
+
+def visible(root: Path, path: Path) -> bool:
+    return not any(part.startswith(".donewhen-") for part in path.relative_to(root).parts)
+
+
+def leftovers(root: Path) -> list[str]:
+    return [one.relative_to(root).as_posix() for one in root.rglob(".donewhen-*")]
+
+
+def codes(workspace: Workspace) -> set[str]:
+    return {str(one.code) for one in audit(workspace).findings} - BESIDE_THE_POINT
+
+
+def listed(document: Document, field: str) -> set[str]:
+    found = document.fields[field]
+    assert isinstance(found, list)
+    return {str(one) for one in found}
+
+
+def next_command(what: str, root: Path) -> Workspace:
+    """What somebody does next: the same kind of thing, in the same place."""
+    workspace = find_workspace(root, clock=ManualClock())
+    if what == "add":
+        add_job(workspace, "Next")
+    elif what == "add_to_stream":
+        add_job(workspace, "Next", workstream="Web")
+    elif what == "add_stream":
+        add_job(workspace, "Next", workstream="Another")
+    elif what == "agree":
+        for one in proposals(workspace, [workspace.job("open")]):
+            if one.agreement.state != "agreed":
+                agree(workspace, one, ME)
+    job = workspace.job("open" if what in ("agree", "target_of_open") else "done")
+    decide(workspace, job, Decision("split", "next"), ME)
+    return workspace
+
+
+NEW_JOB = b"jobs:\n  - WI-20260101-003"
+OPERATIONS = [
+    "add",
+    "add_to_stream",
+    "add_stream",
+    "agree",
+    "cancel",
+    "raise_budget",
+    "target_of_open",
+    "look",
+    "rewrite",
+]
+
+
+@pytest.mark.parametrize("what", OPERATIONS)
+def test_killed_before_any_step_each_file_is_the_old_or_the_new_one(tmp_path: Path, kennel: Kennel, what: str) -> None:
+    form: Form = "big" if "stream" in what else "small"
+    start = prepared(tmp_path / "start", form)
+    full = tmp_path / "full"
+    shutil.copytree(start, full)
+    assert kennel.ask(what=what, root=full, step=0)[0] == 0
+    before, after = plans(start), plans(full)
+    chains_before, chains_after = ledgers(start), ledgers(full)
+    assert (before, chains_before) != (after, chains_after)
+    for step in range(1, 200):
+        root = tmp_path / f"step {step}"
+        shutil.copytree(start, root)
+        status, _ = kennel.ask(what=what, root=root, step=step)
+        if status == 0:
+            break
+        assert status == -9
+        now = plans(root)
+        assert set(before) <= set(now) <= set(after)
+        for name, content in now.items():
+            # A workstream that is new is made without jobs, and then has one.
+            assert content in (before.get(name), after[name], after[name].replace(NEW_JOB, b"jobs: []")), name
+        for name, content in ledgers(root).items():
+            assert chains_after[name].startswith(content)
+            assert content.startswith(chains_before.get(name, b""))
+        workspace = find_workspace(root, clock=ManualClock())
+        assert survey(workspace).problems == ()
+        assert codes(workspace) <= EXPECTED, step
+        next_command(what, root)
+        assert codes(workspace) == set(), step
+        assert leftovers(root) == [], step
+        assert_finished(what, workspace)
+        shutil.rmtree(root)
+    assert step > 5
+
+
+def assert_finished(what: str, workspace: Workspace) -> None:
+    """What is on record has been done."""
+    if workspace.form == "big":
+        for folder in workspace.workstream_folders():
+            jobs = {one.id for one in workspace.places() if one.path.is_relative_to(folder)}
+            assert listed(workspace.read(folder / "plan.md"), "jobs") == jobs
+        streams = {one.name[:15] for one in workspace.workstream_folders()}
+        assert listed(workspace.project().document, "workstreams") == streams
+    for job in (workspace.job_at(one.path) for one in workspace.places()):
+        decided = {one.data["decision"]: one.data.get("value") for one in workspace.ledger.read(job.id).entries[1:]
+                   if one.type == "decided"}  # fmt: skip
+        if "raise_budget" in decided:
+            assert job.max_iterations == decided["raise_budget"], "a decision is on record that was never applied"
+        if "target" in decided and what != "target_of_open":
+            assert job.reward_target == decided["target"]
+        if "cancel" in decided:
+            assert job.status == "cancelled"
+
+
+@pytest.mark.parametrize("what", ["init", "init_big"])
+def test_a_beginning_that_was_killed_can_be_made_again(tmp_path: Path, kennel: Kennel, what: str) -> None:
+    form: Form = "big" if what == "init_big" else "small"
+    for step in range(1, 200):
+        root = tmp_path / f"step {step}"
+        root.mkdir()
+        status, _ = kennel.ask(what=what, root=root, step=step)
+        if status == 0:
+            break
+        assert status == -9
+        made = list(plans(root).values())
+        assert all(one.startswith(b"---\n") and one.endswith(b"## Decisions\n") for one in made)
+        workspace = find_workspace(root, clock=ManualClock()) if made else init(root, "Shop", form=form)
+        add_job(workspace, "Next", workstream="Web" if form == "big" else None)
+        agree(workspace, proposals(workspace, [])[0], ME)
+        assert len([one for one in plans(root) if one.count("/") <= 1 and "WI-" not in one]) == 1
+        assert leftovers(root) == [], step
+        assert (survey(workspace).problems, codes(workspace)) == ((), set())
+    assert step > 5
+
+
+def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Path, kennel: Kennel) -> None:
+    root = prepared(tmp_path / "shop", "small")
+    workspace = find_workspace(root)
+    chance = random.Random(20260214)
+    notes: dict[str, int] = {}
+    entries: set[tuple[str, object]] = set()
+    jobs: set[str] = set()
+    for number in range(ROUNDS):
+        status, told = kennel.ask(root=root, seed=number, seconds=chance.random() * 0.08)
+        assert status == -9
+        for kind, name, value in told[1:]:
+            if kind == "job":
+                jobs.add(name)
+            elif kind == "entry":
+                entries.add((name, value))
+            else:
+                assert isinstance(value, int)
+                notes[name] = value
+        found = survey(workspace)
+        assert found.problems == ()
+        assert jobs <= {one.id for one in found.jobs}
+        assert [one.tampered for one in found.jobs] == [()] * len(found.jobs)
+        findings = audit(workspace).findings
+        assert {str(one.code) for one in findings} <= EXPECTED | BESIDE_THE_POINT, findings
+        chains = {name: {one.hash for one in workspace.ledger.read(name).entries} for name in workspace.ledger.chains()}
+        assert all(value in chains[name] for name, value in entries)
+        dirty = {one.where.partition(":")[0] for one in findings} | set(leftovers(root))
+        for one in workspace.places():
+            count = workspace.read(one.path).fields.get("note", 0)
+            assert isinstance(count, int)
+            assert notes.get(one.id, 0) <= count <= notes.get(one.id, 0) + 1
+            notes[one.id] = count
+            if any(one.id in place for place in dirty):
+                decide(workspace, workspace.job_at(one.path), Decision("split", "next"), ME)
+        if any(place.startswith("jobs/.") for place in dirty):
+            jobs.add(add_job(workspace, "Next", criteria=["It works"]).id)
+        if any("PJ-" in place or "jobs/plan.md" in place or place.startswith("jobs/.") for place in dirty):
+            agree(workspace, proposals(workspace, [])[0], ME)
+        assert codes(workspace) == set()
+        assert leftovers(root) == []
+    assert len(entries) + sum(notes.values()) > ROUNDS / 4
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.creating import add_job
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.workspace import find_workspace
+what, root, room = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+person = Approval(Actor("me", "person"))
+workspace = find_workspace(root)
+opened, done = workspace.job("open"), workspace.job("done")
+proposed = proposals(workspace, [opened])[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+try:
+    if what == "add":
+        add_job(workspace, "New")
+    elif what == "agree":
+        agree(workspace, proposed, person)
+    elif what == "cancel":
+        decide(workspace, done, Decision("cancel", "x"), person)
+    else:
+        with workspace.locked(done.path):
+            workspace.write(workspace.read(done.path), done.path, {"note": "x"})
+except OSError as error:
+    print(error.errno)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 20, 500])
+@pytest.mark.parametrize("what", ["add", "agree", "cancel", "rewrite"])
+def test_a_full_disk_is_told_and_leaves_every_file_as_it_was(tmp_path: Path, what: str, room: int) -> None:
+    root = prepared(tmp_path / "shop", "small")
+    before, chains = plans(root), ledgers(root)
+    argv = [sys.executable, "-c", FULL, what, str(root), str(room)]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == (str(errno.EFBIG), "")
+    assert plans(root) == before
+    assert all(ledgers(root)[name] == content for name, content in chains.items())
+    workspace = find_workspace(root)
+    assert codes(workspace) <= EXPECTED
+    next_command({"rewrite": "cancel"}.get(what, what), root)
+    assert codes(workspace) == set()
+    assert leftovers(root) == []
+
+
+def test_a_disk_that_fills_between_ledger_and_plan_is_repaired_by_the_next_command(tmp_path: Path) -> None:
+    root = prepared(tmp_path / "shop", "small")
+    workspace = find_workspace(root)
+    path = workspace.place("done").path
+    path.write_bytes(path.read_bytes() + b"x" * 50_000)
+    before = plans(root)
+    # There is room for the line of the ledger, and not for the plan file.
+    room = 20_000
+    argv = [sys.executable, "-c", FULL, "cancel", str(root), str(room)]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == (str(errno.EFBIG), "")
+    assert (plans(root), codes(workspace)) == (before, {"interrupted"})
+    decide(workspace, workspace.job("done"), Decision("split", "next"), ME)
+    assert (workspace.job("done").status, codes(workspace)) == ("cancelled", set())

@@ -1,0 +1,285 @@
+"""Many processes at once, all of them real: ids differ, nothing is lost, no file is ever half of anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.audit import audit
+from donewhen.jobs.creating import init
+from donewhen.jobs.document import Document
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.survey import survey
+from donewhen.jobs.templates import job_plan
+from donewhen.jobs.workspace import Workspace
+
+WRITERS = 8
+JOBS = int(os.environ.get("DONEWHEN_SOAK_JOBS", "4"))
+ADDED = int(os.environ.get("DONEWHEN_SOAK_ADDED", "4"))
+LONG = "DONEWHEN_SOAK_JOBS" in os.environ
+ME = Approval(Actor("me", "person"))
+
+pytestmark = pytest.mark.timeout(3600 if LONG else 120)
+
+BEGIN = """
+import json, random, sys
+from pathlib import Path
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.criteria import parse_check
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.running import look
+from donewhen.jobs.workspace import find_workspace
+root, me, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+approval = Approval(Actor(f"writer {me}", "person"))
+print("ready", flush=True)
+sys.stdin.readline()
+def tell(*what):
+    print(json.dumps(what), flush=True)
+"""
+
+
+def at_once(root: Path, script: str, count: int, writers: int = WRITERS) -> list[list[list[object]]]:
+    """Run a script in many processes that begin together; what each of them told."""
+    argv = [sys.executable, "-c", BEGIN + script, str(root)]
+    processes = [
+        subprocess.Popen(
+            [*argv, str(number), str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(writers)
+    ]
+    for one in processes:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n", one.communicate()
+    for one in processes:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    ends = [one.communicate() for one in processes]
+    assert [(error, one.returncode) for (_, error), one in zip(ends, processes, strict=True)] == [("", 0)] * writers
+    return [[json.loads(line) for line in out.splitlines()] for out, _ in ends]
+
+
+def many_jobs(folder: Path, count: int) -> tuple[Workspace, list[Job]]:
+    """A project whose jobs are agreed."""
+    made = init(folder, "Shop")
+    for number in range(1, count + 1):
+        identifier = f"WI-20260214-{number:03d}"
+        place = made.root / "jobs" / f"{identifier}-job"
+        place.mkdir()
+        criteria = ["It works", "There is a file\n  check: file outputs/primary.md"]
+        (place / "plan.md").write_bytes(job_plan(identifier, "Job", made.now(), criteria=criteria))
+    jobs = [made.job_at(one.path) for one in made.places()]
+    for one in proposals(made, jobs):
+        agree(made, one, ME)
+    return made, [made.job_at(one.path) for one in made.places()]
+
+
+def in_order(workspace: Workspace) -> bool:
+    """Every plan is valid, every chain holds, every projection fits, and nothing half-done lies about."""
+    found = [(one.code, one.where) for one in audit(workspace).findings if one.code != "anchor_absent"]
+    assert found == []
+    assert survey(workspace).problems == ()
+    assert list(workspace.root.rglob(".donewhen-*")) == []
+    return True
+
+
+def listed(document: Document, field: str) -> list[str]:
+    found = document.fields[field]
+    assert isinstance(found, list)
+    return [str(one) for one in found]
+
+
+ADD = """
+workspace = find_workspace(root)
+for number in range(count):
+    tell(add_job(workspace, f"Job {number} of {me}", criteria=["It works"]).id)
+"""
+
+
+def test_eight_processes_that_add_jobs_at_once_get_an_id_each(tmp_path: Path) -> None:
+    made = init(tmp_path, "Shop")
+    told = [one for said in at_once(tmp_path, ADD, ADDED) for (one,) in said]
+    assert len(told) == len(set(told)) == WRITERS * ADDED
+    assert sorted(one.id for one in made.places()) == sorted(map(str, told))
+    assert sorted(int(str(one).rpartition("-")[2]) for one in told) == list(range(1, WRITERS * ADDED + 1))
+    wanted = {f"Job {number} of {me}" for number in range(ADDED) for me in range(WRITERS)}
+    assert {made.job_at(one.path).title for one in made.places()} == wanted
+    assert in_order(made)
+
+
+ADD_TO_WORKSTREAMS = """
+workspace = find_workspace(root)
+for number in range(count):
+    tell(add_job(workspace, "Shared", workstream="Shared").id)
+    tell(add_job(workspace, "Own", workstream=f"Own {me}").id)
+"""
+
+
+def test_workstreams_that_are_made_at_once_are_made_once_and_all_are_listed(tmp_path: Path) -> None:
+    made = init(tmp_path, "Shop", form="big")
+    count = max(1, ADDED // 2)
+    told = [one for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (one,) in said]
+    assert len(set(told)) == len(told) == 2 * WRITERS * count
+    streams = {one.name.partition("-")[2].split("-", 2)[2]: one for one in made.workstream_folders()}
+    assert sorted(streams) == ["own-" + str(number) for number in range(WRITERS)] + ["shared"]
+    assert len(listed(made.project().document, "workstreams")) == WRITERS + 1
+    jobs = [one for folder in streams.values() for one in listed(made.read(folder / "plan.md"), "jobs")]
+    assert sorted(jobs) == sorted(map(str, told)) == sorted(one.id for one in made.places())
+    assert in_order(made)
+
+
+def test_projects_that_are_made_at_once_have_an_id_each(tmp_path: Path) -> None:
+    script = "tell(init(root, f'Project {me}', form='big').project().id)"
+    told = [one for said in at_once(tmp_path, script, 1) for (one,) in said]
+    assert len(set(told)) == WRITERS
+    assert len(list(tmp_path.glob("PJ-*/plan.md"))) == WRITERS
+    assert list(tmp_path.rglob(".donewhen-*")) == []
+
+
+def test_of_many_that_begin_one_small_project_one_succeeds(tmp_path: Path) -> None:
+    script = """
+try:
+    tell(init(root, f"Project {me}").project().title)
+except DonewhenError as error:
+    tell(error.code)
+"""
+    told = Counter(str(one) for said in at_once(tmp_path, script, 1) for (one,) in said)
+    assert told.pop("usage") == WRITERS - 1
+    assert dict(told) == {Workspace(tmp_path, "small").project().title: 1}
+
+
+REWRITE = """
+workspace = find_workspace(root)
+places = list(workspace.places())
+random.Random(me).shuffle(places)
+for _ in range(count):
+    for place in places:
+        with workspace.locked(place.path):
+            document = workspace.read(place.path)
+            total = document.fields.get("total", 0) + 1
+            mine = document.fields.get(f"writer_{me}", 0) + 1
+            workspace.write(document, place.path, {f"writer_{me}": mine, "total": total, "note": "x" * (total % 50)})
+            entry = workspace.ledger.append(place.id, "evaluated", {"total": total, "by": me}, approval.by)
+        tell(place.id, total, entry.hash)
+"""
+
+
+def test_eight_writers_that_rewrite_every_job_lose_nothing(tmp_path: Path) -> None:
+    made, jobs = many_jobs(tmp_path, JOBS)
+    passes = 1 if LONG else 3
+    before = {job.id: job.document for job in jobs}
+    told = [one for said in at_once(tmp_path, REWRITE, passes) for one in said]
+    assert len(told) == WRITERS * passes * JOBS
+    for job in jobs:
+        document = made.read(job.path)
+        assert document.fields["total"] == WRITERS * passes
+        assert [document.fields[f"writer_{number}"] for number in range(WRITERS)] == [passes] * WRITERS
+        assert {one: document.fields[one] for one in before[job.id].fields} == dict(before[job.id].fields)
+        assert document.body == before[job.id].body
+        chain = made.ledger.read(job.id)
+        assert chain.breaks == ()
+        assert [one.data["total"] for one in chain.entries[1:]] == list(range(1, WRITERS * passes + 1))
+        reported = {number: entry for name, number, entry in told if name == job.id}
+        assert reported == {one.data["total"]: one.hash for one in chain.entries[1:]}
+    assert in_order(made)
+
+
+WORK = """
+workspace = find_workspace(root)
+for _ in range(count):
+    for place in workspace.places():
+        job = workspace.job_at(place.path)
+        if me % 4 < 2:
+            what = "file outputs/primary.md"
+            seen = look(workspace, job, parse_check(what, "test"), what, approval.by, criterion="AC-2")
+            tell(job.id, seen.entry.hash)
+        elif me % 4 == 2:
+            tell(job.id, decide(workspace, job, Decision("target", "other", 80 + me), approval).entry.hash)
+        else:
+            tell(job.id, decide(workspace, job, Decision("stakes", "more", "high"), approval).entry.hash)
+"""
+
+
+def test_lookers_and_deciders_that_run_together_wipe_no_job(tmp_path: Path) -> None:
+    made, jobs = many_jobs(tmp_path, 30 if LONG else 6)
+    told = [(str(name), entry) for said in at_once(tmp_path, WORK, 1, writers=4) for name, entry in said]
+    assert len(told) == 4 * len(jobs)
+    for job in jobs:
+        hashes = {one.hash for one in made.ledger.read(job.id).entries}
+        assert {entry for name, entry in told if name == job.id} <= hashes
+        now = made.job(job.id)
+        assert now.stakes == "high"
+        assert [one.text for one in now.criteria] == ["It works", "There is a file"]
+    assert [one.agreement for one in survey(made).jobs] == ["agreed"] * len(jobs)
+    assert in_order(made)
+
+
+PROJECT_WRITERS = """
+workspace = find_workspace(root)
+for number in range(count):
+    if me % 2:
+        tell("stream", add_job(workspace, "Job", workstream=f"Stream {me} {number}").folder.parent.parent.name)
+    else:
+        (proposal,) = proposals(workspace, [])
+        tell("agreed", agree(workspace, proposal, approval, notes=f"{me} {number}").hash)
+"""
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_the_project_file_survives_eight_writers(tmp_path: Path, turn: int) -> None:
+    made = init(tmp_path, f"Shop {turn}", form="big")
+    count = 10 if LONG else 2
+    told = [one for said in at_once(made.root, PROJECT_WRITERS, count) for one in said]
+    project = made.project()
+    assert (project.title, project.agreement_status) == (f"Shop {turn}", "agreed")
+    streams = [str(name)[:15] for kind, name in told if kind == "stream"]
+    assert sorted(listed(project.document, "workstreams")) == sorted(streams)
+    chain = made.ledger.read(project.id)
+    assert {entry for kind, entry in told if kind == "agreed"} == {one.hash for one in chain.entries}
+    last = chain.entries[-1].data["notes"]
+    assert project.document.fields["agreed_notes"] == last
+    assert in_order_apart_from_unsealed(made)
+
+
+def in_order_apart_from_unsealed(workspace: Workspace) -> bool:
+    found = {one.code for one in audit(workspace).findings} - {"anchor_absent", "unsealed"}
+    assert found == set()
+    return list(workspace.root.rglob(".donewhen-*")) == []
+
+
+def test_whoever_looks_meanwhile_never_sees_half_a_file(tmp_path: Path) -> None:
+    made, jobs = many_jobs(tmp_path, 3)
+    script = BEGIN + REWRITE
+    argv = [sys.executable, "-c", script, str(tmp_path), "0", "40"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+        looks = 0
+        while writer.poll() is None and looks < 1000:
+            found = survey(made)
+            assert (len(found.jobs), found.problems) == (3, ())
+            assert {one.agreement for one in found.jobs} == {"agreed"}
+            looks += 1
+            writer.stdout.readline()
+        writer.stdout.read()
+    assert (looks > 0, writer.returncode) == (True, 0)
+    assert [made.job(one.id).document.fields["total"] for one in jobs] == [40] * 3
