@@ -178,7 +178,7 @@ ADDED, REMOVED, TIGHTENED, LOOSENED = "added", "removed", "tightened", "loosened
         ("outputs", "outputs: [a]", "outputs: [b, a]", ADDED, REMOVED),
         ("outputs", "outputs: []", "outputs: [a]", ADDED, REMOVED),
         ("verification_evidence", "verification_evidence: []", "verification_evidence: [a]", ADDED, REMOVED),
-        ("commands", "truth_required_commands: []", "truth_required_commands: [pytest]", ADDED, REMOVED),
+        ("commands", "truth_required_commands: [make]", "truth_required_commands: [make, pytest]", ADDED, REMOVED),
         ("depends_on", "depends_on: [X]", "depends_on: [X, Y]", ADDED, REMOVED),
         ("truth_checks", "truth_checks: []", "truth_checks: [freshness]", ADDED, REMOVED),
         ("inputs", "inputs: [a]", "inputs: [a, b]", ADDED, REMOVED),
@@ -475,3 +475,9 @@ def test_two_tests_whose_names_differ_in_the_last_letter_are_two(tmp_path: Path)
     assert len(marks) == 300
     assert marks == sorted(marks)
     assert max(map(len, marks)) == 12
+
+
+def test_the_first_command_takes_over_what_a_person_decides_so_it_loosens() -> None:
+    found = edited("truth_required_commands: []", "truth_required_commands: [pytest]")
+    assert found[0] == (ADDED, "commands")
+    assert set(found[1:]) == {(LOOSENED, "criteria")}

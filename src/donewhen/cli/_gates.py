@@ -7,7 +7,14 @@ from typing import Any
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.evaluating import Evaluation
+from donewhen.jobs.promise import Promise
 from donewhen.jobs.reward import TITLES, Score
+
+
+def show_promise(output: Output, promise: Promise) -> None:
+    """The promise, and its receipt on the next line."""
+    for line in promise.text.splitlines():
+        output.say(line, fg="green")
 
 
 def show_gates(output: Output, evaluation: Evaluation) -> None:

@@ -50,7 +50,7 @@ class Output:
     def say(self, text: str = "", *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
         """One line for people; untrusted text is made harmless. Silent when JSON was asked for."""
         if not self.json:
-            styled = click.style(plain(text), bold=bold or None, fg=fg, dim=dim or None)
+            styled = click.style(_line(text), bold=bold or None, fg=fg, dim=dim or None)
             click.echo(styled, color=None if self.color else False)
 
     def note(self, text: str) -> None:
@@ -98,4 +98,9 @@ class Output:
             yield
 
     def _to_stderr(self, text: str, fg: str | None = None) -> None:
-        click.echo(click.style(plain(text), fg=fg), err=True, color=None if self.color else False)
+        click.echo(click.style(_line(text), fg=fg), err=True, color=None if self.color else False)
+
+
+def _line(text: str) -> str:
+    """Harmless, and one line: a title or a path with a line break in it must not look like two lines of ours."""
+    return plain(text).replace("\n", "⏎")

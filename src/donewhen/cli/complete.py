@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates
+from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
@@ -37,7 +37,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         output.say(f"  {one.id} is not done any more: {' → '.join(one.chain)}: {one.why}", fg="yellow")
     for promise in (result.promise, *result.cascade):
         if promise is not None:
-            output.say(promise.text, fg="green")
+            show_promise(output, promise)
     if not result.done:
         output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
     findings = [] if result.evaluation is None else gate_findings(result.evaluation)

@@ -9,10 +9,11 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, show_changes, show_terms, workspace_at
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.agreement import Proposal, proposals
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import terms_hash
+from donewhen.jobs.job import Job
 from donewhen.jobs.workspace import Workspace
 
 
@@ -55,8 +56,10 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
     Exit status 1 when something was loosened or removed, or was never agreed.
     """
     workspace = workspace_at(project)
-    chosen = (_proposal(workspace, job),) if job is not None else _all(workspace)
     findings: list[Finding] = []
+    chosen = (_proposal(workspace, job),) if job is not None else _all(workspace, findings)
+    for unreadable in findings:
+        output.say(f"✗ {unreadable.where}: {unreadable.message}", fg="red")
     data = []
     for one in chosen:
         agreement = one.agreement
@@ -96,5 +99,12 @@ def _proposal(workspace: Workspace, job: str | None) -> Proposal:
     return proposals(workspace, [] if about_project or job is None else [workspace.job(job)])[-1]
 
 
-def _all(workspace: Workspace) -> tuple[Proposal, ...]:
-    return proposals(workspace, [workspace.job_at(place.path) for place in workspace.places()])
+def _all(workspace: Workspace, findings: list[Finding]) -> tuple[Proposal, ...]:
+    """Everything that can be read; what can't is a finding, and keeps nobody from the others."""
+    jobs: list[Job] = []
+    for place in workspace.places():
+        try:
+            jobs.append(workspace.job_at(place.path))
+        except DonewhenError as error:
+            findings.append(Finding.of(error))
+    return proposals(workspace, jobs)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import show_gates
+from donewhen.cli._gates import show_gates, show_promise
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
@@ -81,7 +81,7 @@ def command(
         "receipt": None if ended.promise is None else ended.promise.receipt,
     }
     if ended.promise is not None:
-        output.say(ended.promise.text, fg="green")
+        show_promise(output, ended.promise)
         return output.finish(ExitCode.PASS, data)
     told = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
     output.say(told, fg="yellow")

@@ -185,9 +185,6 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
             now = workspace.now()
             who = f"{approval.by.name} ({approval.by.kind})"
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
-            if document.fields.get("status") == "done" and not before.entries:
-                # Somebody typed it; nothing shows it yet.
-                writes |= {"status": "in_progress", "completed_at": ""}
             if notes and proposal.plan.path == workspace.project_file:
                 writes["agreed_notes"] = notes
         return record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]

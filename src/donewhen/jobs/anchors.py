@@ -55,6 +55,13 @@ def write_note(workspace: Workspace, chains: Mapping[str, Chain]) -> str:
     commit = git(workspace.root, "rev-parse", "HEAD")
     if commit is None:
         raise AnchorError("There is no commit to put a note on.", next_step="Commit first, in a git repository.")
+    known = {name: chain.entries for name, chain in chains.items()}
+    lost = [one for one in read_anchors(workspace) if not one.holds(known.get(one.chain, ()))]
+    if lost:
+        raise AnchorError(
+            f"{lost[0].chain} is not what commit {lost[0].commit[:10]} anchored, and is not anchored in its place.",
+            next_step="donewhen audit",
+        )
     text = "\n".join(heads).encode() + b"\n"
     identity = ("-c", "user.name=donewhen", "-c", "user.email=donewhen@localhost")
     if git(workspace.root, *identity, "notes", f"--ref={NOTES}", "add", "-f", "-F", "-", "HEAD", given=text) is None:

@@ -18,7 +18,7 @@ from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.document import Document
 from donewhen.jobs.evidence import EvidenceStore
 from donewhen.jobs.frontmatter import DocumentError
-from donewhen.jobs.git import committed_files, toplevel
+from donewhen.jobs.git import committed_files, repository, toplevel
 from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Chain
 from donewhen.jobs.projection import mismatches, pending
@@ -120,6 +120,14 @@ def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[Audi
     """What is committed may only have grown since."""
     top = toplevel(workspace.root)
     if top is None:
+        if (place := repository(workspace.root)) is not None:
+            yield AuditFinding(
+                "error",
+                FindingCode.GIT,
+                "There is a repository, but git does not answer, so what was committed can't be compared.",
+                str(place / ".git"),
+                "git status",
+            )
         return
     folder = (workspace.folder / "ledger").relative_to(top).as_posix()
     for name, committed in committed_files(top, folder):
@@ -209,6 +217,9 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         findings += _agreement(job.id, job_agreement(job, chain, agreement), job, where, settings)
         if chain.entries:
             findings += _projection(job.document, chain, where)
+        elif job.document.fields.get("agreed_by"):
+            told = f"{job.id} says who agreed, which only donewhen writes, but the ledger knows nothing of it."
+            findings.append(AuditFinding("error", FindingCode.TAMPERED, told, where, "Restore .donewhen/ledger."))
         elif job.status == "done":
             findings.append(
                 AuditFinding(

@@ -31,6 +31,7 @@ class FindingCode(StrEnum):
     CHAIN_BROKEN = "chain_broken"
     TORN = "torn"
     REWRITTEN = "rewritten"
+    GIT = "git"
     ANCHOR_MISMATCH = "anchor_mismatch"
     ANCHOR_ABSENT = "anchor_absent"
     JOB_MISSING = "job_missing"
@@ -125,6 +126,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.REWRITTEN: Reason(
         "A chain holds together, but is not a continuation of what was committed.",
         "Compare it with the commit, and restore it.",
+    ),
+    FindingCode.GIT: Reason(
+        "There is a repository that git can't read, so the ledger can't be compared with what was committed.",
+        "Repair the repository or its configuration: git status says what is wrong.",
     ),
     FindingCode.ANCHOR_MISMATCH: Reason(
         "A chain no longer has the entry that a git note or trailer remembers.",

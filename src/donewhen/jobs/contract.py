@@ -100,7 +100,15 @@ def changes(before: Terms, after: Terms) -> tuple[Change, ...]:
                 found += rule(f"settings.{setting}", old, new)
         else:
             found += _RULES.get(name, _replaced)(name, before.get(name), after.get(name))
-    return tuple(found)
+    return (*found, *_taken_over(before, after))
+
+
+def _taken_over(before: Terms, after: Terms) -> Iterator[Change]:
+    """Criteria without a check are a person's while there are no commands; the first command would take them over."""
+    if not before.get("commands") and after.get("commands"):
+        for one in before.get("criteria") or ():
+            if one in (after.get("criteria") or ()) and (not one.endswith("]") or one.endswith(" []")):
+                yield Change("loosened", "criteria", f"{one} (a person decides)", f"{one} (the commands decide)")
 
 
 def same_shape(one: Terms, other: Terms) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.process import split_command
+from donewhen.foundation.text import plain
 from donewhen.jobs.frontmatter import LINE_END
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
@@ -25,7 +27,8 @@ _PROBE = re.compile(
 _PLACEHOLDER = re.compile(
     r"(?:tbd|todo|to be (?:done|defined|determined|added)|fixme|xxx+|x|n/?a|none|\.{2,}|…|-+|\?+|lorem ipsum.*|"
     r"(?:placeholder|example)(?: (?:text|item|criterion))?|"
-    r"(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe .*|fill (?:this )?in.*|"
+    r"(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe (?:the|what|how|your) .*|"
+    r"(?:todo|tbd|fixme)\b ?[:\u2013-].*|fill (?:this )?in.*|"
     r"<[^>]*>|\[[^\]]*\]|\{[^}]*\})[.!]?",
     re.IGNORECASE,
 )
@@ -174,7 +177,7 @@ def parse_check(text: str, where: str) -> Check:
 
 def is_placeholder(text: str) -> bool:
     """Whether a text says nothing: empty, a template's words, or a single letter."""
-    stripped = text.strip().strip("*_`'\"").strip()
+    stripped = unicodedata.normalize("NFKC", plain(text)).strip().strip("*_`'\"").strip()
     return len(stripped) < 2 or _PLACEHOLDER.fullmatch(stripped) is not None
 
 

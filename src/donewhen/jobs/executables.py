@@ -38,16 +38,16 @@ def resolved(command: str, root: Path, environ: Mapping[str, str] = os.environ) 
     return Executable(path, _content_hash(path, root, 0))
 
 
-def safe_path(root: Path, environ: Mapping[str, str] = os.environ) -> str:
+def safe_path(root: Path, environ: Mapping[str, str] = os.environ, *, environments: bool = True) -> str:
     """PATH without the places where anybody can leave a program with a well-known name.
 
     Those are relative folders, folders in the project (except a virtual environment's) and those for temporary files.
     """
     # An empty PATH would mean the current folder.
-    return os.pathsep.join(_safe_folders(root, environ)) or os.defpath
+    return os.pathsep.join(_safe_folders(root, environ, environments)) or os.defpath
 
 
-def _safe_folders(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
+def _safe_folders(root: Path, environ: Mapping[str, str], environments: bool) -> Iterator[str]:
     project = Path(os.path.realpath(root))
     temporary = [Path(os.path.realpath(one)) for one in {tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"}]  # noqa: S108
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
@@ -56,7 +56,7 @@ def _safe_folders(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
             continue
         place = Path(os.path.realpath(folder))
         open_to_all = any(place.is_relative_to(one) for one in (project, *temporary))
-        if not open_to_all or (place.parent / "pyvenv.cfg").is_file():
+        if not open_to_all or (environments and (place.parent / "pyvenv.cfg").is_file()):
             yield folder
 
 

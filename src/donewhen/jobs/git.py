@@ -11,18 +11,48 @@ from donewhen.foundation.process import small_environment
 from donewhen.jobs.executables import safe_path
 
 _TIMEOUT = 120.0
+# A repository's own configuration can name programs, and can say that it has no files.
+_SAFE = (
+    *("-c", "core.bare=false", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "log.showSignature=false", "-c", "trailer.separators=:"),
+)
 
 
 def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | None:
     """What git answers; None where there is no git, no repository, or nothing to answer."""
-    environment = small_environment() | {"PATH": safe_path(folder), "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    top = repository(folder)
+    if top is not None and not _is_ours(top):
+        return None
+    environment = small_environment() | {
+        "PATH": safe_path(folder, environments=False),
+        "LC_ALL": "C",
+        "GIT_OPTIONAL_LOCKS": "0",
+        # What a person's or a system's configuration, a replaced object or a graft says is not what was committed.
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": os.devnull,
+    }
+    # Said here, so that the repository's own configuration can't say otherwise.
+    place = (f"--git-dir={top / '.git'}", f"--work-tree={top}", *_SAFE) if top is not None else ()
     try:
         done = subprocess.run(
-            ("git", *arguments), cwd=folder, env=environment, input=given, capture_output=True, timeout=_TIMEOUT
+            ("git", *place, *arguments), cwd=folder, env=environment, input=given, capture_output=True, timeout=_TIMEOUT
         )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def repository(folder: Path) -> Path | None:
+    """The nearest folder upwards with a ``.git`` in it, whether or not git can read that."""
+    place = Path(os.path.realpath(folder))
+    return next((one for one in (place, *place.parents) if os.path.lexists(one / ".git")), None)
+
+
+def _is_ours(top: Path) -> bool:
+    """git itself refuses a repository of somebody else; with the place given to it, it would not ask."""
+    return (top / ".git").lstat().st_uid in (os.getuid(), 0)
 
 
 def toplevel(folder: Path) -> Path | None:

@@ -48,7 +48,9 @@ def manifest(workspace: Workspace, job: Job) -> Manifest:
     if job.inputs:
         return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
     tree = {_unicode(name): plain_hash(path) for name, path in tracked_tree(workspace)}
-    return Manifest({**tree, **upstream}, declared=False)
+    # What the job itself makes is new, so git often does not track it yet.
+    own = {name: value for name, value in output_manifest(workspace, job).files.items() if value != MISSING}
+    return Manifest({**tree, **own, **upstream}, declared=False)
 
 
 def declared_manifest(workspace: Workspace, job: Job) -> Manifest:

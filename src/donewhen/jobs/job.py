@@ -12,6 +12,7 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.criteria import Criterion, Section, find_section, read_criteria
 from donewhen.jobs.document import Document
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.ledger import CHAIN_NAME
 
 Status = Literal["planned", "in_progress", "blocked", "done", "cancelled"]
 Stakes = Literal["low", "normal", "high", "critical"]
@@ -96,6 +97,8 @@ def read_job(document: Document, path: Path, where: str) -> Job:
     identifier = get.text("work_item_id") or get.text("id")
     if not identifier:
         raise FieldError("The job has no work_item_id.", where=where)
+    if not CHAIN_NAME.fullmatch(identifier):
+        raise get.error("work_item_id", f"can't be {identifier!r}: letters, digits, dots, dashes and underscores")
     return Job(
         id=identifier,
         title=get.text("title") or identifier,

@@ -34,7 +34,7 @@ EventKind = Literal[
 ApproverClass = Literal["person", "key", "ci", "agent"]
 
 _KINDS: frozenset[str] = frozenset(get_args(EventKind))
-_CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIELDS = ("seq", "prev", "type", "at", "by", "data")
 _CHUNK = 8192
 _TORN = "the last line was torn off; the next event sets it aside"
@@ -138,10 +138,10 @@ class Ledger:
 
     def chains(self) -> tuple[str, ...]:
         """The names of all chains."""
-        return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl") if _CHAIN_NAME.fullmatch(path.stem)))
+        return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl") if CHAIN_NAME.fullmatch(path.stem)))
 
     def _path(self, chain: str) -> Path:
-        if not _CHAIN_NAME.fullmatch(chain):
+        if not CHAIN_NAME.fullmatch(chain):
             raise LedgerError(f"{chain!r} can't name a chain.")
         return self._folder / f"{chain}.jsonl"
 

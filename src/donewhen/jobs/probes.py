@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -98,7 +99,7 @@ def _content(path: Path) -> bytes | Seen:
         if found.st_size > _SIZE_LIMIT:
             return Seen(False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at", "not_a_file")
         content = file.read()
-    return content if content.strip() else Seen(False, "it is empty", "empty")
+    return content if content.removeprefix(codecs.BOM_UTF8).strip() else Seen(False, "it is empty", "empty")
 
 
 def _against_schema(content: bytes, schema_path: Path) -> Seen:

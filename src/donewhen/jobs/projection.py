@@ -51,13 +51,23 @@ class Mismatch(NamedTuple):
 
 
 def adopted(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """What is taken over from a plan file that others have written. That something is done is never taken over."""
-    kept = {name: fields[name] for name in PROJECTED if name in fields and not _blank(fields[name])}
-    if kept.get("status") == "done":
-        del kept["status"]
-        kept.pop("completed_at", None)
-    kept.pop("agreement_status", None)
-    return kept
+    """What is taken over from a plan file that others have written; never that something is agreed, true or done."""
+    refused = unproved(fields)
+    return {
+        name: fields[name]
+        for name in PROJECTED
+        if name in fields and name not in (*refused, "agreement_status") and not _blank(fields[name])
+    }
+
+
+def unproved(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """What a plan file claims and nothing shows, with what is to stand there instead."""
+    found: dict[str, Value] = {}
+    if fields.get("status") == "done":
+        found |= {"status": "in_progress", "completed_at": ""}
+    if fields.get("truth_last_status") == "pass":
+        found["truth_last_status"] = "unknown"
+    return found
 
 
 def expected(entries: Iterable[Entry]) -> dict[str, Value]:
@@ -111,12 +121,13 @@ def record(
     The ledger comes first: what is in the file and not in the ledger would be a forgery, what is in the ledger and not
     in the file can be repaired.
     """
-    changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
-    content = {**data, "writes": changed} if changed else dict(data)
     ledger = workspace.ledger
     head = ledger.head(chain)
-    if head is None and "adopted" not in content:
-        content["adopted"] = adopted(document.fields)
+    if head is None:
+        data = {**data, "adopted": adopted(document.fields)}
+        writes = {**unproved(document.fields), **writes}
+    changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
+    content = {**data, "writes": changed} if changed else dict(data)
     content |= signature(approval, chain, head or first_link(chain), kind, content)
     entry = ledger.append(chain, kind, content, approval.by)
     return entry, workspace.write(document, path, writes)

@@ -32,8 +32,8 @@ from donewhen.jobs.projection import record, repair
 from donewhen.jobs.run_reports import RunReport, read_reports
 from donewhen.jobs.workspace import Workspace
 
-# What changes how programs speak and reckon; where things are installed does not count.
-_FINGERPRINTED = ("LANG", "LANGUAGE", "TZ")
+# What changes how programs speak and reckon, and the home from which they load code and configuration.
+_FINGERPRINTED = ("LANG", "LANGUAGE", "TZ", "CI", "PYENV_VERSION", "HOME")
 _NAMED = 50
 _OWN_REPORT = ("--junitxml", "--junit-xml")
 # At the beginning of a line: from everywhere else, a long line would be read again and again.
