@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.jobs import jobs_benchmark
 from donewhen.completion import PlanBasedChecker, TaskCompletionContext
 from donewhen.contrib.tools.planning import Plan, PlanStep
 from donewhen.runtime import Append, Session, SliceView
@@ -30,6 +31,7 @@ def main() -> None:
     hooks()
     plans()
     dispatching()
+    jobs_benchmark()
 
 
 def imports() -> None:

@@ -304,7 +304,8 @@ def test_whatever_a_session_is_called_its_state_stays_in_its_folder(
     assert [one["stalled"] for one in counts(project)] == [5]
     assert held(ask(project, again=True, session_id=session, dialect=dialect)) is False
     after = {path for path in project.parent.rglob("*") if state(project) not in path.parents}
-    assert after - before == {project / ".donewhen", project / ".donewhen" / ".gitignore", state(project)}
+    ours = project / ".donewhen"
+    assert after - before == {ours, ours / ".gitignore", ours / ".gitattributes", state(project)}
 
 
 def test_session_ids_that_look_alike_as_file_names_are_counted_apart(project: Path) -> None:
@@ -334,7 +335,9 @@ def test_what_is_local_to_a_machine_is_ignored_by_git_and_the_rest_is_not(projec
     listed = subprocess.run(
         [git, "status", "--porcelain", "-uall"], cwd=project, capture_output=True, text=True, check=True
     )
-    assert sorted(listed.stdout.split()) == sorted(["??", ".donewhen/.gitignore", "??", "donewhen.toml"])
+    assert sorted(listed.stdout.split()) == sorted(
+        ["??", ".donewhen/.gitattributes", "??", ".donewhen/.gitignore", "??", "donewhen.toml"]
+    )
 
 
 def test_a_gitignore_that_a_person_wrote_is_left_alone(project: Path) -> None:
