@@ -15,6 +15,7 @@ from donewhen.foundation.text import one_line
 from donewhen.jobs.creating import add_job
 from donewhen.jobs.criteria import parse_check
 from donewhen.jobs.job import STAKES, Stakes
+from donewhen.jobs.views import refresh
 
 
 @click.command()
@@ -82,6 +83,7 @@ def command(
         criteria=[_criterion(text) for text in criteria],
         workstream=workstream,
     )
+    refresh(workspace, job)
     output.say(f"{job.id}  {job.title}", bold=True)
     output.say(f"  {workspace.where(job.path)}")
     next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"

@@ -14,6 +14,7 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.decisions import Decided, Decision, DecisionKind, decide
 from donewhen.jobs.job import STAKES
+from donewhen.jobs.views import refresh
 
 
 @click.command()
@@ -73,7 +74,9 @@ def command(
         return output.fail(
             ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was decided.")
         )
-    return tell(output, decide(workspace, found, decision, approval))
+    decided = decide(workspace, found, decision, approval)
+    refresh(workspace, workspace.job_at(found.path))
+    return tell(output, decided)
 
 
 def tell(output: Output, decided: Decided) -> ExitCode:

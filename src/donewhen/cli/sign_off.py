@@ -13,6 +13,7 @@ from donewhen.cli.decide import tell
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.standing import manual_need, sign_off
+from donewhen.jobs.views import refresh
 
 
 @click.command()
@@ -39,4 +40,6 @@ def command(
         return output.fail(
             ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was signed off.")
         )
-    return tell(output, sign_off(workspace, found, criterion, reason, approval))
+    signed = sign_off(workspace, found, criterion, reason, approval)
+    refresh(workspace, workspace.job_at(found.path))
+    return tell(output, signed)

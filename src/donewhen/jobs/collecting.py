@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from donewhen.foundation.errors import ConfigError
@@ -19,11 +20,13 @@ from donewhen.jobs.ledger import Chain, Entry
 from donewhen.jobs.lessons import lessons_of
 from donewhen.jobs.probes import file_state
 from donewhen.jobs.projection import mismatches
-from donewhen.jobs.running import newest_run, store_of
+from donewhen.jobs.running import filed_under, newest_run, store_of
 from donewhen.jobs.standing import Standing, standings
 from donewhen.jobs.validity import Validities
 from donewhen.jobs.views import views_of
 from donewhen.jobs.workspace import Workspace
+
+_LONGEST_PLACEHOLDER = 1000
 
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
@@ -35,13 +38,15 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
     history = history_of(job.id, chain.entries, policy)
     shown = standings(workspace, job)
     store = store_of(workspace)
-    suites, missing = _suites(store, chain.entries, shown)
+    agreement = job_agreement(job, chain, about_project)
+    agreed_at = agreement.seal.entry.seq if agreement.seal else 0
+    suites, missing = _suites(store, chain.entries, shown, agreed_at)
     texts = {one.title.casefold(): one.text for one in sections(job.document.body)}
     return Facts(
         job=job,
         project=project,
         where=workspace.where(job.path),
-        agreement=job_agreement(job, chain, about_project),
+        agreement=agreement,
         project_agreement=about_project,
         history=history,
         standings=shown,
@@ -52,7 +57,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         suites=suites,
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
         chain_breaks=(*_breaks(chain), *missing),
-        runs=_runs(chain.entries, history.started),
+        runs=_runs(chain.entries, history.started, shown),
         views=views_of(workspace, job),
         lessons=lessons_of(workspace, job.id),
         mirror=_mirror(project.github_enabled, job),
@@ -73,8 +78,17 @@ def _files(
             found.append(FileFact(path, "outside"))
             continue
         unchanged = started is not None and before.get(workspace.where(full)) == plain_hash(full)
-        found.append(FileFact(path, file_state(full), changed=not unchanged))
+        state = file_state(full)
+        found.append(FileFact(path, state, not unchanged, template=state == "good" and _says_nothing(full)))
     return tuple(found)
+
+
+def _says_nothing(path: Path) -> bool:
+    """Whether a file holds no more than a placeholder; a long one is taken to say something."""
+    if path.stat().st_size > _LONGEST_PLACEHOLDER:
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return all(is_placeholder(line.lstrip("#-*+ ")) for line in text.splitlines() if line.strip())
 
 
 def _first_start(entries: Sequence[Entry]) -> Entry | None:
@@ -94,17 +108,22 @@ def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> 
 
 
 def _suites(
-    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[Standing]
+    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[Standing], agreed_at: int
 ) -> tuple[tuple[SuiteFact, ...], tuple[str, ...]]:
-    """Each test command's newest report against the first one on record; also what of them can't be found."""
+    """Each test command's newest report against the one that was there when it was agreed, or the first one after.
+
+    Also what of them can't be found.
+    """
     facts: list[SuiteFact] = []
     missing: list[str] = []
     for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
         newest = newest_run(entries, evidence)
-        first = next((one for one in entries if _reports(one, evidence)), None)
-        if newest is None or first is None or not _reports(newest, evidence):
+        name = filed_under(evidence)
+        reports = [one for one in entries if _reports(one, name)]
+        if newest is None or newest not in reports:
             continue
-        now, before = _outcomes(store, newest), _outcomes(store, first)
+        earlier = [one for one in reports if one.seq < agreed_at]
+        now, before = _outcomes(store, newest), _outcomes(store, earlier[-1] if earlier else reports[0])
         if now is None or before is None:
             missing.append(f"the test ids of a run of `{evidence}` are missing")
             continue
@@ -143,9 +162,11 @@ def _breaks(chain: Chain) -> Iterator[str]:
     return (one.problem for one in chain.breaks if not one.torn)
 
 
-def _runs(entries: Sequence[Entry], started: Entry | None) -> int:
+def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[Standing]) -> int:
+    """What the gate ran since the start, and what it ran before and still holds."""
     since = started.seq if started is not None else 0
-    return sum(one.type == "ran" and one.seq > since for one in entries)
+    holding = {one.entry.seq for one in shown if one.entry is not None and one.state == "passed"}
+    return sum(one.type == "ran" and (one.seq > since or one.seq in holding) for one in entries)
 
 
 def _mirror(enabled: bool, job: Job) -> MirrorFact:

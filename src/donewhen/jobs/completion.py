@@ -75,14 +75,10 @@ def complete(
     invalidated = () if before in (None, entry.data["outputs"]) else invalidate(workspace, policy_of(workspace), by)
     for one in invalidated:
         at_work(workspace, workspace.job(one.id), policy_of(workspace), by)
-    return Completion(
-        job,
-        evaluation,
-        promise_of(job.id, entry),
-        entry,
-        cascade=tuple(_cascade(workspace, job, by)),
-        invalidated=invalidated,
-    )
+    cascade = tuple(_cascade(workspace, job, by))
+    if cascade:
+        refresh(workspace, job)
+    return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
 
 
 def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Any:
@@ -179,14 +175,21 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
 
 def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
     """Complete the workstream and the project, if this was the last job that they waited for."""
-    # What the views show is enough to see that something is open; that all is done is asked of the ledger.
-    still_open = shown_open(workspace)
+    # The views say which jobs may be open, so that most often one look at one of them is enough; what is so is asked
+    # of the ledger.
+    validities = Validities(workspace, policy_of(workspace))
+    shown = shown_open(workspace)
     for path in plans_above(workspace, job):
-        if path == workspace.project_file and still_open:
+        if path == workspace.project_file and any(_is_open(validities, one) for one in shown):
             return
         jobs = [one.id for one in workspace.places() if one.path.is_relative_to(path.parent)]
-        if still_open.isdisjoint(jobs):
-            yield from _complete_above(workspace, path, jobs, by)
+        if any(_is_open(validities, one) for one in jobs if one in shown):
+            return
+        yield from _complete_above(workspace, path, jobs, by)
+
+
+def _is_open(validities: Validities, job: str) -> bool:
+    return validities.of(job).state not in ("done", "cancelled")
 
 
 def _complete_above(workspace: Workspace, path: Path, jobs: Sequence[str], by: Actor) -> Iterator[Promise]:

@@ -22,6 +22,8 @@ class FileFact(NamedTuple):
     state: FileState
     changed: bool = True
     """Whether it is another than when the job was started."""
+    template: bool = False
+    """Whether it holds no more than a placeholder, which earns nothing."""
 
 
 class DependencyFact(NamedTuple):

@@ -20,12 +20,12 @@ class History(NamedTuple):
     iteration: int
     started: Entry | None
     completed: Entry | None
-    """The completion that still stands; None once the job was started again or invalidated."""
+    """The completion that still stands; None once the job was started again, invalidated, refused or cancelled."""
     decided_since_block: bool
     """Whether somebody who may has decided something since the budget ran out."""
     auto_blocked: bool
     scores: tuple[int, ...]
-    """The scores of the tries to complete it."""
+    """The scores of the tries to complete it since it was last done; one in which a gate broke has none."""
     waiting: Entry | None
     """Why it rests: blocked with a reason, or a question to a person, and nothing has happened since."""
 
@@ -54,15 +54,22 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
                 started, completed = entry, None
             case "completed":
                 completed = entry
+                scores.clear()
             case "invalidated":
                 completed = None
             case "refused" if entry.data.get("auto_blocked"):
                 blocked, decided = True, False
             case "decided" if entry.data.get("decision") in _FREEING and approves(entry, chain, policy):
                 decided = True
-        if entry.type in ("completed", "refused") and isinstance(entry.data.get("score"), int):
+        if entry.type == "refused" and isinstance(entry.data.get("score"), int) and not _broken(entry):
             scores.append(entry.data["score"])
+        if status != "done":
+            completed = None
     return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting)
+
+
+def _broken(entry: Entry) -> bool:
+    return any("gate_error" in codes for codes in _table(entry.data.get("gates")).values())
 
 
 def _written(entry: Entry, name: str, before: Any) -> Any:

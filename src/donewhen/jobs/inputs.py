@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from donewhen.config.place import FOLDER
 from donewhen.foundation.canonical import digest, digest_of
-from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.jobs.git import git, toplevel
 from donewhen.jobs.job import Job
 from donewhen.jobs.workspace import PLAN, Form, Workspace
@@ -122,9 +122,9 @@ def _matching(workspace: Workspace, job: Job, path: str, field: str) -> list[Pat
 
 
 def upstream_outputs(workspace: Workspace, job: Job) -> Iterator[tuple[str, Path]]:
-    """The outputs of the jobs that this one depends on; a dependency that is not a job is nobody's output."""
+    """The outputs of the jobs that this one depends on; one that can't be read has none, which is a change."""
     for name in job.depends_on:
-        with suppress(UsageError):
+        with suppress(DonewhenError):
             upstream = workspace.job(name)
             for output in upstream.outputs:
                 yield from expanded(workspace, upstream, output, "outputs")

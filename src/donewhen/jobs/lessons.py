@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from donewhen.jobs.criteria import is_placeholder
 from donewhen.jobs.facts import LessonFact
@@ -22,7 +23,7 @@ def lessons_of(workspace: Workspace, job: str) -> LessonFact:
     except OSError:
         return LessonFact(0, 0)
     starts = [found.start() for found in _LESSON.finditer(text)]
-    blocks = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    blocks = [text[start:end] for start, end in pairwise([*starts, len(text)])]
     linked = [one for one in blocks if re.search(rf"\b{re.escape(job)}\b", one)]
     return LessonFact(len(linked), sum(_says_nothing(one) for one in linked))
 

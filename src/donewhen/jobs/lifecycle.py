@@ -19,7 +19,7 @@ from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.gates.agreement import agreement_gate
 from donewhen.jobs.gates.budget import budget_gate
 from donewhen.jobs.gates.dependency import dependency_reasons
-from donewhen.jobs.gates.result import GateCode, GateReason, GateResult
+from donewhen.jobs.gates.result import GateReason, GateResult
 from donewhen.jobs.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
@@ -87,8 +87,8 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
         }
         entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)
-        refresh(workspace, job)
     at_work(workspace, job, policy_of(workspace), by)
+    refresh(workspace, job)
     return Started(job, (), None, entry)
 
 
@@ -135,10 +135,10 @@ def look_at(
 
 def _may_start(facts: Facts) -> GateResult | None:
     """The first gate that keeps a job from being started."""
-    job = facts.job
-    if facts.history.status == "cancelled":
-        reason = GateReason(GateCode.CANCELLED, f"{job.id} was cancelled.")
-        return GateResult("budget", (reason,), f'donewhen decide {job.id} --rescope --reason "…"')
+    if facts.history.started is not None:
+        # Starting again is an iteration, too, and it must not be one too many.
+        again = facts.history._replace(iteration=facts.history.iteration + 1)
+        facts = facts._replace(history=again)
     others = tuple(dependency_reasons(facts))
     dependency = GateResult("dependency", others, "donewhen ready" if others else None)
     return next((one for one in (agreement_gate(facts), budget_gate(facts), dependency) if not one.passed), None)

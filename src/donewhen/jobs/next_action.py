@@ -35,7 +35,8 @@ def next_action(facts: Facts, truth: GateResult) -> str:
         return PLAN
     if not (facts.views.tracker and facts.views.dashboard):
         return VIEWS
-    if not facts.runs and facts.job.execution_log_required:
+    exempt = facts.job.exemptions.get("execution_log_exemption_reason")
+    if not facts.runs and facts.job.execution_log_required and not exempt:
         return LOG
     if facts.mirror.enabled and not facts.mirror.linked:
         return PARITY

@@ -90,7 +90,7 @@ def _acceptance(facts: Facts) -> Component:
     criteria = facts.job.criteria
     shown = {one.need.name for one in facts.standings if one.state == "passed"}
     met = [one for one in criteria if not one.placeholder and one.id in shown]
-    good = [one for one in facts.outputs if one.state == "good"]
+    good = [one for one in facts.outputs if one.state == "good" and not one.template]
     for_criteria = half * len(met) / len(criteria) if criteria else 0.0
     # A job without outputs is judged by its criteria alone.
     for_outputs = half * len(good) / len(facts.outputs) if facts.outputs else for_criteria

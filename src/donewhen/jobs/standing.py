@@ -151,7 +151,11 @@ def _of_person(workspace: Workspace, job: Job, need: Need, entries: Sequence[Ent
         return Standing(
             need, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
         )
-    if entry.data["value"].get("subject") != result_manifest(workspace, job).hash:
+    try:
+        now = result_manifest(workspace, job).hash
+    except DonewhenError as error:
+        return Standing(need, "stale", (str(error),), entry)
+    if entry.data["value"].get("subject") != now:
         return Standing(need, "stale", ("the outputs changed since it was signed off",), entry)
     return Standing(need, "passed", (), entry)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from donewhen.foundation.errors import UsageError
+from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.facts import DependencyFact, DependencyState
 from donewhen.jobs.history import History, history_of
@@ -52,12 +53,17 @@ class Validities:
             job = self._workspace.job(name)
         except UsageError:
             return Validity("missing")
+        except DonewhenError as error:
+            return Validity("invalid", (), one_line(str(error)))
         history = history_of(job.id, self._workspace.ledger.read(job.id).entries, self._policy)
         if history.status == "cancelled":
             return Validity("cancelled")
         if history.completed is None:
             return Validity("open")
-        changed = changed_since(self._workspace, job, history)
+        try:
+            changed = changed_since(self._workspace, job, history)
+        except DonewhenError as error:
+            return Validity("invalid", (), one_line(str(error)))
         if changed:
             return Validity("invalid", (), f"{', '.join(changed)} changed after it was done")
         for above in job.depends_on:

@@ -43,9 +43,9 @@ Row = dict[str, str]
 def row_of(job: Job) -> Row:
     """What both views say of a job."""
     fields = job.document.fields
-    return {
+    row = {
         "work_item_id": job.id,
-        "title": one_line(job.title),
+        "title": job.title,
         "status": job.status,
         "stakes": job.stakes,
         "iteration": str(job.iteration),
@@ -54,9 +54,11 @@ def row_of(job: Job) -> Row:
         "reward_last_score": _text(fields, "reward_last_score", "0"),
         "truth_last_status": _text(fields, "truth_last_status", "unknown"),
         "depends_on": " ".join(job.depends_on),
-        "next_action": one_line(_text(fields, "reward_last_next_action", "")),
+        "next_action": _text(fields, "reward_last_next_action", ""),
         "updated_at": _text(fields, "updated_at", ""),
     }
+    # A row is a line, whatever somebody wrote into a plan.
+    return {name: one_line(value) for name, value in row.items()}
 
 
 def views_of(workspace: Workspace, job: Job) -> ViewFact:
@@ -72,6 +74,10 @@ def refresh(workspace: Workspace, job: Job | None = None) -> None:
         complete = bool(rows) and tracker_path(workspace).is_file()
         if job is None or not complete:
             rows = _all_rows(workspace)
+        else:
+            # Jobs whose folders are gone are nobody's any more.
+            there = {one.id for one in workspace.places()}
+            rows = {name: row for name, row in rows.items() if name in there}
         if job is not None:
             rows[job.id] = row_of(job)
         _write(workspace, workspace.project(), dict(sorted(rows.items())))
@@ -117,7 +123,11 @@ def _dashboard(workspace: Workspace) -> dict[str, Row]:
         jobs = data["jobs"] if data["schema"] == DASHBOARD else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
-    return jobs if isinstance(jobs, dict) else {}
+    return jobs if isinstance(jobs, dict) and all(map(_is_row, jobs.values())) else {}
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, dict) and tuple(row) == COLUMNS and all(isinstance(value, str) for value in row.values())
 
 
 def _write(workspace: Workspace, project: Project, rows: Mapping[str, Row]) -> None:
@@ -159,6 +169,7 @@ _PAGE = """<!doctype html>
 body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color: #1b1f24; background: #fff }}
 table {{ border-collapse: collapse; width: 100% }}
 th, td {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top }}
+td:first-child {{ white-space: nowrap }}
 tr.done td:nth-child(3) {{ color: #116329; font-weight: 600 }}
 tr.blocked td:nth-child(3) {{ color: #a40e26; font-weight: 600 }}
 tr.cancelled {{ color: #6e7781 }}

@@ -10,9 +10,14 @@ def budget_gate(facts: Facts) -> GateResult:
     """Open while the iterations are within what was agreed, and after a block only once somebody has decided."""
     job, history = facts.job, facts.history
     limit = job.max_iterations
-    if history.iteration > limit:
+    if history.status == "cancelled":
+        reason = GateReason(GateCode.CANCELLED, f"{job.id} was cancelled.", facts.where)
+        return GateResult("budget", (reason,), f'donewhen decide {job.id} --rescope --reason "…"')
+    # Whatever was decided since the block gives another try; the next refusal blocks again.
+    freed = history.auto_blocked and history.decided_since_block
+    if history.iteration > limit and not freed:
         told = f"{job.id} has taken {history.iteration} iterations of {limit}."
-    elif history.auto_blocked and not history.decided_since_block:
+    elif history.auto_blocked and not freed:
         told = f"{job.id} ran out of its budget, and nothing has been decided since."
     else:
         return GateResult("budget", (), note=f"iteration {history.iteration} of {limit}")

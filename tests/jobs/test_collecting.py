@@ -1,0 +1,441 @@
+"""The facts of a job, collected from real workspaces."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.evaluating import evaluate
+from donewhen.jobs.facts import LessonFact, SuiteFact, ViewFact
+from donewhen.jobs.gates.result import GateCode
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lessons import lessons_of
+from donewhen.jobs.reward import score_of
+from donewhen.jobs.standing import collect, sign_off
+
+if TYPE_CHECKING:
+    from donewhen.jobs.job import Job
+
+Bench = Any
+ADA = Approval(Actor("ada", "person"))
+BOT = Actor("bot")
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+TWO_TESTS = "def test_one():\n    assert True\n\n\ndef test_two():\n    assert True\n"
+LESSON = "## LL-20260214-001 {id}\n- Context: {text}\n- What worked: {text}\n- What failed: {text}\n"
+
+
+def codes(bench: Bench, job: Job) -> list[GateCode]:
+    return [one.code for one in evaluate(bench.facts(job)).reasons]
+
+
+def states(bench: Bench, job: Job) -> list[str]:
+    return [one.state for one in bench.facts(job).outputs]
+
+
+# Outputs
+
+
+def test_an_output_with_something_in_it_is_good(bench: Bench) -> None:
+    job = bench.job()
+    assert states(bench, job) == ["missing"]
+    bench.write(job)
+    (found,) = bench.facts(job).outputs
+    assert (found.path, found.state, found.changed) == ("outputs/primary.md", "good", True)
+
+
+@pytest.mark.parametrize("content", ["", "\n", " \t\r\n\n"], ids=["empty", "newline", "white"])
+def test_an_output_without_a_word_is_empty(bench: Bench, content: str) -> None:
+    job = bench.job()
+    bench.write(job, content)
+    assert states(bench, job) == ["empty"]
+    assert GateCode.OUTPUT_MISSING in codes(bench, job)
+
+
+def test_a_folder_is_no_output(bench: Bench) -> None:
+    job = bench.job()
+    bench.write(job, name="outputs/primary.md/inside.md")
+    assert states(bench, job) == ["not_a_file"]
+
+
+@pytest.mark.parametrize("path", ["../..", "../../jobs/plan.md", "outputs/../../../x"])
+def test_an_output_that_leads_out_of_the_job_is_outside(bench: Bench, path: str) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, "- outputs/primary.md", f'- "{path}"')
+    assert states(bench, job) == ["outside"]
+    assert GateCode.OUTPUT_MISSING in codes(bench, job)
+
+
+def test_a_file_of_the_system_is_looked_for_in_the_project(bench: Bench) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, "- outputs/primary.md", "- /etc/hostname")
+    assert Path("/etc/hostname").exists()
+    assert states(bench, job) == ["missing"]
+
+
+def test_a_link_out_of_the_project_is_outside(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("Something that was there already.\n")
+    job = bench.job()
+    (job.folder / "outputs" / "primary.md").symlink_to(tmp_path / "secret.md")
+    assert states(bench, job) == ["outside"]
+
+
+def test_a_link_within_the_project_is_no_file_of_its_own(bench: Bench) -> None:
+    job = bench.job()
+    bench.write(job, name="notes/real.md")
+    (job.folder / "outputs" / "primary.md").symlink_to(job.folder / "notes" / "real.md")
+    assert states(bench, job) == ["not_a_file"]
+
+
+def test_outputs_that_lead_out_are_told_even_after_somebody_signed_the_job_off(bench: Bench) -> None:
+    job = bench.job(criteria=["It reads well."])
+    bench.write(job)
+    sign_off(bench.workspace, job, "AC-1", "I read it", ADA)
+    bench.edit(job, "- outputs/primary.md", '- "../.."')
+    assert states(bench, job) == ["outside"]
+    assert {GateCode.OUTPUT_MISSING, GateCode.AGREEMENT_VOIDED} <= {*codes(bench, job)}
+
+
+def test_a_job_whose_upstream_leads_out_still_has_facts(bench: Bench) -> None:
+    first = bench.done("First")
+    second = bench.job("Second", depends_on=[first.id])
+    bench.edit(first, "- outputs/primary.md", '- "../.."')
+    assert bench.facts(second).upstream_changed == (bench.workspace.where(first.folder / "outputs" / "primary.md"),)
+    assert GateCode.UPSTREAM_CHANGED in codes(bench, second)
+
+
+def test_a_job_whose_upstream_cannot_be_read_still_has_facts(bench: Bench) -> None:
+    first = bench.done("First")
+    second = bench.job("Second", depends_on=[first.id])
+    first.path.write_text("---\nstatus: [\n---\n")
+    facts = bench.facts(second)
+    assert [one.state for one in facts.dependencies] != ["done"]
+
+
+def test_an_output_with_a_placeholder_in_it_earns_no_points(bench: Bench) -> None:
+    job = bench.job(criteria=["It reads well."])
+    before = score_of(bench.facts(job)).total
+    for text in ("x\n", "TBD\n", "[The result. Replace this line.]\n"):
+        bench.write(job, text)
+        assert score_of(bench.facts(job)).total == before
+    bench.write(job)
+    assert score_of(bench.facts(job)).total > before
+
+
+# Unchanged outputs
+
+
+def test_an_output_that_was_there_at_the_start_and_is_the_same_is_unchanged(bench: Bench) -> None:
+    job = bench.job(agreed=False)
+    bench.write(job)
+    bench.agree(job)
+    bench.start(job)
+    assert bench.facts(job).outputs[0].changed is False
+    bench.complete(job)
+    assert codes(bench, job) == [GateCode.OUTPUT_UNCHANGED]
+    bench.write(job, "Now with 13 lines.\n")
+    assert bench.complete(job).done
+
+
+def test_an_output_made_between_agreement_and_start_is_a_change(bench: Bench) -> None:
+    job = bench.job(started=False)
+    bench.write(job)
+    assert bench.facts(job).outputs[0].changed is True
+    bench.start(job)
+    assert bench.facts(job).outputs[0].changed is True
+
+
+def test_an_output_that_was_written_again_with_the_same_words_is_unchanged(bench: Bench) -> None:
+    job = bench.job(agreed=False)
+    bench.write(job)
+    bench.agree(job)
+    bench.start(job)
+    bench.write(job, "something else")
+    bench.write(job)
+    assert bench.facts(job).outputs[0].changed is False
+
+
+def test_a_job_that_is_read_only_by_agreement_completes_with_what_was_there(bench: Bench) -> None:
+    job = bench.job(agreed=False)
+    bench.write(job)
+    bench.edit(job, "truth_mode: strict", "truth_mode: strict\nread_only: true")
+    bench.agree(job)
+    bench.start(job)
+    assert bench.complete(job).done
+
+
+def test_completing_an_invalidated_job_again_with_the_same_output_is_honest(bench: Bench) -> None:
+    first = bench.done("First")
+    second = bench.done("Second", depends_on=[first.id])
+    bench.write(first, "The log has 13 lines.\n")
+    bench.start(first)
+    assert [one.id for one in bench.complete(first).invalidated] == [second.id]
+    assert bench.facts(second).upstream_changed == (bench.workspace.where(first.folder / "outputs" / "primary.md"),)
+    assert bench.start(second).started
+    facts = bench.facts(second)
+    assert (facts.outputs[0].changed, facts.upstream_changed) == (True, ())
+    assert bench.complete(second).done
+
+
+# Upstream
+
+
+def test_what_changed_upstream_since_the_start_is_named(bench: Bench) -> None:
+    first = bench.done("First")
+    second = bench.job("Second", depends_on=[first.id])
+    assert bench.facts(second).upstream_changed == ()
+    path = bench.write(first, "Other words.\n")
+    assert bench.facts(second).upstream_changed == (bench.workspace.where(path),)
+    path.unlink()
+    assert bench.facts(second).upstream_changed == (bench.workspace.where(path),)
+    bench.write(first)
+    assert bench.facts(second).upstream_changed == ()
+
+
+def test_nothing_has_changed_for_a_job_that_was_not_started(bench: Bench) -> None:
+    first = bench.done("First")
+    second = bench.job("Second", started=False, depends_on=[first.id])
+    bench.write(first, "Other words.\n")
+    assert bench.facts(second).upstream_changed == ()
+
+
+def test_dependencies_are_looked_at_all_the_way_up(bench: Bench) -> None:
+    first = bench.done("First", inputs=["/data.csv"])
+    second = bench.done("Second", depends_on=[first.id])
+    third = bench.job("Third", depends_on=[second.id])
+    assert [one.state for one in bench.facts(third).dependencies] == ["done"]
+    (bench.root / "data.csv").write_text("new\n")
+    (found,) = bench.facts(third).dependencies
+    assert (found.id, found.state, found.chain) == (second.id, "invalid", (second.id, first.id))
+    assert "data.csv changed" in found.why
+
+
+# Tests that got lost
+
+
+@pytest.fixture
+def tested(bench: Bench) -> Callable[..., Job]:
+    """A job that is verified by a suite of two tests, which were there when it was started."""
+
+    def make(command: str = PYTEST) -> Job:
+        (bench.root / "test_it.py").write_text(TWO_TESTS)
+        bench.git(bench.root, "add", "test_it.py")
+        job: Job = bench.job(criteria=["It works."], commands=[command])
+        bench.write(job)
+        return job
+
+    return make
+
+
+def suites_after(bench: Bench, job: Job, text: str) -> tuple[SuiteFact, ...]:
+    (bench.root / "test_it.py").write_text(text)
+    collect(bench.workspace, job, BOT)
+    found: tuple[SuiteFact, ...] = bench.facts(job).suites
+    return found
+
+
+def test_a_suite_is_compared_with_what_it_was_at_the_start(bench: Bench, tested: Callable[..., Job]) -> None:
+    job = tested()
+    (found,) = suites_after(bench, job, TWO_TESTS + "\n\ndef test_three():\n    assert True\n")
+    assert (found.evidence, found.lost, found.skipped, found.before, found.now) == (PYTEST, (), (), 2, 3)
+    assert bench.complete(job).done
+
+
+def test_a_test_that_was_deleted_is_lost(bench: Bench, tested: Callable[..., Job]) -> None:
+    job = tested()
+    (found,) = suites_after(bench, job, "def test_one():\n    assert True\n")
+    assert (found.lost, found.skipped, found.now) == (("test_it::test_two",), (), 1)
+    result = bench.complete(job)
+    assert (result.done, [one.code for one in result.evaluation.reasons]) == (False, [GateCode.REPORT_TESTS_LOST])
+
+
+def test_a_test_that_is_skipped_now_is_named_and_one_that_always_was_is_not(
+    bench: Bench, tested: Callable[..., Job]
+) -> None:
+    job = tested()
+    skipping = "import pytest\n\n\n@pytest.mark.skip\n" + TWO_TESTS
+    (found,) = suites_after(bench, job, skipping)
+    assert (found.lost, found.skipped) == ((), ("test_it::test_one",))
+    assert GateCode.REPORT_TESTS_SKIPPED in codes(bench, job)
+
+
+def test_a_test_that_was_skipped_from_the_beginning_must_stay_but_may_stay_skipped(bench: Bench) -> None:
+    text = "import pytest\n\n\n@pytest.mark.skip\n" + TWO_TESTS
+    (bench.root / "test_it.py").write_text(text)
+    bench.git(bench.root, "add", "test_it.py")
+    job = bench.job(criteria=["It works."], commands=[PYTEST])
+    (found,) = suites_after(bench, job, text + "\n")
+    assert (found.lost, found.skipped, found.before) == ((), (), 1)
+    (found,) = suites_after(bench, job, "def test_two():\n    assert True\n")
+    assert found.lost == ("test_it::test_one",)
+
+
+def test_a_secret_in_the_command_does_not_hide_what_got_lost(bench: Bench, tested: Callable[..., Job]) -> None:
+    token = "gh" + "p_" + "a1B2c3D4" * 5
+    job = tested(f"{PYTEST} --override-ini=cache_dir={token}")
+    (found,) = suites_after(bench, job, "def test_one():\n    assert True\n")
+    assert found.lost == ("test_it::test_two",)
+
+
+def test_a_command_without_a_report_is_no_suite(bench: Bench) -> None:
+    (bench.root / "check.sh").write_text("exit 0\n")
+    bench.git(bench.root, "add", "check.sh")
+    job = bench.job(criteria=["It works."], commands=["sh check.sh"])
+    collect(bench.workspace, job, BOT)
+    facts = bench.facts(job)
+    assert (facts.suites, facts.chain_breaks, facts.runs) == ((), (), 1)
+
+
+def test_a_report_whose_test_ids_are_gone_breaks_the_record(bench: Bench, tested: Callable[..., Job]) -> None:
+    job = tested()
+    suites_after(bench, job, TWO_TESTS + "\n")
+    store = bench.workspace.folder / "evidence"
+    gone = [one for one in store.rglob("*") if one.is_file() and b"test_it::test_two" in one.read_bytes()]
+    (outcomes,) = (one for one in gone if set(json.loads(one.read_bytes()).values()) == {"passed"})
+    outcomes.unlink()
+    facts = bench.facts(job)
+    assert facts.suites == ()
+    assert facts.chain_breaks == (f"the test ids of a run of `{PYTEST}` are missing",)
+    assert GateCode.RECORD_BROKEN in codes(bench, job)
+
+
+# The record
+
+
+def test_a_ledger_that_was_edited_is_broken_and_a_torn_last_line_is_not(bench: Bench) -> None:
+    job = bench.job()
+    path = bench.workspace.folder / "ledger" / f"{job.id}.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"seq": 9')
+    assert bench.facts(job).chain_breaks == ()
+    path.write_bytes(whole.replace(b'"bot"', b'"ada"', 1))
+    assert len(bench.facts(job).chain_breaks) == 1
+
+
+def test_what_was_typed_into_a_projected_field_is_tampered(bench: Bench) -> None:
+    job = bench.job()
+    bench.edit(job, "truth_last_status: unknown", "truth_last_status: pass")
+    assert [(one.field, one.found) for one in bench.facts(job).tampered] == [("truth_last_status", "pass")]
+
+
+def test_a_job_that_nothing_happened_to_can_have_nothing_tampered_with(bench: Bench) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, "iteration: 0", "iteration: 2")
+    assert bench.facts(job).tampered == ()
+
+
+def test_runs_count_from_the_last_start_and_before_it_while_they_hold(bench: Bench) -> None:
+    job = bench.job(started=False)
+    bench.write(job)
+    collect(bench.workspace, job, BOT)
+    assert bench.facts(job).runs == 1
+    bench.start(job)
+    assert bench.facts(job).runs == 1
+    bench.write(job, "Now with 13 lines.\n")
+    assert bench.facts(job).runs == 0
+    collect(bench.workspace, job, BOT)
+    assert bench.facts(job).runs == 1
+
+
+# Prose
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", 0),
+        ("- TBD\n", 0),
+        ("\n- ...\n\n* x\n", 0),
+        ("- 2026-02-14: parsed the first log\n", 1),
+        ("Began.\n\n- Half of it works.\n- TODO\n", 2),
+    ],
+    ids=["none", "tbd", "signs", "one", "two"],
+)
+def test_progress_lines_say_something(bench: Bench, text: str, lines: int) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, "## Progress Log\n", f"## Progress Log\n\n{text}")
+    assert bench.facts(job).progress_lines == lines
+
+
+def test_sections_are_found_by_their_titles_in_any_case(bench: Bench) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, "## Verification\n", "## VERIFICATION\n\nCompare the counts.\n")
+    assert bench.facts(job).sections["verification"] == "Compare the counts."
+
+
+@pytest.mark.parametrize(("number", "linked"), [('""', False), ("0", False), ("17", True)], ids=["none", "zero", "17"])
+def test_the_mirror_is_linked_by_the_number_of_an_issue(bench: Bench, number: str, linked: bool) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, 'github_issue_number: ""', f"github_issue_number: {number}")
+    assert bench.facts(job).mirror == (False, linked)
+    plan = bench.workspace.project_file
+    plan.write_text(plan.read_text().replace("github_enabled: false", "github_enabled: true"))
+    assert bench.facts(job).mirror == (True, linked)
+
+
+def test_views_are_current_after_a_start_and_not_after_an_edit(bench: Bench) -> None:
+    job = bench.job()
+    assert bench.facts(job).views == ViewFact(tracker=True, dashboard=True)
+    bench.edit(job, "title: Parser", "title: Another")
+    assert bench.facts(job).views == ViewFact(tracker=False, dashboard=False)
+
+
+# Lessons
+
+
+def noted(bench: Bench, text: str) -> None:
+    folder = bench.workspace.base / "notes"
+    folder.mkdir(exist_ok=True)
+    (folder / "lessons-learned.md").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", LessonFact(0, 0)),
+        (LESSON.format(id="{id}", text="x"), LessonFact(1, 1)),
+        (LESSON.format(id="{id}", text="TBD"), LessonFact(1, 1)),
+        (LESSON.format(id="{id}", text=""), LessonFact(1, 1)),
+        ("## LL-1\nLinked: {id}\n", LessonFact(1, 1)),
+        (LESSON.format(id="{id}", text="Logs end without a newline."), LessonFact(1, 0)),
+        ("### LL-1: tail\n\n- Linked: {id}\n- **Recommendation:** Read to the end.\n", LessonFact(1, 0)),
+        ("# LL-1 {id}\nContext: x\nWhat worked: Reading it twice.\n", LessonFact(1, 0)),
+        (LESSON.format(id="WI-20990101-001", text="Logs end."), LessonFact(0, 0)),
+        (LESSON.format(id="{id}9", text="Logs end."), LessonFact(0, 0)),
+        ("Context: {id} is mentioned before any lesson.\n## LL-1\nContext: Others.\n", LessonFact(0, 0)),
+        (
+            LESSON.format(id="{id}", text="x") + LESSON.format(id="{id}", text="Logs end without a newline."),
+            LessonFact(2, 1),
+        ),
+    ],
+    ids=[
+        "empty",
+        "x",
+        "tbd",
+        "blank",
+        "no-fields",
+        "good",
+        "bold",
+        "one-of-two",
+        "other-job",
+        "longer-id",
+        "unlinked",
+        "two",
+    ],
+)
+def test_lessons_are_those_that_name_the_job_and_those_of_x_say_nothing(
+    bench: Bench, text: str, expected: LessonFact
+) -> None:
+    job = bench.job(agreed=False)
+    noted(bench, text.replace("{id}", job.id))
+    assert lessons_of(bench.workspace, job.id) == expected
+    assert bench.facts(job).lessons == expected
+
+
+def test_without_a_file_of_lessons_there_are_none(bench: Bench) -> None:
+    assert bench.facts(bench.job(agreed=False)).lessons == LessonFact(0, 0)

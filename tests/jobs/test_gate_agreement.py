@@ -1,0 +1,105 @@
+"""The gate that asks whether what stands there was agreed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from donewhen.jobs.agreement import Agreement, AgreementState
+from donewhen.jobs.contract import Change, ChangeKind
+from donewhen.jobs.facts import Facts
+from donewhen.jobs.gates.agreement import agreement_gate
+from donewhen.jobs.gates.result import GateCode
+
+MakeFacts = Callable[..., Facts]
+AGREED = Agreement("agreed", {}, None)
+STATES: list[tuple[AgreementState, GateCode]] = [
+    ("proposed", GateCode.NOT_AGREED_YET),
+    ("unsealed", GateCode.AGREEMENT_UNSEALED),
+    ("voided", GateCode.AGREEMENT_VOIDED),
+]
+IDS = [state for state, _ in STATES]
+
+
+def voided(kind: ChangeKind, field: str, before: str | None, after: str | None) -> Agreement:
+    return Agreement("voided", {}, None, (Change(kind, field, before, after),))
+
+
+def test_the_gate_is_open_when_project_and_job_are_agreed(make_facts: MakeFacts) -> None:
+    found = agreement_gate(make_facts())
+    assert (found.gate, found.passed, found.reasons, found.next) == ("agreement", True, (), None)
+
+
+def test_what_was_added_or_tightened_since_keeps_the_gate_open(make_facts: MakeFacts) -> None:
+    more = (Change("added", "criteria", None, "It is quick."), Change("tightened", "reward_target", "80", "90"))
+    assert agreement_gate(make_facts(agreement=Agreement("agreed", {}, None, more))).passed
+
+
+@pytest.mark.parametrize(("state", "code"), STATES, ids=IDS)
+def test_a_job_that_is_not_agreed_closes_the_gate_with_its_own_code(
+    make_facts: MakeFacts, state: AgreementState, code: GateCode
+) -> None:
+    found = agreement_gate(make_facts(agreement=Agreement(state, {}, None)))
+    assert [one.code for one in found.reasons] == [code]
+    assert found.reasons[0].message == f"WI-20260214-001 is {state}, not agreed."
+    assert not found.passed
+
+
+@pytest.mark.parametrize(("state", "code"), STATES, ids=IDS)
+def test_a_project_that_is_not_agreed_closes_the_gate_for_an_agreed_job(
+    make_facts: MakeFacts, state: AgreementState, code: GateCode
+) -> None:
+    found = agreement_gate(make_facts(project_agreement=Agreement(state, {}, None)))
+    assert [(one.code, one.message) for one in found.reasons] == [(code, f"PJ-20260214-001 is {state}, not agreed.")]
+
+
+def test_the_project_is_named_before_the_job(make_facts: MakeFacts) -> None:
+    nobody = Agreement("proposed", {}, None)
+    found = agreement_gate(make_facts(agreement=nobody, project_agreement=nobody))
+    assert [one.message.split()[0] for one in found.reasons] == ["PJ-20260214-001", "WI-20260214-001"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            voided("removed", "criteria", "The log is parsed.", None),
+            "criteria was removed since it was agreed: The log is parsed. → nothing.",
+        ),
+        (
+            voided("loosened", "reward_target", "80", "0"),
+            "reward_target was loosened since it was agreed: 80 → 0.",
+        ),
+        (
+            voided("loosened", "exemptions.execution_log_exemption_reason", None, "no time"),
+            "exemptions.execution_log_exemption_reason was loosened since it was agreed: no time.",
+        ),
+    ],
+    ids=["removed", "loosened", "added-exemption"],
+)
+def test_a_voided_agreement_names_what_was_loosened(make_facts: MakeFacts, change: Agreement, told: str) -> None:
+    (reason,) = agreement_gate(make_facts(agreement=change)).reasons
+    assert (reason.code, reason.message) == (GateCode.AGREEMENT_VOIDED, f"WI-20260214-001: {told}")
+
+
+def test_every_loosened_field_is_a_reason_and_what_was_tightened_is_none(make_facts: MakeFacts) -> None:
+    several = (
+        Change("loosened", "reward_target", "80", "0"),
+        Change("tightened", "max_iterations", "3", "2"),
+        Change("removed", "outputs", "a.md", None),
+    )
+    found = agreement_gate(make_facts(agreement=Agreement("voided", {}, None, several)))
+    assert [one.message.split()[1] for one in found.reasons] == ["reward_target", "outputs"]
+
+
+def test_the_next_command_is_to_agree_where_nobody_has(make_facts: MakeFacts) -> None:
+    for state in ("proposed", "unsealed"):
+        assert agreement_gate(make_facts(agreement=Agreement(state, {}, None))).next == "donewhen agree"
+
+
+def test_the_next_command_is_to_look_at_the_difference_where_something_was_loosened(make_facts: MakeFacts) -> None:
+    loosened = voided("loosened", "reward_target", "80", "0")
+    assert agreement_gate(make_facts(agreement=loosened)).next == "donewhen contract diff"
+    both = make_facts(agreement=loosened, project_agreement=Agreement("proposed", {}, None))
+    assert agreement_gate(both).next == "donewhen contract diff"

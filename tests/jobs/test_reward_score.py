@@ -1,0 +1,355 @@
+"""The score: seven components and two penalties, each with points got, points possible, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.facts import Facts, FileFact, LessonFact, MirrorFact, ViewFact
+from donewhen.jobs.history import History
+from donewhen.jobs.job import TARGETS, Job
+from donewhen.jobs.projection import Mismatch
+from donewhen.jobs.reward import TITLES, WEIGHTS, Component, has_verification_plan, score_of, stalled_tries
+
+MakeFacts = Callable[..., Facts]
+MakeJob = Callable[..., Job]
+MakeHistory = Callable[..., History]
+
+LINKED = MirrorFact(enabled=True, linked=True)
+
+
+@pytest.fixture
+def full_job(make_job: MakeJob) -> Job:
+    """A job to which all seven components apply."""
+    return make_job(lesson_capture_required=True)
+
+
+def part(facts: Facts, name: str) -> Component:
+    (found,) = (one for one in score_of(facts).components if one.name == name)
+    return found
+
+
+def points(facts: Facts, name: str) -> tuple[float, int]:
+    found = part(facts, name)
+    return (found.got, found.possible)
+
+
+def test_the_weights_are_those_of_the_format_and_come_to_a_hundred(make_facts: MakeFacts, full_job: Job) -> None:
+    components = score_of(make_facts(full_job, mirror=LINKED)).components
+    assert [(one.name, one.possible) for one in components] == [
+        ("acceptance", 40),
+        ("verification", 20),
+        ("hygiene", 10),
+        ("views", 10),
+        ("lessons", 5),
+        ("execution_log", 10),
+        ("parity", 5),
+    ]
+    assert sum(WEIGHTS.values()) == 100
+    assert list(TITLES.values()) == [
+        "acceptance criteria and outputs",
+        "verification plan and evidence",
+        "plan hygiene",
+        "tracker and dashboard",
+        "lessons",
+        "execution log",
+        "GitHub parity",
+    ]
+    assert list(TITLES) == list(WEIGHTS)
+
+
+def test_all_that_can_be_got_is_a_hundred_and_every_line_says_why(make_facts: MakeFacts, full_job: Job) -> None:
+    score = score_of(make_facts(full_job, mirror=LINKED))
+    assert (score.total, score.penalties) == (100, ())
+    assert {one.name: (one.got, one.why) for one in score.components} == {
+        "acceptance": (40, "1 of 1 criteria shown, 1 of 1 outputs there"),
+        "verification": (20, "a plan, 1 of 1 pieces of evidence fresh and good"),
+        "hygiene": (10, "all in order"),
+        "views": (10, "tracker current, dashboard current"),
+        "lessons": (5, "1 lesson(s) linked"),
+        "execution_log": (10, "1 run(s) by the gate"),
+        "parity": (5, "linked"),
+    }
+    assert all(one.applies for one in score.components)
+
+
+def test_the_same_facts_give_the_same_score(make_facts: MakeFacts, full_job: Job) -> None:
+    def facts() -> Facts:
+        return make_facts(full_job, mirror=LINKED, states={"AC-1": "stale"}, runs=0)
+
+    assert score_of(facts()) == score_of(facts())
+
+
+# Acceptance and outputs
+
+
+@pytest.mark.parametrize(
+    ("states", "outputs", "got"),
+    [
+        ({}, ("good", "good"), 40),
+        ({"AC-1": "failed"}, ("good", "good"), 30),
+        ({"AC-1": "stale", "AC-2": "missing"}, ("good", "good"), 20),
+        ({}, ("good", "empty"), 30),
+        ({}, ("missing", "outside"), 20),
+        ({"AC-1": "asserted", "AC-2": "failed"}, ("not_a_file", "missing"), 0),
+    ],
+    ids=["all", "one-criterion", "no-criterion", "one-output", "no-output", "nothing"],
+)
+def test_half_of_acceptance_is_for_criteria_that_are_shown_and_half_for_outputs_that_are_there(
+    make_facts: MakeFacts, make_job: MakeJob, states: dict[str, str], outputs: tuple[Any, Any], got: float
+) -> None:
+    job = make_job(criteria=["The log is parsed.", "It is quick."], outputs=["a.md", "b.md"])
+    files = tuple(FileFact(name, state) for name, state in zip(job.outputs, outputs, strict=True))
+    assert points(make_facts(job, states=states, outputs=files), "acceptance") == (got, 40)
+
+
+def test_acceptance_counts_what_is_there_in_words(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    job = make_job(criteria=["The log is parsed.", "It is quick."])
+    facts = make_facts(job, states={"AC-1": "failed"}, outputs=(FileFact("outputs/primary.md", "missing"),))
+    assert part(facts, "acceptance").why == "1 of 2 criteria shown, 0 of 1 outputs there"
+
+
+def test_a_placeholder_earns_nothing_even_if_somebody_signed_it_off(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    job = make_job(criteria=["TBD", "It is quick."])
+    assert points(make_facts(job), "acceptance") == (30, 40)
+    assert points(make_facts(make_job(criteria=["x"])), "acceptance") == (20, 40)
+
+
+def test_a_job_without_outputs_is_judged_by_its_criteria_alone(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    job = make_job(criteria=["The log is parsed.", "It is quick."], outputs=[])
+    assert points(make_facts(job), "acceptance") == (40, 40)
+    assert points(make_facts(job, states={"AC-1": "failed"}), "acceptance") == (20, 40)
+
+
+def test_a_job_without_criteria_earns_nothing_for_them(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    assert points(make_facts(replace(make_job(), criteria=())), "acceptance") == (20, 40)
+    assert points(make_facts(replace(make_job(outputs=[]), criteria=())), "acceptance") == (0, 40)
+
+
+# Verification
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("", False),
+        ("TBD", False),
+        ("- TODO\n\n* ...", False),
+        ("-", False),
+        ("- x", False),
+        ("[How is it verified?]", False),
+        ("Compare the counts by hand.", True),
+        ("- TBD\n- Compare the counts.", True),
+    ],
+    ids=["empty", "tbd", "list", "dash", "letter", "template", "words", "mixed"],
+)
+def test_a_verification_plan_says_something_in_words(
+    make_facts: MakeFacts, make_job: MakeJob, text: str, holds: bool
+) -> None:
+    facts = make_facts(make_job(criteria=["It reads well."]), sections={"verification": text})
+    assert has_verification_plan(facts) is holds
+    assert points(facts, "verification") == (20 if holds else 10, 20)
+    assert part(facts, "verification").why.startswith("a plan, " if holds else "no plan, ")
+
+
+@pytest.mark.parametrize("check", ["run sh check.sh", "file outputs/primary.md"])
+def test_a_command_or_a_file_check_is_a_plan_without_words(
+    make_facts: MakeFacts, make_job: MakeJob, check: str
+) -> None:
+    facts = make_facts(make_job(criteria=[f"It works.\n  check: {check}"]), sections={})
+    assert has_verification_plan(facts)
+
+
+def test_a_heading_that_is_not_there_is_no_plan(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    assert not has_verification_plan(make_facts(make_job(criteria=["It reads well."]), sections={}))
+
+
+@pytest.mark.parametrize("state", ["failed", "stale", "missing", "asserted"])
+def test_only_evidence_that_is_fresh_and_good_earns_points(
+    make_facts: MakeFacts, make_job: MakeJob, state: str
+) -> None:
+    job = make_job(criteria=["It works.", "It is quick."], commands=["sh a.sh", "sh b.sh"])
+    facts = make_facts(job, states={"verification": state})
+    assert points(facts, "verification") == (15, 20)
+    assert part(facts, "verification").why == "a plan, 2 of 4 pieces of evidence fresh and good"
+
+
+def test_without_anything_to_show_there_is_no_evidence(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    facts = make_facts(replace(make_job(), criteria=()))
+    assert points(facts, "verification") == (10, 20)
+
+
+# Hygiene, views, lessons, log, parity
+
+
+@pytest.mark.parametrize(
+    ("wrong", "got", "why"),
+    [
+        ({"tampered": (Mismatch("status", "done", "planned"),)}, 6, "missing: status as in the ledger"),
+        ({"started": None}, 7, "missing: started"),
+        ({"progress_lines": 0}, 7, "missing: progress noted"),
+        ({"started": None, "progress_lines": 0}, 4, "missing: started, progress noted"),
+    ],
+    ids=["tampered", "not-started", "no-progress", "two"],
+)
+def test_plan_hygiene_is_status_start_and_progress(
+    make_facts: MakeFacts, make_history: MakeHistory, wrong: dict[str, Any], got: int, why: str
+) -> None:
+    begun = {} if "started" not in wrong else {"history": make_history(started=wrong.pop("started"))}
+    facts = make_facts(**wrong, **begun)
+    assert points(facts, "hygiene") == (got, 10)
+    assert part(facts, "hygiene").why == why
+
+
+@pytest.mark.parametrize(
+    ("views", "got", "why"),
+    [
+        (ViewFact(tracker=True, dashboard=False), 5, "tracker current, dashboard not current"),
+        (ViewFact(tracker=False, dashboard=True), 5, "tracker not current, dashboard current"),
+        (ViewFact(tracker=False, dashboard=False), 0, "tracker not current, dashboard not current"),
+    ],
+    ids=["tracker", "dashboard", "none"],
+)
+def test_tracker_and_dashboard_each_count_half(make_facts: MakeFacts, views: ViewFact, got: float, why: str) -> None:
+    facts = make_facts(views=views)
+    assert points(facts, "views") == (got, 10)
+    assert part(facts, "views").why == why
+
+
+@pytest.mark.parametrize(("captured", "empty", "got"), [(0, 0, 0), (1, 1, 0), (2, 1, 5), (3, 0, 5)])
+def test_a_lesson_counts_when_it_says_something(
+    make_facts: MakeFacts, full_job: Job, captured: int, empty: int, got: int
+) -> None:
+    facts = make_facts(full_job, lessons=LessonFact(captured, empty))
+    assert points(facts, "lessons") == (got, 5)
+    assert part(facts, "lessons").why == f"{captured - empty} lesson(s) linked"
+
+
+@pytest.mark.parametrize(("runs", "got"), [(0, 0), (1, 10), (7, 10)])
+def test_the_execution_log_counts_what_the_gate_ran(make_facts: MakeFacts, runs: int, got: int) -> None:
+    facts = make_facts(runs=runs)
+    assert points(facts, "execution_log") == (got, 10)
+    assert part(facts, "execution_log").why == f"{runs} run(s) by the gate"
+
+
+def test_parity_counts_only_while_mirroring_is_on(make_facts: MakeFacts) -> None:
+    off = part(make_facts(), "parity")
+    assert (off.applies, off.why) == (False, "mirroring is off")
+    lacking = part(make_facts(mirror=MirrorFact(enabled=True, linked=False)), "parity")
+    assert (lacking.applies, lacking.got, lacking.why) == (True, 0, "no issue is linked")
+
+
+@pytest.mark.parametrize(
+    ("field", "name"), [("lesson_capture", "lessons"), ("execution_log", "execution_log")], ids=["lessons", "log"]
+)
+def test_what_is_not_asked_for_or_exempted_is_left_out_and_says_so(
+    make_facts: MakeFacts, make_job: MakeJob, field: str, name: str
+) -> None:
+    waived = part(make_facts(make_job(**{f"{field}_required": False})), name)
+    assert (waived.applies, waived.why) == (False, "not asked for")
+    exempt = make_job(**{f"{field}_required": True, f"{field}_exemption_reason": "prose only"})
+    found = part(make_facts(exempt), name)
+    assert (found.applies, found.why) == (False, "not asked for: prose only")
+
+
+# The sum
+
+
+def test_what_is_left_out_neither_helps_nor_hurts_and_the_rest_is_scaled(
+    make_facts: MakeFacts, make_job: MakeJob
+) -> None:
+    bare = make_job(execution_log_required=False)
+    assert score_of(make_facts(bare, runs=0, lessons=LessonFact(0, 0))).total == 100
+    # 75 of 80 that can be got: one of two views is not current.
+    assert score_of(make_facts(bare, views=ViewFact(tracker=True, dashboard=False))).total == 94
+
+
+def test_the_same_gap_weighs_as_much_as_its_share(make_facts: MakeFacts, full_job: Job) -> None:
+    gap = {"views": ViewFact(tracker=False, dashboard=False)}
+    assert score_of(make_facts(full_job, mirror=LINKED, **gap)).total == 90
+    assert score_of(make_facts(**gap)).total == 89  # 80 of 90
+
+
+@pytest.mark.parametrize(
+    ("scores", "stalled"),
+    [
+        ((), 0),
+        ((50,), 0),
+        ((50, 60, 70), 0),
+        ((50, 50), 1),
+        ((50, 40), 1),
+        ((50, 40, 45), 2),
+        ((50, 40, 60, 60), 2),
+        ((0, 0, 0, 0), 3),
+    ],
+    ids=str,
+)
+def test_a_try_that_gets_no_further_than_the_best_before_is_stalled(scores: tuple[int, ...], stalled: int) -> None:
+    assert stalled_tries(scores) == stalled
+
+
+@pytest.mark.parametrize(("tries", "points_off"), [(2, 2), (3, 4), (6, 10), (7, 10), (20, 10)])
+def test_rework_without_improvement_costs_two_a_time_and_ten_at_most(
+    make_facts: MakeFacts, make_history: MakeHistory, tries: int, points_off: int
+) -> None:
+    score = score_of(make_facts(history=make_history(scores=(60,) * tries)))
+    assert [one.points for one in score.penalties] == [points_off]
+    assert score.penalties[0].why == f"{tries - 1} tries without getting further"
+    assert score.total == 100 - points_off
+
+
+def test_rework_that_improves_costs_nothing(make_facts: MakeFacts, make_history: MakeHistory) -> None:
+    assert score_of(make_facts(history=make_history(scores=(10, 20, 30, 40, 50)))).penalties == ()
+
+
+def test_a_rework_count_that_was_typed_in_decides_nothing(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    assert score_of(make_facts(make_job(rework_count=9))).total == 100
+
+
+def test_going_over_the_budget_costs_ten(make_facts: MakeFacts, make_history: MakeHistory) -> None:
+    assert score_of(make_facts(history=make_history(iteration=3))).penalties == ()
+    score = score_of(make_facts(history=make_history(iteration=4)))
+    assert [(one.points, one.why) for one in score.penalties] == [(10, "iteration 4 of 3")]
+    assert score.total == 90
+
+
+def test_both_penalties_add_up_and_the_score_is_never_below_zero(
+    make_facts: MakeFacts, make_job: MakeJob, make_history: MakeHistory
+) -> None:
+    worst = make_history(iteration=9, scores=(50,) * 9, started=None)
+    assert score_of(make_facts(history=worst)).total == 77  # 87 of 90 are 97
+    nothing = make_facts(
+        replace(make_job(), criteria=()),
+        history=worst,
+        outputs=(FileFact("a.md", "missing"),),
+        views=ViewFact(tracker=False, dashboard=False),
+        runs=0,
+        progress_lines=0,
+        sections={},
+    )
+    assert score_of(nothing).total == 0
+    assert [one.points for one in score_of(nothing).penalties] == [10, 10]
+
+
+def test_an_unedited_template_scores_low(make_facts: MakeFacts, make_job: MakeJob, make_history: MakeHistory) -> None:
+    job = make_job(criteria=[])
+    facts = make_facts(
+        job,
+        states={"AC-1": "missing"},
+        outputs=(FileFact("outputs/primary.md", "missing"),),
+        history=make_history(status="planned", started=None),
+        runs=0,
+        progress_lines=0,
+        sections={},
+    )
+    assert score_of(facts).total == 16  # only that nobody tampered, and that the views are current
+
+
+@pytest.mark.parametrize("stakes", TARGETS)
+def test_every_target_can_be_reached_without_mirroring_and_without_lessons(
+    make_facts: MakeFacts, make_job: MakeJob, stakes: str
+) -> None:
+    assert score_of(make_facts(make_job(stakes=stakes, reward_target=""))).total >= 95

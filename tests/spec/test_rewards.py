@@ -1,0 +1,469 @@
+"""One test for each rule of the rewards specification, in our own words, against the product as it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.collecting import facts_of
+from donewhen.jobs.completion import Completion, complete
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.decisions import Decision, DecisionKind, decide
+from donewhen.jobs.evaluating import Evaluation, evaluate
+from donewhen.jobs.gates.result import GateCode
+from donewhen.jobs.job import STAKES, STATUSES, FieldError, Job
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lifecycle import Started, look_at, start
+from donewhen.jobs.projection import mismatches
+from donewhen.jobs.running import run
+from donewhen.jobs.standing import sign_off
+from donewhen.jobs.views import tracker_path
+from donewhen.jobs.workspace import Workspace
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+ADA = Approval(Actor("ada", "person"))
+BOT = Actor("bot")
+WRITTEN = "The result is written down.\n  check: file outputs/primary.md"
+
+
+class Project:
+    """A project with jobs that people and agents work on."""
+
+    def __init__(self, root: Path) -> None:
+        self.workspace: Workspace = init(root, "Demo")
+
+    def add(self, *criteria: str, agreed: bool = True, started: bool = True, **options: Any) -> Job:
+        job = add_job(self.workspace, "Parser", criteria=criteria or (WRITTEN,), **options)
+        if agreed:
+            self.agree(job)
+            if started:
+                assert self.start(job).started
+        return self.read(job)
+
+    def agree(self, job: Job) -> None:
+        for one in proposals(self.workspace, [self.read(job)]):
+            agree(self.workspace, one, ADA)
+
+    def start(self, job: Job) -> Started:
+        return start(self.workspace, job.id, BOT)
+
+    def read(self, job: Job) -> Job:
+        return self.workspace.job_at(job.path)
+
+    def field(self, job: Job, name: str) -> Any:
+        return self.read(job).document.fields.get(name)
+
+    def output(self, job: Job, text: str = "The log has 12 lines.\n") -> None:
+        (job.folder / "outputs" / "primary.md").write_text(text)
+
+    def edit(self, job: Job, before: str, after: str) -> Job:
+        text = job.path.read_text()
+        assert before in text
+        job.path.write_text(text.replace(before, after, 1))
+        return self.read(job)
+
+    def complete(self, job: Job) -> Completion:
+        return complete(self.workspace, job.id, BOT)
+
+    def look(self, job: Job) -> Evaluation:
+        return look_at(self.workspace, job.id, BOT, collecting=True).evaluation
+
+    def hint(self, job: Job) -> str:
+        return evaluate(facts_of(self.workspace, self.read(job))).next_action
+
+    def spend(self, job: Job) -> Completion:
+        """Try to complete until the budget is gone."""
+        for _ in range(job.max_iterations + 1):
+            result = self.complete(job)
+        return result
+
+    def script(self, name: str, job: Job, *options: str) -> subprocess.CompletedProcess[str]:
+        place = ["--project", str(self.workspace.root), "--work-item-id", job.id]
+        command = [sys.executable, str(SCRIPTS / name), *place, *options]
+        return subprocess.run(command, capture_output=True, text=True, cwd="/")
+
+
+@pytest.fixture
+def project(repository: Path) -> Project:
+    return Project(repository)
+
+
+def codes(result: Completion) -> set[GateCode]:
+    assert result.evaluation is not None
+    return {one.code for one in result.evaluation.reasons}
+
+
+# The completion model
+
+
+def test_done_needs_all_gates_and_then_it_is_done(project: Project) -> None:
+    job = project.add()
+    project.output(job)
+    result = project.complete(job)
+    assert result.evaluation is not None
+    assert [one.gate for one in result.evaluation.gates] == ["agreement", "budget", "dependency", "truth", "reward"]
+    assert all(one.passed for one in result.evaluation.gates)
+    assert (result.done, project.read(job).status) == (True, "done")
+
+
+def test_nothing_is_executed_before_it_is_agreed(project: Project) -> None:
+    job = project.add(agreed=False)
+    refused = project.start(job)
+    assert (refused.started, [one.code for one in refused.reasons]) == (
+        False,
+        [GateCode.NOT_AGREED_YET, GateCode.NOT_AGREED_YET],
+    )
+    assert project.read(job).status == "planned"
+
+
+def test_nothing_is_completed_before_it_is_agreed(project: Project) -> None:
+    job = project.add(agreed=False)
+    project.output(job)
+    result = project.complete(job)
+    assert not result.done
+    assert codes(result) == {GateCode.NOT_AGREED_YET}
+
+
+def test_a_score_below_the_target_is_refused_though_all_else_holds(project: Project) -> None:
+    job = project.add(agreed=False)
+    project.edit(job, "reward_target: 80", "reward_target: 98")
+    project.agree(job)
+    project.start(job)
+    project.output(job)
+    result = project.complete(job)
+    assert (result.done, codes(result)) == (False, {GateCode.SCORE_TOO_LOW})
+    project.edit(job, "## Progress Log\n", "## Progress Log\n\n- Parsed the first log.\n")
+    assert project.complete(job).done
+
+
+def test_a_criterion_that_fails_is_refused_whatever_the_score(project: Project) -> None:
+    job = project.add("There are rows.\n  check: file outputs/primary.md rows >= 3", agreed=False, stakes="low")
+    project.edit(job, "reward_target: 70", "reward_target: 0")
+    project.agree(job)
+    project.start(job)
+    project.output(job)
+    result = project.complete(job)
+    assert (result.done, codes(result)) == (False, {GateCode.CRITERION_FAILED})
+    assert result.evaluation is not None
+    assert result.evaluation.score.total > 0
+
+
+def test_a_job_whose_dependency_is_open_can_neither_start_nor_complete(project: Project) -> None:
+    first = project.add()
+    second = project.add(depends_on=[first.id], started=False)
+    project.output(second)
+    assert [one.code for one in project.start(second).reasons] == [GateCode.DEPENDENCY_OPEN]
+    assert codes(project.complete(second)) >= {GateCode.DEPENDENCY_OPEN}
+    project.output(first)
+    assert project.complete(first).done
+    assert project.start(second).started
+    assert project.complete(second).done
+
+
+@pytest.mark.parametrize("content", [None, "", "\n"], ids=["missing", "empty", "newline"])
+def test_an_output_must_be_there_and_say_something(project: Project, content: str | None) -> None:
+    job = project.add("It reads well.")
+    if content is not None:
+        project.output(job, content)
+    assert GateCode.OUTPUT_MISSING in codes(project.complete(job))
+
+
+@pytest.mark.parametrize("content", [None, "", " \n"], ids=["missing", "empty", "white"])
+def test_required_evidence_must_be_there_and_say_something(project: Project, content: str | None) -> None:
+    job = project.add(agreed=False)
+    project.edit(job, "verification_evidence: []", "verification_evidence:\n  - artifacts/proof.md")
+    project.agree(job)
+    project.start(job)
+    project.output(job)
+    if content is not None:
+        (job.folder / "artifacts" / "proof.md").write_text(content)
+    assert codes(project.complete(job)) == {GateCode.EVIDENCE_FILE_MISSING}
+    (job.folder / "artifacts" / "proof.md").write_text("I compared all 12 lines.\n")
+    assert project.complete(job).done
+
+
+def test_a_cancelled_job_is_not_completed(project: Project) -> None:
+    job = project.add()
+    project.output(job)
+    decide(project.workspace, job, Decision("cancel", "not needed"), ADA)
+    result = project.complete(job)
+    assert (result.done, project.read(job).status) == (False, "cancelled")
+
+
+def test_the_four_scripts_enforce_the_model(project: Project) -> None:
+    job = project.add()
+    for name in ("reward_eval.py", "truth_eval.py", "job_complete.py"):
+        assert project.script(name, job).returncode == 1
+    project.output(job)
+    assert project.script("truth_eval.py", job).returncode == 0
+    assert project.script("reward_eval.py", job).returncode == 0
+    told = project.script("job_complete.py", job, "--json")
+    assert (told.returncode, json.loads(told.stdout)["data"]["done"]) == (0, True)
+    checked = [sys.executable, str(SCRIPTS / "plan_check.py"), "--project", str(project.workspace.root)]
+    assert subprocess.run(checked, capture_output=True).returncode == 0
+    project.edit(job, "reward_last_score: 97", "reward_last_score: 100")
+    assert subprocess.run(checked, capture_output=True).returncode == 1
+
+
+# Fields
+
+
+REQUIRED = [
+    "stakes",
+    "reward_target",
+    "max_iterations",
+    "iteration",
+    "rework_count",
+    "rework_reason",
+    "reward_last_score",
+    "reward_last_eval_at",
+    "reward_last_next_action",
+]
+
+
+def test_a_new_job_has_every_required_field(project: Project) -> None:
+    job = project.add(agreed=False)
+    assert set(REQUIRED) <= set(job.document.fields)
+
+
+def test_an_evaluation_fills_the_reward_fields_of_a_plan_that_lacks_them(project: Project) -> None:
+    job = project.add(agreed=False)
+    for name in REQUIRED:
+        line = next(one for one in job.path.read_text().splitlines(keepends=True) if one.startswith(f"{name}:"))
+        project.edit(job, line, "")
+    found = project.read(job)
+    assert (found.stakes, found.reward_target, found.max_iterations, found.iteration) == ("normal", 80, 3, 0)
+    project.look(job)
+    assert {"reward_last_score", "reward_last_eval_at", "reward_last_next_action"} <= set(
+        project.read(job).document.fields
+    )
+
+
+def test_the_status_words_are_fixed_and_another_one_is_an_error_with_a_suggestion(project: Project) -> None:
+    assert STATUSES == ("planned", "in_progress", "blocked", "done", "cancelled")
+    job = project.add(agreed=False)
+    with pytest.raises(FieldError, match="did you mean 'in_progress'"):
+        project.edit(job, "status: planned", "status: in-progress")
+
+
+def test_the_stakes_are_fixed_and_another_one_is_an_error_with_a_suggestion(project: Project) -> None:
+    assert STAKES == ("low", "normal", "high", "critical")
+    job = project.add(agreed=False)
+    with pytest.raises(FieldError, match="did you mean 'normal'"):
+        project.edit(job, "stakes: normal", "stakes: norml")
+
+
+@pytest.mark.parametrize(
+    ("stakes", "target", "budget"), [("low", 70, 2), ("normal", 80, 3), ("high", 90, 5), ("critical", 95, 7)]
+)
+def test_target_and_budget_follow_from_the_stakes(project: Project, stakes: str, target: int, budget: int) -> None:
+    job = project.add(agreed=False, stakes=stakes)
+    assert (job.reward_target, job.max_iterations) == (target, budget)
+    bare = project.edit(job, f"reward_target: {target}\nmax_iterations: {budget}\n", "")
+    assert (bare.reward_target, bare.max_iterations) == (target, budget)
+
+
+# The score
+
+
+def test_the_score_is_made_of_the_seven_components(project: Project) -> None:
+    found = project.look(project.add())
+    assert [one.name for one in found.score.components] == [
+        "acceptance",
+        "verification",
+        "hygiene",
+        "views",
+        "lessons",
+        "execution_log",
+        "parity",
+    ]
+
+
+def test_looking_twice_gives_the_same_score_and_costs_no_iteration(project: Project) -> None:
+    job = project.add()
+    assert project.look(job).score == project.look(job).score
+    assert project.field(job, "iteration") == 0
+
+
+def test_parity_counts_only_where_mirroring_is_enabled(project: Project) -> None:
+    job = project.add()
+    assert [one.applies for one in project.look(job).score.components if one.name == "parity"] == [False]
+    plan = project.workspace.project_file
+    plan.write_text(plan.read_text().replace("github_enabled: false", "github_enabled: true"))
+    assert [one.applies for one in project.look(job).score.components if one.name == "parity"] == [True]
+
+
+def test_rework_that_does_not_improve_and_a_budget_that_is_exceeded_cost_points(project: Project) -> None:
+    job = project.add()
+    before = project.look(job).score.total
+    project.complete(job)
+    project.complete(job)
+    assert [one.points for one in project.look(job).score.penalties] == [2]
+    assert project.look(job).score.total == before - 2
+    project.spend(job)
+    assert [one.points for one in project.look(job).score.penalties][-1] == 10
+
+
+# Truth
+
+
+def test_a_truth_failure_blocks_though_the_score_is_computed_and_no_promise_is_given(project: Project) -> None:
+    job = project.add("It is good.\n  check: run false", agreed=False)
+    project.edit(job, "reward_target: 80", "reward_target: 0")
+    project.agree(job)
+    project.start(job)
+    project.output(job)
+    told = project.script("job_complete.py", job)
+    assert told.returncode == 1
+    assert "<promise>" not in told.stdout + told.stderr
+    assert project.field(job, "truth_last_status") == "fail"
+    assert len(project.field(job, "truth_last_failures")) == 1
+    assert project.field(job, "reward_last_score") > 0
+    assert project.read(job).status == "in_progress"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("truth_last_status: fail", "truth_last_status: pass"), ("reward_last_score: ", "reward_last_score: 9")],
+    ids=["status", "score"],
+)
+def test_typing_a_better_result_into_the_plan_is_a_truth_failure_of_its_own(
+    project: Project, before: str, after: str
+) -> None:
+    job = project.add()
+    project.look(job)
+    project.output(job)
+    edited = project.edit(job, before, after)
+    assert mismatches(edited.document.fields, project.workspace.ledger.read(job.id).entries)
+    assert GateCode.RECORD_TAMPERED in codes(project.complete(job))
+
+
+# The budget
+
+
+def test_a_job_beyond_its_budget_is_blocked_and_denied(project: Project) -> None:
+    job = project.add()
+    for number in (1, 2, 3):
+        assert (project.complete(job).done, project.field(job, "iteration")) == (False, number)
+        assert project.read(job).status == "in_progress"
+    project.complete(job)
+    assert (project.field(job, "iteration"), project.read(job).status) == (4, "blocked")
+    project.output(job)
+    assert GateCode.BUDGET_EXCEEDED in codes(project.complete(job))
+    assert [one.code for one in project.start(job).reasons] == [GateCode.BUDGET_EXCEEDED]
+    assert project.read(job).status == "blocked"
+
+
+def test_starting_again_and_again_leads_beyond_the_budget_only_into_a_block(project: Project) -> None:
+    job = project.add()
+    for _ in range(6):
+        project.start(job)
+        found = project.read(job)
+        assert found.iteration <= found.max_iterations or found.status == "blocked"
+
+
+DECISIONS: list[tuple[DecisionKind, Any]] = [
+    ("raise_budget", 9),
+    ("rescope", None),
+    ("split", None),
+    ("stakes", "critical"),
+    ("target", 60),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), DECISIONS, ids=[kind for kind, _ in DECISIONS])
+def test_a_decision_on_record_lets_it_go_on(project: Project, kind: DecisionKind, value: Any) -> None:
+    job = project.add(stakes="low")
+    project.spend(job)
+    project.output(job)
+    assert GateCode.BUDGET_EXCEEDED in codes(project.complete(job))
+    assert decide(project.workspace, project.read(job), Decision(kind, "less will do", value), ADA).counts
+    found = evaluate(facts_of(project.workspace, project.read(job)))
+    assert [one.passed for one in found.gates if one.gate == "budget"] == [True]
+    assert project.start(job).started
+
+
+def test_an_agents_own_decision_lets_nothing_go_on(project: Project) -> None:
+    job = project.add()
+    project.spend(job)
+    decide(project.workspace, project.read(job), Decision("raise_budget", "I need more", 9), Approval(BOT))
+    project.output(job)
+    assert GateCode.BUDGET_EXCEEDED in codes(project.complete(job))
+
+
+# The next action
+
+
+def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Project) -> None:
+    job = project.add("It reads well.", "TBD", agreed=False)
+    plan = project.workspace.project_file
+    plan.write_text(plan.read_text().replace("github_enabled: false", "github_enabled: true"))
+    project.look(job)
+    seen = [project.hint(job)]
+    project.edit(job, "truth_mode: strict", "truth_mode: off")
+    seen.append(project.hint(job))
+    project.output(job)
+    seen.append(project.hint(job))
+    for name in ("AC-1", "AC-2"):
+        sign_off(project.workspace, project.read(job), name, "I read it", ADA)
+    seen.append(project.hint(job))
+    project.edit(job, "- AC-2: TBD\n", "")
+    seen.append(project.hint(job))
+    project.edit(job, "## Verification\n", "## Verification\n\nCompare the counts.\n")
+    tracker_path(project.workspace).unlink()
+    seen.append(project.hint(job))
+    project.look(job)
+    seen.append(project.hint(job))
+    run(project.workspace, project.read(job), ["true"], BOT)
+    seen.append(project.hint(job))
+    project.edit(job, 'github_issue_number: ""', "github_issue_number: 7")
+    project.look(job)
+    seen.append(project.hint(job))
+    assert seen == [
+        "Resolve truth failures: AC-1 (It reads well.) was not shown: nobody has signed it off.",
+        "Produce the missing outputs: outputs/primary.md",
+        "Add the missing verification evidence: AC-1, AC-2",
+        "Replace placeholder or weak acceptance criteria.",
+        "Write a verification plan that can be carried out.",
+        "Refresh the task tracker and the dashboard.",
+        "Log execution evidence: run the verification through donewhen run.",
+        "Link the GitHub issue of this job.",
+        "Final check: read the result once more, note progress, then complete.",
+    ]
+
+
+def test_evaluating_writes_the_next_action_into_the_plan(project: Project) -> None:
+    job = project.add()
+    assert project.script("reward_eval.py", job).returncode == 1
+    assert project.field(job, "reward_last_next_action").startswith("Resolve truth failures: AC-1")
+    assert project.field(job, "reward_last_eval_at")
+    now = evaluate(facts_of(project.workspace, project.read(job)))
+    assert project.field(job, "reward_last_score") == now.score.total > 0
+
+
+# The promise
+
+
+def test_the_promise_is_printed_exactly_when_the_job_is_done(
+    project: Project, donewhen: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    job = project.add()
+    refused = donewhen(["complete", job.id], project.workspace.root)
+    assert refused.returncode == 1
+    assert "promise>" not in refused.stdout + refused.stderr
+    assert project.read(job).status == "in_progress"
+    project.output(job)
+    told = donewhen(["complete", job.id], project.workspace.root)
+    assert told.returncode == 0
+    lines = told.stdout.splitlines()
+    place = lines.index(f"<promise>{job.id}-DONE</promise>")
+    assert lines[place + 1].startswith("receipt: sha256:")
+    assert project.field(job, "status") == "done"
