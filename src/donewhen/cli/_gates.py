@@ -14,7 +14,7 @@ from donewhen.jobs.reward import TITLES, Score
 def show_promise(output: Output, promise: Promise) -> None:
     """The promise, and its receipt on the next line."""
     for line in promise.text.splitlines():
-        output.say(line, fg="green")
+        output.promise(line)
 
 
 def show_gates(output: Output, evaluation: Evaluation) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import click
@@ -49,6 +49,13 @@ class Output:
 
     def say(self, text: str = "", *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
         """One line for people; untrusted text is made harmless. Silent when JSON was asked for."""
+        self._say(_without_promises(text), bold=bold, fg=fg, dim=dim)
+
+    def promise(self, text: str) -> None:
+        """A promise: the only thing on standard output that looks like one."""
+        self._say(text, fg="green")
+
+    def _say(self, text: str, *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
         if not self.json:
             styled = click.style(_line(text), bold=bold or None, fg=fg, dim=dim or None)
             click.echo(styled, color=None if self.color else False)
@@ -67,7 +74,7 @@ class Output:
                 "command": self.command,
                 "ok": status == ExitCode.PASS,
                 "data": dict(data or {}),
-                "findings": [asdict(one) for one in findings],
+                "findings": [asdict(replace(one, message=_without_promises(one.message))) for one in findings],
             }
             click.echo(json.dumps(envelope, indent=2, ensure_ascii=False, default=str))
         return status
@@ -104,3 +111,8 @@ class Output:
 def _line(text: str) -> str:
     """Harmless, and one line: a title or a path with a line break in it must not look like two lines of ours."""
     return plain(text).replace("\n", "⏎")
+
+
+def _without_promises(text: str) -> str:
+    """Somebody may be looking for a promise in what we print, and titles, fields and paths are anybody's words."""
+    return text.replace("<promise>", "‹promise›").replace("</promise>", "‹/promise›")

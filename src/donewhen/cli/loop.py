@@ -79,9 +79,11 @@ def command(
         "turns": ended.turns,
         "why": ended.why,
         "receipt": None if ended.promise is None else ended.promise.receipt,
+        "cascade": [one.id for one in ended.cascade],
     }
     if ended.promise is not None:
-        show_promise(output, ended.promise)
+        for promise in (ended.promise, *ended.cascade):
+            show_promise(output, promise)
         return output.finish(ExitCode.PASS, data)
     told = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
     output.say(told, fg="yellow")

@@ -42,5 +42,6 @@ def _rest(output: Output, job: str, project: Path | None, *, reason: str = "", q
     found = workspace.job(job)
     output.say(f"{found.id}  {found.title}", bold=True)
     output.say(f"  {found.status}: {entry.data['reason']}", fg="yellow")
-    output.say(f"  next, for a person: answer it, then donewhen start {found.id}", dim=True)
+    step = "answer it" if question else "clear it away"
+    output.say(f"  next, for a person: {step}, then donewhen start {found.id}", dim=True)
     return output.finish(ExitCode.PASS, {"job": found.id, "status": found.status, **dict(entry.data)})

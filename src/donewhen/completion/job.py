@@ -10,6 +10,7 @@ from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletion
 
 if TYPE_CHECKING:
     from donewhen.jobs.job import Job
+    from donewhen.jobs.survey import Survey
     from donewhen.jobs.workspace import Workspace
 
 
@@ -34,13 +35,16 @@ class JobChecker:
         from donewhen.jobs.survey import survey
         from donewhen.jobs.workspace import WorkspaceError, find_workspace
 
+        root = self._root(context)
         try:
-            workspace = find_workspace(self._root(context))
+            workspace = find_workspace(root)
         except WorkspaceError as error:
+            if any((root / ".donewhen" / "ledger").glob("WI-*.jsonl")):
+                raise  # There were jobs here.
             if self.jobs or self.require_job:
                 return TaskCompletionResult.incomplete(str(error), code=ReasonCode.NO_JOB)
             return TaskCompletionResult.ok("There are no jobs here.")
-        names = self.jobs or [one.id for one in survey(workspace).jobs if one.status == "in_progress"]
+        names = self.jobs or _in_progress(survey(workspace))
         if not names:
             if self.require_job:
                 return TaskCompletionResult.incomplete(
@@ -78,13 +82,22 @@ def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
         return f"{job.id} is out of its budget and waits for a decision."
     if history.waiting is not None:
         return f"{job.id} waits: {history.waiting.data.get('reason')}"
-    evaluation = evaluate(facts)
-    reason = next((one.message for gate in evaluation.gates for one in gate.reasons), "every gate is open")
+    reason = next((one.message for one in evaluate(facts).reasons), None)
+    missing = "nobody has completed it yet. Run:" if reason is None else f"{reason} Do what is missing, then run:"
     return TaskCompletionResult.incomplete(
-        f"{job.id} is not done: {reason} Do what is missing, then run: donewhen complete {job.id} "
+        f"{job.id} is not done: {missing} donewhen complete {job.id} "
         f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
         code=ReasonCode.JOB_NOT_DONE,
     )
+
+
+def _in_progress(seen: Survey) -> list[str]:
+    """The jobs in progress by the ledger: what somebody has typed into a plan, or done away with, frees nobody."""
+    from donewhen.jobs.workspace import WorkspaceError
+
+    if seen.unseen:
+        raise WorkspaceError(f"The plan of {seen.unseen[0]}, which is in progress, is gone or can't be read.")
+    return [one.id for one in seen.jobs if one.recorded == "in_progress"]
 
 
 def leave_unverified(root: Path, why: str) -> None:
@@ -95,6 +108,6 @@ def leave_unverified(root: Path, why: str) -> None:
 
     workspace = find_workspace(root)
     for one in survey(workspace).jobs:
-        if one.status == "in_progress":
+        if one.recorded == "in_progress":
             with workspace.locked(one.path):
                 workspace.ledger.append(one.id, "unverified", {"why": why}, somebody())

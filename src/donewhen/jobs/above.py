@@ -26,15 +26,18 @@ def chain_name(workspace: Workspace, path: Path) -> str:
     return str(workspace.read(path).fields.get("id") or path.parent.name)
 
 
-def at_work(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
-    """What is above a job that is worked on is in progress; if it was done before, it is not any more."""
+def at_work(workspace: Workspace, job: Job, policy: Policy, by: Actor, *, begin: bool = True) -> None:
+    """What is above a job that is worked on is in progress; if it was done before, it is not any more.
+
+    Without ``begin``, only what was done is set back.
+    """
     for path in plans_above(workspace, job):
         with workspace.locked(path):
             chain = chain_name(workspace, path)
             entries = workspace.ledger.read(chain).entries
             document = repair(workspace, workspace.read(path), path, entries)
             history = history_of(chain, entries, policy)
-            if history.completed is None and history.status == "in_progress":
+            if history.completed is None and (history.status == "in_progress" or not begin):
                 continue
             kind: EventKind = "started" if history.completed is None else "invalidated"
             writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}

@@ -12,6 +12,7 @@ from donewhen.config.project_hooks import PROJECT_FILES, switched_off_in
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
+from donewhen.jobs.above import at_work
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import (
@@ -26,6 +27,7 @@ from donewhen.jobs.contract import (
 )
 from donewhen.jobs.criteria import Criterion
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import located as locate
 from donewhen.jobs.inputs import output_manifest
 from donewhen.jobs.job import Job, Project
@@ -171,7 +173,8 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
-        if not before.entries and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
+        begun = any(one.type == "started" or "outputs" in one.data for one in before.entries)
+        if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
             # What is there before anybody begins is not this job's work.
             data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
         if _terms_now(workspace, proposal) != proposal.agreement.terms:
@@ -187,7 +190,16 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
             if notes and proposal.plan.path == workspace.project_file:
                 writes["agreed_notes"] = notes
-        return record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]
+        entry = record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]
+    if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
+        # More to do: what is above was done without it.
+        _reopen(workspace, proposal.plan, policy, approval.by)
+    return entry
+
+
+def _reopen(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
+    if history_of(job.id, workspace.ledger.read(job.id).entries, policy).completed is None:
+        at_work(workspace, job, policy, by, begin=False)
 
 
 def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:

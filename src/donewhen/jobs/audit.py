@@ -223,7 +223,7 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         elif job.status == "done":
             findings.append(
                 AuditFinding(
-                    "warning",
+                    "error",
                     FindingCode.UNSEALED,
                     f"{job.id} says done, and the ledger has nothing to show for it.",
                     where,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from donewhen.jobs.approval import Policy
 from donewhen.jobs.criteria import is_placeholder, sections
 from donewhen.jobs.evidence import EvidenceStore
 from donewhen.jobs.facts import Facts, FileFact, MirrorFact, SuiteFact
+from donewhen.jobs.harness import harness_of
 from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import located, plain_hash, upstream_manifest
 from donewhen.jobs.job import Job
@@ -63,6 +65,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         mirror=_mirror(project.github_enabled, job),
         progress_lines=_progress(texts.get("progress log", "")),
         sections=texts,
+        harness_changed=_harness_changed(workspace, job, chain.entries),
     )
 
 
@@ -99,6 +102,19 @@ def _first_start(entries: Sequence[Entry]) -> Entry | None:
     return next((one for one in entries if one.type in ("started", "agreed") and "outputs" in one.data), None)
 
 
+def _harness_changed(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Since the very first start: beginning again must not make it right. What was agreed as an output may change."""
+    first = next((one.data["harness"] for one in entries if one.type == "started" and "harness" in one.data), None)
+    if not isinstance(first, Mapping):
+        return ()
+    now = harness_of(workspace, job)
+    agreed = set()
+    for path in job.outputs:
+        with suppress(ConfigError):
+            agreed.add(workspace.where(located(workspace, job, path, "outputs")))
+    return tuple(sorted(one for one in {*first, *now} if first.get(one) != now.get(one) and one not in agreed))
+
+
 def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> tuple[str, ...]:
     if started is None or not job.depends_on:
         return ()
@@ -116,13 +132,16 @@ def _suites(
     """
     facts: list[SuiteFact] = []
     missing: list[str] = []
+    # Before any work: the last report before the first start, which starting itself has made, or before a person agreed
+    # anew. An earlier one may be of a suite from which something was missing for a moment.
+    begun = max(agreed_at, next((one.seq for one in entries if one.type == "started"), 0))
     for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
         newest = newest_run(entries, evidence)
         name = filed_under(evidence)
         reports = [one for one in entries if _reports(one, name)]
         if newest is None or newest not in reports:
             continue
-        earlier = [one for one in reports if one.seq < agreed_at]
+        earlier = [one for one in reports if one.seq < begun]
         now, before = _outcomes(store, newest), _outcomes(store, earlier[-1] if earlier else reports[0])
         if now is None or before is None:
             missing.append(f"the test ids of a run of `{evidence}` are missing")

@@ -14,6 +14,7 @@ from donewhen.jobs.document import Document
 from donewhen.jobs.evaluating import Evaluation, evaluate
 from donewhen.jobs.facts import Facts
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.gates.result import GateCode
 from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.invalidation import Invalidated, invalidate
@@ -55,21 +56,26 @@ def complete(
     job = workspace.job(name)
     standing = still_done(workspace, job)
     if standing is not None:
-        return Completion(job, None, promise_of(job.id, standing), standing, repeated=True)
-    collect(workspace, job, by, tell=tell)
+        return _again(workspace, job, standing, by)
+    collect(workspace, job, by, tell=tell, lenient=True)
     seal_tightened(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
         repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         job = workspace.job_at(job.path)
         refresh(workspace, job)
+        # Somebody else may have completed it meanwhile.
+        standing = still_done(workspace, job)
         facts = facts_of(workspace, job)
         evaluation = evaluate(facts)
-        entry = (
-            _done(workspace, facts, evaluation, by) if evaluation.passed else _refused(workspace, facts, evaluation, by)
-        )
+        entry = standing or (_done if evaluation.passed else _refused)(workspace, facts, evaluation, by)
         job = workspace.job_at(job.path)
         refresh(workspace, job)
+    if standing is not None:
+        return _again(workspace, job, standing, by)
     if not evaluation.passed:
+        if facts.history.completed is not None:
+            at_work(workspace, job, policy_of(workspace), by)
+            refresh(workspace, job)
         return Completion(job, evaluation, None, entry)
     before = earlier_outputs(workspace, job, entry)
     invalidated = () if before in (None, entry.data["outputs"]) else invalidate(workspace, policy_of(workspace), by)
@@ -79,6 +85,14 @@ def complete(
     if cascade:
         refresh(workspace, job)
     return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
+
+
+def _again(workspace: Workspace, job: Job, standing: Entry, by: Actor) -> Completion:
+    """The promise once more; what is above may have waited for something else that has been settled since."""
+    cascade = tuple(_cascade(workspace, job, by))
+    if cascade:
+        refresh(workspace, job)
+    return Completion(job, None, promise_of(job.id, standing), standing, repeated=True, cascade=cascade)
 
 
 def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Any:
@@ -116,9 +130,11 @@ def still_done(workspace: Workspace, job: Job) -> Entry | None:
     if history.completed is None or job.status != "done":
         return None
     facts = facts_of(workspace, job)
-    sound = not facts.tampered and not facts.chain_breaks and facts.agreement.state == "agreed"
+    agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
+    sound = agreed and not facts.tampered and not facts.chain_breaks
     valid = Validities(workspace, policy).of(job.id).state == "done"
-    return history.completed if sound and valid else None
+    there = all(one.state == "good" for one in (*facts.outputs, *facts.evidence_files))
+    return history.completed if sound and valid and there else None
 
 
 def policy_of(workspace: Workspace) -> Policy:
@@ -157,17 +173,18 @@ def _write_done(
 
 def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job, now = facts.job, workspace.now()
-    # A gate that broke says nothing about the work, so it costs no try.
-    iteration = facts.history.iteration + (0 if evaluation.broken else 1)
-    spent = iteration > job.max_iterations
+    # A gate that broke says nothing about the work, and a budget that is spent is not spent twice.
+    free = evaluation.broken or any(one.code == GateCode.BUDGET_EXCEEDED for one in evaluation.reasons)
+    iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**told(evaluation), "next": evaluation.next}
     writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}
-    if spent:
-        data["auto_blocked"] = True
-        writes["status"] = "blocked"
-    elif facts.history.status != "cancelled":
-        writes["status"] = "in_progress" if facts.history.started is not None else facts.history.status
-    if facts.history.status == "done":
+    begun = facts.history.started is not None or facts.history.completed is not None
+    if facts.history.status != "cancelled":
+        spent = iteration > job.max_iterations
+        if spent:
+            data["auto_blocked"] = True
+        writes["status"] = "blocked" if spent else "in_progress" if begun else facts.history.status
+    if facts.history.completed is not None:
         # It was done on something that has changed since.
         writes["completed_at"] = ""
     return record(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
@@ -183,6 +200,9 @@ def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
         if path == workspace.project_file and any(_is_open(validities, one) for one in shown):
             return
         jobs = [one.id for one in workspace.places() if one.path.is_relative_to(path.parent)]
+        if path == workspace.project_file:
+            # A job whose folder is gone is not done by that: the ledger remembers it.
+            jobs += [one for one in workspace.ledger.chains() if one.startswith("WI-") and one not in jobs]
         if any(_is_open(validities, one) for one in jobs if one in shown):
             return
         yield from _complete_above(workspace, path, jobs, by)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.above import at_work
 from donewhen.jobs.agreement import job_agreement, project_agreement
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.history import history_of
 from donewhen.jobs.job import BUDGETS, TARGETS, Job, Stakes
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.projection import record, repair
@@ -56,8 +58,12 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
             effects = {"status": "planned"}
         changed = {**terms, **effects} if approval.counts(policy) else {}
         writes = {**changed, "updated_at": workspace.now()} if approval.counts(policy) else {}
+        before = history_of(job.id, chain.entries, policy)
         entry, _ = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
-        return Decided(entry, approves(entry, job.id, policy), changed)
+    counts = approves(entry, job.id, policy)
+    if counts and effects and (before.completed is not None or before.status == "cancelled"):
+        at_work(workspace, job, policy, approval.by, begin=False)
+    return Decided(entry, counts, changed)
 
 
 def _new_terms(job: Job, decision: Decision, budget: int) -> dict[str, Value]:

@@ -93,3 +93,5 @@ class Facts(NamedTuple):
     progress_lines: int
     sections: Mapping[str, str]
     """The text below each heading of the plan, by its lower-case title."""
+    harness_changed: tuple[str, ...] = ()
+    """What tells the test framework how to report, and has changed since the job was first started."""

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -48,8 +48,10 @@ def manifest(workspace: Workspace, job: Job) -> Manifest:
     if job.inputs:
         return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
     tree = {_unicode(name): plain_hash(path) for name, path in tracked_tree(workspace)}
-    # What the job itself makes is new, so git often does not track it yet.
-    own = {name: value for name, value in output_manifest(workspace, job).files.items() if value != MISSING}
+    # What the job itself makes is new, so git often does not track it yet. What leads out is the gates' to refuse.
+    own: dict[str, str] = {}
+    with suppress(ConfigError):
+        own = {name: value for name, value in output_manifest(workspace, job).files.items() if value != MISSING}
     return Manifest({**tree, **own, **upstream}, declared=False)
 
 
@@ -58,9 +60,9 @@ def declared_manifest(workspace: Workspace, job: Job) -> Manifest:
     return Manifest(_named(workspace, job, "inputs", job.inputs), declared=True)
 
 
-def upstream_manifest(workspace: Workspace, job: Job) -> Manifest:
-    """What the jobs that this one depends on have put out."""
-    return Manifest(_hashed(upstream_outputs(workspace, job)), declared=True)
+def upstream_manifest(workspace: Workspace, job: Job, find: Callable[[str], Job] | None = None) -> Manifest:
+    """What the jobs that this one depends on have put out; ``find`` gives a job by its id."""
+    return Manifest(_hashed(upstream_outputs(workspace, job, find)), declared=True)
 
 
 def output_manifest(workspace: Workspace, job: Job) -> Manifest:
@@ -102,7 +104,7 @@ def expanded(workspace: Workspace, job: Job, path: str, field: str) -> Iterator[
     full = located(workspace, job, path, field)
     found: Iterable[Path] = [full]
     if full.is_dir():
-        found = _walked(full)
+        found = walked(full)
     elif any(character in path for character in "*?[") and not os.path.lexists(full):
         found = _matching(workspace, job, path, field) or [full]
     for one in found:
@@ -121,11 +123,13 @@ def _matching(workspace: Workspace, job: Job, path: str, field: str) -> list[Pat
         ) from error
 
 
-def upstream_outputs(workspace: Workspace, job: Job) -> Iterator[tuple[str, Path]]:
+def upstream_outputs(
+    workspace: Workspace, job: Job, find: Callable[[str], Job] | None = None
+) -> Iterator[tuple[str, Path]]:
     """The outputs of the jobs that this one depends on; one that can't be read has none, which is a change."""
     for name in job.depends_on:
         with suppress(DonewhenError):
-            upstream = workspace.job(name)
+            upstream = (find or workspace.job)(name)
             for output in upstream.outputs:
                 yield from expanded(workspace, upstream, output, "outputs")
 
@@ -141,7 +145,7 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
         listed = git(top, "ls-files", "-z", "--recurse-submodules") or b""
     found = [(name, top / name) for raw in listed.split(b"\0") if top and (name := os.fsdecode(raw))]
     if not any(path.is_relative_to(workspace.root) for _, path in found):
-        found = [(workspace.where(path), path) for path in _walked(workspace.root)]
+        found = [(workspace.where(path), path) for path in walked(workspace.root)]
     for name, path in found:
         if path.name != ".gitkeep" and not is_generated(workspace, path):
             yield name, path
@@ -198,7 +202,7 @@ def _unicode(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _walked(above: Path) -> Iterator[Path]:
+def walked(above: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(above):
         files += [one for one in folders if os.path.islink(os.path.join(folder, one))]  # noqa: PTH114, PTH118
         folders[:] = sorted(

@@ -26,7 +26,7 @@ class Invalidated(NamedTuple):
 
 def find_invalid(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[Invalidated, ...]:
     """Jobs that say done and were done on something that has changed since."""
-    validities = Validities(workspace, policy)
+    validities = Validities(workspace, policy, {one.id: one.path for one in seen.jobs})
     found = [(one.id, validities.of(one.id)) for one in seen.jobs if one.status == "done"]
     return tuple(Invalidated(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
 

@@ -19,7 +19,9 @@ from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.gates.agreement import agreement_gate
 from donewhen.jobs.gates.budget import budget_gate
 from donewhen.jobs.gates.dependency import dependency_reasons
-from donewhen.jobs.gates.result import GateReason, GateResult
+from donewhen.jobs.gates.result import GateCode, GateReason, GateResult
+from donewhen.jobs.harness import harness_of
+from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
@@ -79,11 +81,13 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
             writes["started_at"] = now
-        else:
+        elif facts.history.waiting is None:
+            # Going on after an honest stop is free; beginning again is not.
             writes["iteration"] = facts.history.iteration + 1
         data = {
             "outputs": dict(output_manifest(workspace, job).files),
             "upstream": dict(upstream_manifest(workspace, job).files),
+            "harness": harness_of(workspace, job),
         }
         entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)
@@ -100,6 +104,10 @@ def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", q
     job = workspace.job(name)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
+        history = history_of(job.id, chain.entries, policy_of(workspace))
+        if history.completed is not None or history.status == "cancelled":
+            state = "done" if history.completed is not None else "cancelled"
+            raise UsageError(f"{job.id} is {state}, so there is nothing to wait for.", next_step="donewhen status")
         document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
         data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
         writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
@@ -115,7 +123,7 @@ def look_at(
     stale is run again first."""
     job = workspace.job(name)
     if collecting:
-        collect(workspace, job, by, tell=tell)
+        collect(workspace, job, by, tell=tell, lenient=True)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
         repair(workspace, workspace.read(job.path), job.path, chain.entries)
@@ -135,10 +143,19 @@ def look_at(
 
 def _may_start(facts: Facts) -> GateResult | None:
     """The first gate that keeps a job from being started."""
-    if facts.history.started is not None:
-        # Starting again is an iteration, too, and it must not be one too many.
-        again = facts.history._replace(iteration=facts.history.iteration + 1)
-        facts = facts._replace(history=again)
     others = tuple(dependency_reasons(facts))
     dependency = GateResult("dependency", others, "donewhen ready" if others else None)
-    return next((one for one in (agreement_gate(facts), budget_gate(facts), dependency) if not one.passed), None)
+    gates = (agreement_gate(facts), budget_gate(facts), _restart(facts), dependency)
+    return next((one for one in gates if not one.passed), None)
+
+
+def _restart(facts: Facts) -> GateResult:
+    """Starting again is an iteration, too, and it must not be one too many."""
+    job, history = facts.job, facts.history
+    following = history.iteration + 1
+    freed = history.auto_blocked and history.decided_since_block
+    if history.started is None or history.waiting is not None or following <= job.max_iterations or freed:
+        return GateResult("budget", ())
+    told_ = f"Starting {job.id} again would be iteration {following} of {job.max_iterations}."
+    step = f'donewhen decide {job.id} --raise-budget {following} --reason "…"'
+    return GateResult("budget", (GateReason(GateCode.BUDGET_EXCEEDED, told_, facts.where),), step)

@@ -34,6 +34,8 @@ class Looped(NamedTuple):
     turns: int
     promise: Promise | None = None
     why: str = ""
+    cascade: tuple[Promise, ...] = ()
+    """What else was completed with it."""
 
 
 class Limits(NamedTuple):
@@ -83,7 +85,7 @@ def loop(
         result = complete(workspace, job.id, by)
         tell(Turn(number, agent, result))
         if result.promise is not None:
-            return Looped("done", number, result.promise)
+            return Looped("done", number, result.promise, cascade=result.cascade)
         said = "\n".join(_refusal(result))
     rest = resting(workspace, workspace.job_at(job.path))
     return Looped("turns_spent", limits.turns) if rest is None else rest._replace(turns=limits.turns)

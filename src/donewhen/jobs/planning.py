@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -30,7 +31,8 @@ def ready(jobs: Sequence[JobRecord]) -> Ready:
     open_jobs = {one.id: one for one in jobs if one.status in _OPEN}
     done = {one.id for one in jobs if one.status == "done"}
     waves = tuple(_waves(open_jobs, done))
-    now = tuple(name for name in (waves[0] if waves else ()) if open_jobs[name].status == "planned")
+    first = [open_jobs[name] for name in (waves[0] if waves else ())]
+    now = tuple(one.id for one in first if one.status == "planned" and one.agreement == "agreed")
     path, hours = _longest(open_jobs, waves)
     return Ready(now, waves, path, hours)
 
@@ -102,23 +104,36 @@ def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) 
 
 
 def _waves(jobs: Mapping[str, JobRecord], done: set[str]) -> Iterator[tuple[str, ...]]:
-    left, closed = dict(jobs), set(done)
-    while left:
-        wave = tuple(name for name, one in left.items() if all(above in closed for above in one.depends_on))
-        if not wave:
-            return
+    place = {name: number for number, name in enumerate(jobs)}
+    waiting = {name: {one for one in job.depends_on if one not in done} for name, job in jobs.items()}
+    below: dict[str, list[str]] = defaultdict(list)
+    for name, above in waiting.items():
+        for one in above:
+            below[one].append(name)
+    wave = tuple(name for name, above in waiting.items() if not above)
+    while wave:
         yield wave
-        closed.update(wave)
+        following: list[str] = []
         for name in wave:
-            del left[name]
+            for one in below[name]:
+                waiting[one].discard(name)
+                if not waiting[one]:
+                    following.append(one)
+        wave = tuple(sorted(following, key=place.__getitem__))
 
 
 def _longest(jobs: Mapping[str, JobRecord], waves: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], float]:
-    best: dict[str, tuple[float, tuple[str, ...]]] = {}
+    hours: dict[str, float] = {}
+    before: dict[str, str | None] = {}
     for wave in waves:
         for name in wave:
-            above = [best[one] for one in jobs[name].depends_on if one in best]
-            hours, path = max(above, key=lambda one: one[0], default=(0.0, ()))
-            best[name] = (hours + jobs[name].estimate_hours, (*path, name))
-    hours, path = max(best.values(), key=lambda one: one[0], default=(0.0, ()))
-    return path, hours
+            above = max((one for one in jobs[name].depends_on if one in hours), key=hours.__getitem__, default=None)
+            before[name] = above
+            hours[name] = jobs[name].estimate_hours + (hours[above] if above is not None else 0.0)
+    last = max(hours, key=hours.__getitem__, default=None)
+    total = hours[last] if last is not None else 0.0
+    path: list[str] = []
+    while last is not None:
+        path.append(last)
+        last = before[last]
+    return tuple(reversed(path)), total

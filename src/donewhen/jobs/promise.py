@@ -8,6 +8,7 @@ from typing import NamedTuple
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.history import history_of
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.validity import Validities
 from donewhen.jobs.workspace import Workspace
 
 _PROMISE = re.compile(r"<promise>((?:PJ|WS|WI)-\d{8}-\d{3,})-DONE</promise>")
@@ -55,4 +56,6 @@ def verify_promise(workspace: Workspace, text: str, policy: Policy) -> Verified:
     standing = history_of(found[1], chain.entries, policy).completed
     if standing is None or standing.hash != entry.hash:
         return Verified(found[1], False, "it was completed then, but does not stand any more")
+    if found[1].startswith("WI-") and Validities(workspace, policy).of(found[1]).state != "done":
+        return Verified(found[1], False, "it was done on something that has changed since")
     return Verified(found[1], True, "the ledger has it")

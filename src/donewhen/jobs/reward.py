@@ -144,7 +144,8 @@ def _lessons(facts: Facts) -> Component:
 
 def _execution(facts: Facts) -> Component:
     exempt = facts.job.exemptions.get("execution_log_exemption_reason")
-    applies = facts.job.execution_log_required and not exempt
+    runnable = any(one.need.check.kind in ("run", "file") for one in facts.standings)
+    applies = facts.job.execution_log_required and not exempt and (runnable or not facts.standings)
     why = f"{facts.runs} run(s) by the gate" if applies else f"not asked for{f': {exempt}' if exempt else ''}"
     got = WEIGHTS["execution_log"] if facts.runs else 0
     return Component("execution_log", got, WEIGHTS["execution_log"], why, applies)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.agreement import project_seal
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.decisions import Decided, Decision, decide
@@ -59,17 +61,22 @@ def collect(
     *,
     again: bool = False,
     only: Need | None = None,
+    lenient: bool = False,
     tell: Callable[[Need], None] = lambda _: None,
 ) -> tuple[tuple[Need, Ran], ...]:
-    """Run every command and look at every file that the job needs; what is fresh is reused."""
+    """Run every command and look at every file that the job needs; what is fresh is reused.
+
+    ``lenient`` goes on where a command can't be run at all: what was not shown is then the gates' to say.
+    """
     found: dict[str, Ran] = {}
     results: list[tuple[Need, Ran]] = []
     for need in (only,) if only is not None else needs(job):
         if need.check.kind in ("run", "file"):
             tell(need)
-            if need.evidence not in found:
-                found[need.evidence] = _shown(workspace, job, need, by, again)
-            results.append((need, found[need.evidence]))
+            with suppress(*((CommandNotRunnableError,) if lenient else ())):
+                if need.evidence not in found:
+                    found[need.evidence] = _shown(workspace, job, need, by, again)
+                results.append((need, found[need.evidence]))
     return tuple(results)
 
 

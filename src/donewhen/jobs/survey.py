@@ -39,6 +39,8 @@ class JobRecord(NamedTuple):
     tampered: tuple[Mismatch, ...]
     path: Path
     events: int
+    recorded: str = ""
+    """The status that the ledger has, whatever the plan says."""
 
 
 class Survey(NamedTuple):
@@ -48,6 +50,8 @@ class Survey(NamedTuple):
     project_agreement: AgreementState
     jobs: tuple[JobRecord, ...]
     problems: tuple[Problem, ...]
+    unseen: tuple[str, ...] = ()
+    """Jobs that are in progress by the ledger, and whose plan is gone or can't be read."""
 
 
 def survey(workspace: Workspace) -> Survey:
@@ -59,9 +63,9 @@ def survey(workspace: Workspace) -> Survey:
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
     with Index(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
-        _look(workspace, index, agreement.state == "unsealed", policy, records, problems)
+        unseen = _look(workspace, index, agreement.state == "unsealed", policy, records, problems)
     problems += _doubled(workspace, records)
-    return Survey(project, agreement.state, tuple(records), tuple(problems))
+    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen)
 
 
 def _look(
@@ -71,7 +75,7 @@ def _look(
     policy: Policy,
     records: list[JobRecord],
     problems: list[Problem],
-) -> None:
+) -> tuple[str, ...]:
     chains = set(workspace.ledger.chains())
     reader = _Reader(index, policy)
     for place in workspace.places():
@@ -93,6 +97,8 @@ def _look(
             continue
         problems += [Problem(*one) for one in chain["breaks"]]
         records.append(_record(plan, chain, place, typed))
+    lost = sorted(one for one in chains.difference(one.id for one in records) if one.startswith("WI-"))
+    return tuple(one for one in lost if _recorded(reader.chain(workspace, one)) == "in_progress")
 
 
 class _Reader:
@@ -201,7 +207,12 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
         _tampered(plan["projected"], chain),
         place.path,
         chain["events"],
+        _recorded(chain) or plan["status"],
     )
+
+
+def _recorded(chain: Mapping[str, Any]) -> str:
+    return str(chain["expected"]["status"]) if chain["events"] else ""
 
 
 def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: bool) -> AgreementState:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
@@ -26,9 +27,12 @@ class Validity(NamedTuple):
 class Validities:
     """Answers for many jobs, each looked at once; only jobs that are asked about and those above them are read."""
 
-    def __init__(self, workspace: Workspace, policy: Policy) -> None:
+    def __init__(self, workspace: Workspace, policy: Policy, places: Mapping[str, Path] | None = None) -> None:
+        """``places`` are the plan files by id, where they are known: looking one up reads every folder's name."""
         self._workspace = workspace
         self._policy = policy
+        self._places = places or {}
+        self._jobs: dict[str, Job] = {}
         self._known: dict[str, Validity] = {}
         self._asking: list[str] = []
 
@@ -36,21 +40,41 @@ class Validities:
         """Each dependency of a job, with how it stands."""
         self._asking = [job.id]
         found = [(name, self.of(name)) for name in job.depends_on]
+        self._asking = []
         return tuple(DependencyFact(name, one.state, (name, *one.chain), one.why) for name, one in found)
 
     def of(self, name: str) -> Validity:
-        """How one job stands."""
+        """How one job stands. Without recursion: a chain of jobs may be longer than Python's stack."""
+        if name not in self._asking and name not in self._known:
+            waiting = [(name, self._begin(name))]
+            while waiting:
+                top, above = waiting[-1]
+                following = next((one for one in above if one not in self._known and one not in self._asking), None)
+                if following is not None:
+                    waiting.append((following, self._begin(following)))
+                    continue
+                self._known.setdefault(top, self._from_above(top))
+                self._asking.remove(top)
+                waiting.pop()
+        return self._answer(name)
+
+    def _answer(self, name: str) -> Validity:
         if name in self._asking:
             return Validity("cycle", (), " → ".join((*self._asking[self._asking.index(name) :], name)))
-        if name not in self._known:
-            self._asking.append(name)
-            self._known[name] = self._looked_at(name)
-            self._asking.pop()
         return self._known[name]
 
-    def _looked_at(self, name: str) -> Validity:
+    def _begin(self, name: str) -> Iterator[str]:
+        """Look at a job by itself; what is above it, where that still matters."""
+        self._asking.append(name)
+        alone = self._alone(name)
+        if alone is not None:
+            self._known[name] = alone
+            return iter(())
+        return iter(self._job(name).depends_on)
+
+    def _alone(self, name: str) -> Validity | None:
         try:
-            job = self._workspace.job(name)
+            job = self._job(name)
         except UsageError:
             return Validity("missing")
         except DonewhenError as error:
@@ -61,26 +85,37 @@ class Validities:
         if history.completed is None:
             return Validity("open")
         try:
-            changed = changed_since(self._workspace, job, history)
+            changed = changed_since(self._workspace, job, history, self._job)
         except DonewhenError as error:
             return Validity("invalid", (), one_line(str(error)))
-        if changed:
-            return Validity("invalid", (), f"{', '.join(changed)} changed after it was done")
-        for above in job.depends_on:
-            found = self.of(above)
+        return Validity("invalid", (), f"{', '.join(changed)} changed after it was done") if changed else None
+
+    def _from_above(self, name: str) -> Validity:
+        if name in self._known:
+            return self._known[name]
+        for above in self._job(name).depends_on:
+            found = self._answer(above)
             if found.state != "done":
                 state: DependencyState = "cycle" if found.state == "cycle" else "invalid"
                 return Validity(state, (above, *found.chain), found.why or f"{above} is {found.state}")
         return Validity("done")
 
+    def _job(self, name: str) -> Job:
+        if name not in self._jobs:
+            path = self._places.get(name)
+            self._jobs[name] = self._workspace.job(name) if path is None else self._workspace.job_at(path)
+        return self._jobs[name]
 
-def changed_since(workspace: Workspace, job: Job, history: History) -> tuple[str, ...]:
+
+def changed_since(
+    workspace: Workspace, job: Job, history: History, find: Callable[[str], Job] | None = None
+) -> tuple[str, ...]:
     """The declared inputs and upstream outputs that are not what they were when the job was completed."""
     if history.completed is None:
         return ()
     data = history.completed.data
     return (
-        *_differing(data.get("upstream"), upstream_manifest(workspace, job).files),
+        *_differing(data.get("upstream"), upstream_manifest(workspace, job, find).files),
         *_differing(data.get("declared"), declared_manifest(workspace, job).files),
     )
 

@@ -69,6 +69,7 @@ def views_of(workspace: Workspace, job: Job) -> ViewFact:
 
 def refresh(workspace: Workspace, job: Job | None = None) -> None:
     """Bring the views up to date: the row of one job, or all of them where there is none yet, or none is named."""
+    project = workspace.project()
     with locked(workspace.folder / "state" / "locks" / "views.lock"):
         rows = _dashboard(workspace)
         complete = bool(rows) and tracker_path(workspace).is_file()
@@ -78,9 +79,23 @@ def refresh(workspace: Workspace, job: Job | None = None) -> None:
             # Jobs whose folders are gone are nobody's any more.
             there = {one.id for one in workspace.places()}
             rows = {name: row for name, row in rows.items() if name in there}
+            if len(rows) == len(there) and _is_current(workspace, project, rows, row_of(job)):
+                return
         if job is not None:
             rows[job.id] = row_of(job)
-        _write(workspace, workspace.project(), dict(sorted(rows.items())))
+        _write(workspace, project, dict(sorted(rows.items())))
+
+
+def _is_current(workspace: Workspace, project: Project, rows: Mapping[str, Row], row: Row) -> bool:
+    """Whether nothing would be written that does not stand there already."""
+    name = row["work_item_id"]
+    about = _read_dashboard(workspace).get("project")
+    return (
+        rows.get(name) == row
+        and about == _about(project)
+        and _tracked(workspace, name) == row
+        and dashboard_path(workspace, "html").is_file()
+    )
 
 
 def shown_open(workspace: Workspace) -> frozenset[str]:
@@ -118,12 +133,20 @@ def _tracked(workspace: Workspace, job: str) -> Row | None:
 
 
 def _dashboard(workspace: Workspace) -> dict[str, Row]:
+    jobs = _read_dashboard(workspace).get("jobs")
+    return jobs if isinstance(jobs, dict) and all(map(_is_row, jobs.values())) else {}
+
+
+def _read_dashboard(workspace: Workspace) -> dict[str, Any]:
     try:
         data = json.loads(dashboard_path(workspace).read_bytes())
-        jobs = data["jobs"] if data["schema"] == DASHBOARD else {}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return jobs if isinstance(jobs, dict) and all(map(_is_row, jobs.values())) else {}
+    return data if isinstance(data, dict) and data.get("schema") == DASHBOARD else {}
+
+
+def _about(project: Project) -> dict[str, str]:
+    return {"id": project.id, "title": one_line(project.title), "status": project.status}
 
 
 def _is_row(row: object) -> bool:
@@ -138,7 +161,7 @@ def _write(workspace: Workspace, project: Project, rows: Mapping[str, Row]) -> N
     writer.writerows({name: _guarded(value) for name, value in row.items()} for row in rows.values())
     write_atomically(tracker_path(workspace), stream.getvalue().encode())
     counts = dict(sorted(Counter(row["status"] for row in rows.values()).items()))
-    about = {"id": project.id, "title": one_line(project.title), "status": project.status}
+    about = _about(project)
     # One job a line: quick to write, and readable as a difference.
     jobs = ",\n".join(f"{json.dumps(name)}: {json.dumps(row, ensure_ascii=False)}" for name, row in rows.items())
     head = f'{{"schema": "{DASHBOARD}",\n"project": {json.dumps(about, ensure_ascii=False)},\n'

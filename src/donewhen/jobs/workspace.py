@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,15 +164,13 @@ class Workspace:
         return parse(raw, self.where(path))
 
     def _named(self, name: str) -> list[JobPlace]:
-        places = [
-            JobPlace(identifier, folder / entry.name / PLAN)
-            for folder in self.job_folders()
-            for entry in _folders(folder)
-            if (identifier := id_in(entry.name)) is not None
-        ]
-        exact = [one for one in places if name in (one.id, one.path.parent.name)]
+        names = [(folder, entry.name) for folder in self.job_folders() for entry in _folders(folder)]
+        # The whole id is the usual case; only what looks like it is looked at closely.
+        near = [(folder, one) for folder, one in names if one.startswith(name)]
+        exact = [one for one in _job_places(near) if name in (one.id, one.path.parent.name)]
         if exact:
             return exact
+        places = _job_places(names)
         ending = [one for one in places if one.id.endswith(f"-{name}") or one.path.parent.name.endswith(f"-{name}")]
         return ending or [one for one in self.places() if one.id == name]
 
@@ -220,6 +218,10 @@ def _form_of(folder: Path) -> Form | None:
     if (folder / PLAN).is_file() and (id_in(folder.name) or "").startswith("PJ-"):
         return "big"
     return "big" if (folder / PLAN).is_file() and (folder / "workstreams").is_dir() else None
+
+
+def _job_places(names: Iterable[tuple[Path, str]]) -> list[JobPlace]:
+    return [JobPlace(found, folder / one / PLAN) for folder, one in names if (found := id_in(one)) is not None]
 
 
 def _chosen(name: str, found: list[JobPlace], workspace: Workspace) -> JobPlace:

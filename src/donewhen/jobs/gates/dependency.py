@@ -39,6 +39,9 @@ def dependency_reasons(facts: Facts) -> Iterator[GateReason]:
 
 
 def _reasons(facts: Facts) -> Iterator[GateReason]:
+    if facts.history.started is None and facts.history.status == "planned":
+        told = f"{facts.job.id} was never started, so it is not known what was there before."
+        yield GateReason(GateCode.NOT_STARTED, told, facts.where)
     yield from dependency_reasons(facts)
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
@@ -60,7 +63,7 @@ def _next(facts: Facts, reasons: tuple[GateReason, ...]) -> str | None:
     if not reasons:
         return None
     match reasons[0].code:
-        case GateCode.UPSTREAM_CHANGED:
+        case GateCode.UPSTREAM_CHANGED | GateCode.NOT_STARTED:
             return f"donewhen start {facts.job.id}"
         case GateCode.OUTPUT_MISSING | GateCode.EVIDENCE_FILE_MISSING | GateCode.OUTPUT_UNCHANGED:
             return f"donewhen why {facts.job.id}"

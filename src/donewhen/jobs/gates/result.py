@@ -18,6 +18,7 @@ class GateCode(StrEnum):
     AGREEMENT_VOIDED = "agreement_voided"
     BUDGET_EXCEEDED = "budget_exceeded"
     CANCELLED = "cancelled"
+    NOT_STARTED = "not_started"
     DEPENDENCY_OPEN = "dependency_open"
     DEPENDENCY_INVALID = "dependency_invalid"
     DEPENDENCY_MISSING = "dependency_missing"
@@ -33,6 +34,7 @@ class GateCode(StrEnum):
     COMMAND_NOT_PASSED = "command_not_passed"
     REPORT_TESTS_LOST = "report_tests_lost"
     REPORT_TESTS_SKIPPED = "report_tests_skipped"
+    REPORT_CONFIG_CHANGED = "report_config_changed"
     EXECUTION_NOT_LOGGED = "execution_not_logged"
     LESSON_NOT_CAPTURED = "lesson_not_captured"
     RECORD_TAMPERED = "record_tampered"
@@ -78,6 +80,10 @@ GATE_REASONS: dict[GateCode, Reason] = {
     GateCode.CANCELLED: Reason(
         "The job was cancelled by a decision.", "Let a person decide otherwise: donewhen decide JOB --rescope"
     ),
+    GateCode.NOT_STARTED: Reason(
+        "The job was never started, so nobody knows which tests and which inputs there were before.",
+        "Start it: donewhen start JOB. What was made since it was agreed still counts.",
+    ),
     GateCode.DEPENDENCY_OPEN: Reason(
         "A job that has to be done before is not done.", "Do that job first: donewhen ready"
     ),
@@ -121,6 +127,10 @@ GATE_REASONS: dict[GateCode, Reason] = {
     ),
     GateCode.REPORT_TESTS_LOST: Reason("Tests that were there before are gone from the report.", "Bring them back."),
     GateCode.REPORT_TESTS_SKIPPED: Reason("Tests that ran before are skipped now.", "Let them run again."),
+    GateCode.REPORT_CONFIG_CHANGED: Reason(
+        "A conftest.py or the configuration of pytest is another than when the job was first started.",
+        "Put it back; where changing it is part of the work, let a person agree to it as an output.",
+    ),
     GateCode.EXECUTION_NOT_LOGGED: Reason(
         "The gate has run nothing for this job since it was started.", "Show something: donewhen run JOB"
     ),

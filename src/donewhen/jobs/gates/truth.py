@@ -50,6 +50,9 @@ def _criteria(facts: Facts) -> Iterator[GateReason]:
 
 
 def _suites(facts: Facts) -> Iterator[GateReason]:
+    for name in facts.harness_changed:
+        told = f"{name} has changed since the job was first started, and it can change what tests report."
+        yield GateReason(GateCode.REPORT_CONFIG_CHANGED, told, name)
     for one in facts.suites:
         if one.lost:
             told = f"{len(one.lost)} test(s) are gone from `{one.evidence}`: {_listed(one.lost)}."

@@ -1,0 +1,229 @@
+"""What completing one job costs beside many others, and how a check of the whole plan grows."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.foundation.canonical import canonical_json, digest
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval, Policy, person, somebody
+from donewhen.jobs.contract import job_terms, terms_hash
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.document import rewritten
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.inputs import output_manifest, upstream_manifest
+from donewhen.jobs.ledger import first_link
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.planning import check_plan
+from donewhen.jobs.survey import survey
+from donewhen.jobs.templates import job_plan
+from donewhen.jobs.views import refresh
+from donewhen.jobs.workspace import Workspace
+
+ROUNDS = 5
+SMALL, LARGE, LINES_A_JOB = 20, 2_000, 3.5
+PLANS = (200, 2_000, 10_000)
+_NOW = "2026-02-14T12:00:00Z"
+_CHAIN = 10
+"""Every tenth job depends on nothing, each other one on the job before it."""
+
+
+class PlanCosts(NamedTuple):
+    """CPU seconds of a plan check with nothing remembered, and of what it is compared with."""
+
+    jobs: int
+    check: float
+    reading: float
+    loading: float
+
+
+def completing_benchmark() -> None:
+    """Print both tables."""
+    lines = int(LARGE * LINES_A_JOB)
+    print(f"CPU time of the command `donewhen complete JOB`: {LARGE} jobs and {lines} lines of ledger and log, over")
+    print(f"{SMALL} jobs and {int(SMALL * LINES_A_JOB)} lines (medians of {ROUNDS})")
+    for label, inputs in (("inputs declared", ("/src",)), ("inputs: the tracked tree", ())):
+        small, large = (_completing(count, inputs) for count in (SMALL, LARGE))
+        print(f"  {label:26} {large / small:5.2f} ×   ({1000 * large:6.0f} ms on {1000 * small:.0f} ms)")
+    print()
+    print("CPU time of a check of the whole plan, cold, over reading the same files, and over loading each job once")
+    before: PlanCosts | None = None
+    for count in PLANS:
+        costs = _plan_costs(count)
+        grown = "" if before is None else f"{costs.check / before.check:5.1f} × for {count / before.jobs:g} × the jobs"
+        print(
+            f"  {count:7} jobs   {costs.check / costs.reading:6.1f} × reading   {costs.check / costs.loading:5.2f} × "
+            f"loading   {1e6 * costs.check / count:6.0f} µs a job   {grown}"
+        )
+        before = costs
+    print()
+
+
+def populated(folder: Path, count: int, log_lines: int) -> Workspace:
+    """A project with so many jobs, in chains of ten: seven of ten are done, one is agreed, two are only planned."""
+    workspace = init(folder, "Benchmark")
+    (workspace.folder / "ledger").mkdir()
+    for number in range(1, count + 1):
+        place = number % _CHAIN
+        identifier = f"WI-20260214-{number:03d}"
+        path = workspace.root / "jobs" / f"{identifier}-job" / "plan.md"
+        (path.parent / "outputs").mkdir(parents=True)
+        plan = job_plan(
+            identifier,
+            f"Job {number}",
+            _NOW,
+            depends_on=[f"WI-20260214-{number - 1:03d}"] if place > 1 else [],
+            criteria=["It is quick\n  check: run python -m pytest -q", "A report\n  check: file outputs/primary.md"],
+        )
+        path.write_bytes(plan)
+        if 0 < place <= 8:
+            _write_history(workspace, path, done=place <= 7)
+    log = workspace.base / "logs" / "execution.jsonl"
+    log.parent.mkdir()
+    row = '{"timestamp": "2026-02-14T12:00:00Z", "label": "x", "command": "pytest -q", "exit_code": 0, "stdout": ""}\n'
+    log.write_text(row * log_lines)
+    return workspace
+
+
+def _write_history(workspace: Workspace, path: Path, *, done: bool) -> None:
+    """A chain as agreeing, starting, running and completing write it, without waiting for the disk each time."""
+    job = workspace.job_at(path)
+    terms = job_terms(job)
+    agreed: dict[str, Value] = {"agreement_status": "agreed", "agreed_at": _NOW, "agreed_by": "me (person)"}
+    history: list[tuple[str, str, dict[str, Any], dict[str, Value]]] = [
+        ("agreed", "person", {"how": "agreed", "terms": dict(terms), "hash": terms_hash(terms)}, agreed)
+    ]
+    if done:
+        (path.parent / "outputs" / "primary.md").write_text(f"The result of {job.id}.\n")
+        made = {
+            "outputs": dict(output_manifest(workspace, job).files),
+            "upstream": dict(upstream_manifest(workspace, job).files),
+        }
+        run = {"what": "file", "evidence": "file outputs/primary.md", "key": digest(b"x"), "settled": True}
+        history += [
+            ("started", "agent", {**made, "outputs": {}}, {"status": "in_progress", "started_at": _NOW}),
+            ("ran", "agent", {**run, "passed": True, "told": "20 bytes"}, {}),
+            ("completed", "agent", {**made, "declared": {}, "score": 100}, {"status": "done", "completed_at": _NOW}),
+        ]
+    fields: dict[str, Value] = {}
+    previous = first_link(job.id)
+    with (workspace.folder / "ledger" / f"{job.id}.jsonl").open("wb") as file:
+        for number, (kind, who, data, writes) in enumerate(history, 1):
+            changed = {name: [fields.get(name, job.document.fields.get(name)), value] for name, value in writes.items()}
+            content: dict[str, Any] = {
+                "seq": number,
+                "prev": previous,
+                "type": kind,
+                "at": _NOW,
+                "by": {"name": "me", "kind": who},
+                "data": {**data, "writes": changed} if changed else data,
+            }
+            previous = digest(canonical_json(content))
+            file.write(canonical_json({**content, "hash": previous}) + b"\n")
+            fields |= writes
+    path.write_bytes(rewritten(job.document, fields))
+
+
+def _completing(count: int, inputs: tuple[str, ...]) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=folder, check=True)
+        in_ledgers = count // _CHAIN * (7 * 4 + 1)
+        workspace = populated(folder, count - ROUNDS - 1, max(0, int(count * LINES_A_JOB) - in_ledgers))
+        (folder / "src").mkdir()
+        (folder / "src" / "main.py").write_text("print('good')\n")
+        ready = [_ready(workspace, number, inputs) for number in range(ROUNDS + 1)]
+        subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+        refresh(workspace)
+        times = [_cpu_of_command(["complete", job], folder) for job in ready]
+    return statistics.median(times[1:])
+
+
+def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...]) -> str:
+    """A job that was agreed and started, with its work done: all that is left is to complete it."""
+    criterion = f"It runs\n  check: run {sys.executable} -S -c pass"
+    job = add_job(workspace, f"Ready {number}", inputs=inputs, criteria=[criterion])
+    for proposal in proposals(workspace, [job]):
+        agree(workspace, proposal, Approval(person()))
+    assert start(workspace, job.id, somebody()).started
+    (job.folder / "outputs" / "primary.md").write_text("The result.\n")
+    return job.id
+
+
+def _cpu_of_command(arguments: list[str], folder: Path) -> float:
+    before = _children()
+    done = subprocess.run(
+        [sys.executable, "-m", "donewhen", *arguments],
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert "<promise>" in done.stdout, done.stdout + done.stderr
+    return _children() - before
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _plan_costs(count: int) -> PlanCosts:
+    rounds = ROUNDS if count <= 2_000 else 3
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = populated(Path(folder), count, 0)
+        files = [one.path for one in workspace.places()]
+        files += sorted((workspace.folder / "ledger").iterdir())
+        files += sorted(workspace.root.glob("jobs/*/outputs/primary.md"))
+
+        def check() -> object:
+            found = check_plan(workspace, survey(workspace), Policy())
+            assert found == (), found[:2]
+            return found
+
+        def read() -> int:
+            return sum(len(path.read_bytes()) for path in files)
+
+        def load() -> object:
+            return [workspace.job_at(one.path) for one in workspace.places()]
+
+        return PlanCosts(
+            count,
+            _cpu(check, partial(_forget, workspace), rounds),
+            _cpu(read, _nothing, rounds),
+            _cpu(load, _nothing, rounds),
+        )
+
+
+def _forget(workspace: Workspace) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{workspace.folder / 'index.sqlite'}{suffix}").unlink(missing_ok=True)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _cpu(function: Callable[[], object], before: Callable[[], None], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        before()
+        started = time.process_time()
+        function()
+        times.append(time.process_time() - started)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    completing_benchmark()

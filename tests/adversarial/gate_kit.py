@@ -1,0 +1,214 @@
+"""A stage for tricks that should end in a promise and must not; and the page that tells what became of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import AGENT_VARIABLES, Approval, Policy, person, somebody
+from donewhen.jobs.completion import complete
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.history import History, history_of
+from donewhen.jobs.job import Job
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.promise import Verified, verify_promise
+
+PYTHON = sys.executable
+CHECK = f"{PYTHON} check.py"
+PYTEST = f"{PYTHON} -m pytest -q -p no:cacheprovider"
+LOOKS = "import sys\nsys.exit('good' not in open('result.txt').read())\n"
+PAGE = Path(__file__).parents[2] / "docs" / "adversarial.md"
+_CODE = re.compile(r"^\s+\[([a-z_]+)\]", re.MULTILINE)
+_PROMISE = re.compile(r"<promise>")
+
+
+class Answer(NamedTuple):
+    """What `donewhen complete` said."""
+
+    status: int
+    stdout: str
+    codes: tuple[str, ...]
+    """The reasons, sorted; the score is left out, because it follows from the others."""
+
+    @property
+    def promises(self) -> int:
+        return len(_PROMISE.findall(self.stdout))
+
+
+class Shop:
+    """A project with jobs, and somebody who can edit every file in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.workspace = init(root, "Shop")
+        self.write("check.py", LOOKS)
+
+    def job(
+        self,
+        *criteria: str,
+        title: str = "Report",
+        outputs: Sequence[str] = ("/result.txt",),
+        edit: tuple[str, str] = ("", ""),
+        agreed: bool = True,
+        started: bool = True,
+        **more: Any,
+    ) -> Job:
+        """A job that a person has agreed to and that was started; by default it is done when check.py says so."""
+        given = criteria or (f"The check passes\n  check: run {CHECK}",)
+        job = add_job(self.workspace, title, criteria=given, outputs=outputs, **more)
+        if edit[0]:
+            self.edit(job, *edit)
+        if agreed:
+            self.agree(job)
+        if agreed and started:
+            assert start(self.workspace, job.id, somebody()).started
+        return self.workspace.job(job.id)
+
+    def agree(self, *jobs: Job) -> None:
+        for one in proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
+            agree(self.workspace, one, Approval(person()))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def work(self, name: str = "result.txt") -> None:
+        """The honest work."""
+        self.write(name, "good work\n")
+
+    def edit(self, job: Job, *pairs: str) -> None:
+        """Replace texts of a job's plan: old, new, old, new, …"""
+        text = job.path.read_text()
+        for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+            assert old in text, old
+            text = text.replace(old, new, 1)
+        job.path.write_text(text)
+
+    def field(self, job: Job, **values: str) -> None:
+        """Type values into the frontmatter."""
+        text = job.path.read_text()
+        for name, value in values.items():
+            text, count = re.subn(rf"^{name}:.*$", f"{name}: {value}", text, count=1, flags=re.MULTILINE)
+            assert count == 1, name
+        job.path.write_text(text)
+
+    def finish(self, job: Job) -> None:
+        assert complete(self.workspace, job.id, somebody()).done
+
+    def ledger(self, job: Job) -> Path:
+        return self.workspace.folder / "ledger" / f"{job.id}.jsonl"
+
+    def history(self, job: str) -> History:
+        return history_of(job, self.workspace.ledger.read(job).entries, Policy())
+
+    def verified(self, text: str) -> Verified:
+        return verify_promise(self.workspace, text, Policy())
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The command line, as an agent calls it."""
+        hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS"}
+        quiet = {name: value for name, value in os.environ.items() if name not in hidden} | {"NO_COLOR": "1"}
+        return subprocess.run(
+            [PYTHON, "-m", "donewhen", *arguments],
+            cwd=self.root,
+            env=quiet | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+
+    def complete(self, job: Job, environment: Mapping[str, str] | None = None) -> Answer:
+        """`donewhen complete JOB`."""
+        done = self.run("complete", job.id, **(environment or {}))
+        codes = _CODE.findall(done.stdout)
+        if done.returncode == 2:
+            # What can't even be read is said on standard error, and changes nothing when it is asked again.
+            again = self.run("complete", job.id, "--json", **(environment or {}))
+            codes = re.findall(r'"code": "([a-z_]+)"', again.stdout)
+        return Answer(done.returncode, done.stdout, tuple(sorted({*codes} - {"score_too_low"})))
+
+
+Played = Job | tuple[Job, Mapping[str, str]]
+Play = Callable[[Shop], Played]
+
+
+@dataclass(frozen=True)
+class Trick:
+    """A row of gaming.md, played up to `donewhen complete`, and the honest change that looks like it."""
+
+    row: int
+    name: str
+    codes: tuple[str, ...]
+    play: Play
+    twin: str
+    honest: Play
+    still: str
+    """What would still get through."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.row:02d} {self.name}"
+
+
+def played(shop: Shop, play: Play) -> tuple[Job, Answer]:
+    """Play it, and try to complete the job."""
+    given = play(shop)
+    job, environment = given if isinstance(given, tuple) else (given, {})
+    return job, shop.complete(job, environment)
+
+
+def assert_refused(shop: Shop, trick: Trick) -> None:
+    """The trick gets no promise, for the reasons that the page tells."""
+    job, answer = played(shop, trick.play)
+    assert answer.codes == trick.codes, answer.stdout
+    assert answer.status in (1, 2), answer.stdout
+    assert answer.promises == 0, answer.stdout
+    assert shop.history(job.id).status != "done"
+    assert row_of(trick, answer.codes) in PAGE.read_text(encoding="utf-8")
+
+
+def assert_promised(shop: Shop, trick: Trick) -> None:
+    """Its twin is completed, with a promise that holds."""
+    job, answer = played(shop, trick.honest)
+    assert answer.codes == (), answer.stdout
+    assert answer.status == 0, answer.stdout
+    assert f"\n<promise>{job.id}-DONE</promise>\nreceipt: sha256:" in answer.stdout
+    assert shop.verified(answer.stdout).real
+    assert shop.history(job.id).status == "done"
+
+
+def once(tricks: Iterable[Trick]) -> list[Trick]:
+    """One trick for each twin: some share theirs."""
+    return list({trick.twin: trick for trick in tricks}.values())
+
+
+def row_of(trick: Trick, codes: Sequence[str]) -> str:
+    told = ", ".join(f"`{one}`" for one in codes)
+    return f"| {trick.row} | {trick.name} | {told} | {trick.twin} | {trick.still} |\n"
+
+
+def page(rows: Iterable[tuple[Trick, Sequence[str]]]) -> str:
+    """The page in the docs, from tricks and the reasons for which they were refused."""
+    head = """\
+<!-- Written from a run of the tricks in tests/adversarial. Change those, then run: python -m tools.adversarial_page -->
+
+# How completion is faked, and what became of it
+
+Every row was played for real up to `donewhen complete`: refused for these reasons, without a promise. Its innocent twin
+was completed. The last column says what would still get through; an agent with all the rights of the person owns the
+machine, which is why CI runs the contract again.
+
+| # | trick | refused for | the twin that is completed | what would still get through |
+| --- | --- | --- | --- | --- |
+"""
+    ordered = sorted(rows, key=lambda one: (one[0].row, one[0].name))
+    return head + "".join(row_of(trick, codes) for trick, codes in ordered)

@@ -1,0 +1,376 @@
+"""Real agents in the loop: small programs that work, give up, ask, crash, hang, or are interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.completion import complete, policy_of
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lifecycle import set_aside, start
+from donewhen.jobs.looping import Limits, Looped, Turn, loop, prompt_for, resting
+from donewhen.jobs.promise import verify_promise
+from donewhen.jobs.workspace import Workspace
+
+ADA = Approval(Actor("ada", "person"))
+BOT = Actor("bot")
+SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
+
+# What the agents have in common: they count their runs and keep what they are told.
+_BEGINNING = """
+import os, sys, time, json, subprocess
+from pathlib import Path
+job = next(Path("jobs").glob(os.environ["DONEWHEN_JOB"] + "*"))
+told = Path(sys.argv[1])
+told.mkdir(exist_ok=True)
+turn = len(list(told.glob("turn*"))) + 1
+(told / f"turn{turn}").write_text(json.dumps({"argv": sys.argv[2:], "env": dict(os.environ), "cwd": os.getcwd()}))
+def out(text): (job / "outputs" / "primary.md").write_text(text)
+def donewhen(*words): subprocess.run([sys.executable, "-m", "donewhen", *words], check=True, capture_output=True)
+"""
+
+
+class Agent:
+    """An agent, and what it was told."""
+
+    def __init__(self, folder: Path, text: str) -> None:
+        self.script = folder / "agent.py"
+        self.script.write_text(_BEGINNING + text)
+        self.folder = folder / "told"
+        self.argv = [sys.executable, str(self.script), str(self.folder)]
+
+    def told(self, turn: int) -> dict[str, object]:
+        found: dict[str, object] = json.loads((self.folder / f"turn{turn}").read_text())
+        return found
+
+    def prompt(self, turn: int) -> str:
+        env = self.told(turn)["env"]
+        assert isinstance(env, dict)
+        return str(env["DONEWHEN_PROMPT"])
+
+    @property
+    def turns(self) -> int:
+        return len(list(self.folder.glob("turn*")))
+
+
+@pytest.fixture
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Agent]:
+    """``agent("out('yes')")``: a program beside the project."""
+    return lambda text: Agent(tmp_path_factory.mktemp("agent"), text)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workspace:
+    return init(tmp_path, "Shop")
+
+
+@pytest.fixture
+def job(shop: Workspace) -> Job:
+    return made(shop, "Say yes")
+
+
+def made(shop: Workspace, title: str, **about: object) -> Job:
+    job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
+    for one in proposals(shop, [job]):
+        agree(shop, one, ADA)
+    return job
+
+
+def looped(shop: Workspace, job: Job, agent: Agent, *words: str, **limits: float) -> Looped:
+    return loop(shop, job.id, [*agent.argv, *words], BOT, limits=Limits(**limits))  # type: ignore[arg-type]
+
+
+def kinds(shop: Workspace, job: Job) -> list[str]:
+    return [one.type for one in shop.ledger.read(job.id).entries]
+
+
+# Endings
+
+
+def test_an_agent_that_gets_it_right_at_the_second_turn_is_done_then(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent("out('yes' if turn == 2 else 'no')")
+    turns: list[Turn] = []
+    ended = loop(shop, job.id, worker.argv, BOT, tell=turns.append)
+    assert (ended.ending, ended.turns, worker.turns) == ("done", 2, 2)
+    assert ended.promise is not None
+    assert verify_promise(shop, ended.promise.text, policy_of(shop)).real
+    assert [(one.number, one.agent.exit_code, one.completion.done) for one in turns] == [(1, 0, False), (2, 0, True)]
+    assert shop.job(job.id).iteration == 1
+
+
+def test_a_planned_job_is_started_and_one_in_progress_is_not_started_again(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent("out('no' if turn == 1 else 'yes')")
+    assert looped(shop, job, worker, turns=1).ending == "turns_spent"
+    assert kinds(shop, job).count("started") == 1
+    assert looped(shop, job, worker).ending == "done"
+    assert kinds(shop, job).count("started") == 1
+
+
+def test_a_job_that_is_done_costs_no_run_of_the_agent(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("out('yes')")
+    first = looped(shop, job, worker)
+    again = looped(shop, job, worker)
+    assert (again.ending, again.turns, again.promise) == ("done", 0, first.promise)
+    assert worker.turns == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "ending", "why"),
+    [
+        ("donewhen('block', os.environ['DONEWHEN_JOB'], '--reason', 'No key.')", "blocked", "No key."),
+        ("donewhen('ask', os.environ['DONEWHEN_JOB'], '--question', 'Which?')", "waiting", "Which?"),
+    ],
+    ids=["block", "ask"],
+)
+def test_an_agent_that_rests_ends_the_loop_honestly(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent], said: str, ending: str, why: str
+) -> None:
+    worker = agent(said)
+    ended = looped(shop, job, worker)
+    assert (ended.ending, ended.turns, ended.why, ended.promise) == (ending, 1, why, None)
+    assert "refused" not in kinds(shop, job)
+    again = looped(shop, job, worker)
+    assert (again.ending, again.turns, worker.turns) == (ending, 0, 1)
+
+
+def test_an_agent_may_complete_the_job_itself(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("out('yes'); donewhen('complete', os.environ['DONEWHEN_JOB'])")
+    ended = looped(shop, job, worker)
+    assert (ended.ending, ended.turns) == ("done", 1)
+    assert ended.promise is not None
+    assert kinds(shop, job).count("completed") == 1
+
+
+def test_the_agreed_budget_ends_the_loop(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("out('no')")
+    ended = looped(shop, job, worker)
+    assert (ended.ending, ended.turns, worker.turns) == ("out_of_budget", 4, 4)
+    assert "4 of 3" in ended.why
+    assert shop.job(job.id).status == "blocked"
+    assert looped(shop, job, worker).turns == 0
+    decide(shop, shop.job(job.id), Decision("raise_budget", "more", 6), ADA)
+    assert looped(shop, job, agent("out('yes')")).ending == "done"
+
+
+def test_a_budget_that_is_spent_at_the_last_turn_is_told_as_such(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    ended = looped(shop, job, agent("out('no')"), turns=4)
+    assert (ended.ending, ended.turns) == ("out_of_budget", 4)
+
+
+def test_the_loop_has_a_cap_of_turns_of_its_own(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("out('no')")
+    ended = looped(shop, job, worker, turns=2)
+    assert (ended.ending, ended.turns, worker.turns) == ("turns_spent", 2, 2)
+    assert shop.job(job.id).status == "in_progress"
+
+
+def test_without_time_the_agent_is_not_run(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("out('yes')")
+    ended = looped(shop, job, worker, seconds=0)
+    assert (ended.ending, ended.turns, worker.turns) == ("time_spent", 0, 0)
+
+
+def test_time_that_runs_out_during_a_turn_ends_the_agent_and_then_the_loop(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent("time.sleep(600)")
+    ended = looped(shop, job, worker, seconds=1.5)
+    assert ended.ending == "time_spent"
+    assert worker.turns <= 1
+
+
+def test_a_cancelled_job_is_not_worked_on(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    start(shop, job.id, BOT)
+    decide(shop, shop.job(job.id), Decision("cancel", "no"), ADA)
+    worker = agent("out('yes')")
+    ended = looped(shop, job, worker)
+    assert (ended.ending, worker.turns) == ("blocked", 0)
+    assert "cancelled" in ended.why
+
+
+def test_what_can_not_start_says_why(shop: Workspace, agent: Callable[[str], Agent]) -> None:
+    job = add_job(shop, "New", criteria=[SAYS_YES])
+    worker = agent("out('yes')")
+    ended = looped(shop, job, worker)
+    assert (ended.ending, ended.turns, worker.turns) == ("not_started", 0, 0)
+    assert "donewhen agree" in ended.why
+
+
+def test_a_job_that_waits_for_others_does_not_start(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    below = made(shop, "Below", depends_on=[job.id])
+    ended = looped(shop, below, agent("out('yes')"))
+    assert ended.ending == "not_started"
+    assert job.id in ended.why
+
+
+def test_a_job_that_rests_is_told_apart(shop: Workspace, job: Job) -> None:
+    assert resting(shop, shop.job(job.id)) is None
+    start(shop, job.id, BOT)
+    assert resting(shop, shop.job(job.id)) is None
+    set_aside(shop, job.id, BOT, question="Which?")
+    assert resting(shop, shop.job(job.id)) == Looped("waiting", 0, None, "Which?")
+    start(shop, job.id, BOT)
+    assert resting(shop, shop.job(job.id)) is None
+
+
+# Agents that go wrong
+
+
+def test_an_agent_that_crashes_is_asked_again(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("if turn == 1: os._exit(7)\nout('yes')")
+    turns: list[Turn] = []
+    ended = loop(shop, job.id, worker.argv, BOT, tell=turns.append)
+    assert (ended.ending, ended.turns) == ("done", 2)
+    assert [one.agent.exit_code for one in turns] == [7, 0]
+
+
+def test_an_agent_that_crashes_after_the_work_is_done_has_done_it(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    assert looped(shop, job, agent("out('yes'); os._exit(3)")).ending == "done"
+
+
+def test_an_agent_that_hangs_is_ended_with_all_it_started(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    # It hangs until it has left a child behind, so that a slow machine only costs another turn.
+    worker = agent(
+        "if not (told / 'child').exists():\n"
+        "    child = subprocess.Popen(['sleep', '600'])\n"
+        "    (told / 'child').write_text(str(child.pid))\n"
+        "    time.sleep(600)\n"
+        "out('yes')"
+    )
+    turns: list[Turn] = []
+    limits = Limits(turn_seconds=1.5)
+    ended = loop(shop, job.id, worker.argv, BOT, limits=limits, tell=turns.append)
+    assert ended.ending == "done"
+    assert {one.agent.ending for one in turns[:-1]} == {"timed_out"}
+    assert turns[-1].agent.ending == "exited"
+    assert gone(int((worker.folder / "child").read_text()))
+
+
+def test_an_agent_that_does_not_exist_is_an_error(shop: Workspace, job: Job) -> None:
+    with pytest.raises(CommandNotRunnableError):
+        loop(shop, job.id, ["/nowhere/agent"], BOT)
+    assert shop.job(job.id).iteration == 0
+
+
+def test_an_agent_can_not_approve_from_inside_the_loop(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent("subprocess.run([sys.executable, '-m', 'donewhen', 'decide', job.name[:15], '--target', '0',"
+                   " '--reason', 'me'])")  # fmt: skip
+    looped(shop, job, worker, turns=1)
+    assert shop.job(job.id).reward_target == 80
+    env = worker.told(1)["env"]
+    assert isinstance(env, dict)
+    assert env["DONEWHEN_AGENT"] == "loop"
+
+
+# What the agent is told
+
+
+def test_the_prompt_says_what_done_means_and_how_to_stop_honestly(shop: Workspace, job: Job) -> None:
+    prompt = prompt_for(shop, job, "")
+    assert f"{job.id}: Say yes" in prompt
+    assert shop.where(job.path) in prompt
+    assert "- AC-1: It says yes." in prompt
+    assert all(f"donewhen {verb} {job.id}" in prompt for verb in ("run", "block", "ask"))
+    assert "refused" not in prompt
+    assert "The last try was refused:\n- no output\n" in prompt_for(shop, job, "- no output")
+
+
+def test_placeholders_are_replaced_in_every_word_and_once(shop: Workspace, agent: Callable[[str], Agent]) -> None:
+    job = made(shop, "Keep {job} and {prompt} as they are")
+    worker = agent("out('yes')")
+    looped(shop, job, worker, "{job}", "--plan={plan}:{job}", "{prompt}", "{other}")
+    told = worker.told(1)
+    prompt = worker.prompt(1)
+    plan = shop.where(job.path)
+    assert told["argv"] == [job.id, f"--plan={plan}:{job.id}", prompt, "{other}"]
+    assert "Keep {job} and {prompt} as they are" in prompt
+    assert told["cwd"] == str(shop.root)
+    env = told["env"]
+    assert isinstance(env, dict)
+    assert env["DONEWHEN_JOB"] == job.id
+
+
+def test_the_agent_gets_the_whole_environment(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
+    worker = agent("out('yes')")
+    loop(shop, job.id, worker.argv, BOT, environ={**os.environ, "MY_API_KEY": "secret"})
+    env = worker.told(1)["env"]
+    assert isinstance(env, dict)
+    assert env["MY_API_KEY"] == "secret"
+
+
+def test_what_the_gates_missed_reaches_the_agent_at_its_next_turn(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent("if turn == 2: out('no')\nif turn == 3: out('yes')")
+    assert looped(shop, job, worker).ending == "done"
+    assert "The last try was refused" not in worker.prompt(1)
+    assert "- outputs/primary.md is missing." in worker.prompt(2)
+    assert "is missing" not in worker.prompt(3)
+    assert "AC-1 (It says yes.) is failed" in worker.prompt(3)
+
+
+# Interrupted
+
+
+def gone(process: int) -> bool:
+    """Whether a process has ended, or does so soon; a zombie has."""
+    for _ in range(200):
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+            os.kill(process, 0)
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_ctrl_c_ends_the_agent_and_the_next_call_goes_on(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent(
+        "out('no' if turn == 1 else 'yes')\n"
+        "if turn == 2:\n    (told / 'pid').write_text(str(os.getpid()))\n    out('half')\n    time.sleep(600)"
+    )
+    command = [sys.executable, "-m", "donewhen", "loop", job.id, "--", *worker.argv]
+    running = subprocess.Popen(command, cwd=shop.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if (worker.folder / "pid").exists() and (worker.folder / "pid").read_text():
+            break
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Interrupted" in said
+    assert gone(int((worker.folder / "pid").read_text()))
+    assert (shop.job(job.id).status, shop.job(job.id).iteration) == ("in_progress", 1)
+    ended = looped(shop, job, worker)
+    assert (ended.ending, ended.turns, worker.turns) == ("done", 1, 3)
+    assert kinds(shop, job).count("started") == 1
+    assert complete(shop, job.id, BOT).repeated

@@ -1,0 +1,303 @@
+"""What can be done next and in which order, and what is wrong with a plan as a whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval, Policy
+from donewhen.jobs.completion import complete
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.document import rewritten
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.planning import Ready, check_plan, cycles, ready
+from donewhen.jobs.survey import JobRecord, survey
+from donewhen.jobs.workspace import Workspace
+
+ADA = Approval(Actor("ada", "person"))
+BOT = Actor("bot")
+SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
+
+
+def one(name: str, *depends_on: str, status: str = "planned", hours: float = 1.0) -> JobRecord:
+    return JobRecord(name, name, status, "normal", depends_on, 0, 3, hours, "agreed", (), Path(name), 1)
+
+
+# What can be done next
+
+
+def test_without_jobs_there_is_nothing_to_do() -> None:
+    assert ready([]) == Ready((), (), (), 0.0)
+
+
+def test_what_depends_on_nothing_open_can_start_and_the_rest_follows_in_waves() -> None:
+    jobs = [one("d", "b", "c"), one("b", "a"), one("c", "a"), one("a"), one("e")]
+    found = ready(jobs)
+    assert found.now == ("a", "e")
+    assert found.waves == (("a", "e"), ("b", "c"), ("d",))
+
+
+def test_what_is_done_is_out_of_the_way() -> None:
+    found = ready([one("a", status="done"), one("b", "a"), one("c", "b")])
+    assert (found.now, found.waves) == (("b",), (("b",), ("c",)))
+
+
+@pytest.mark.parametrize("status", ["in_progress", "blocked"])
+def test_what_was_begun_is_in_the_first_wave_but_does_not_start_again(status: str) -> None:
+    found = ready([one("a", status=status), one("b", "a"), one("c")])
+    assert (found.now, found.waves) == (("c",), (("a", "c"), ("b",)))
+
+
+def test_what_depends_on_a_cancelled_or_unknown_job_waits_for_ever() -> None:
+    found = ready([one("a", status="cancelled"), one("b", "a"), one("c", "nobody"), one("d", "b")])
+    assert found == Ready((), (), (), 0.0)
+
+
+def test_the_critical_path_is_the_longest_in_hours_not_in_jobs() -> None:
+    jobs = [one("a"), one("b", "a"), one("c", "b"), one("long", hours=8.0), one("end", "c", "long", hours=0.5)]
+    found = ready(jobs)
+    assert (found.critical_path, found.hours) == (("long", "end"), 8.5)
+    shorter = [*jobs[:3], one("long", hours=2.0), jobs[4]]
+    assert ready(shorter).critical_path == ("a", "b", "c", "end")
+    assert ready(shorter).hours == 3.5
+
+
+def test_done_jobs_do_not_count_for_the_critical_path() -> None:
+    found = ready([one("a", status="done", hours=99.0), one("b", "a", hours=2.0), one("c", hours=1.0)])
+    assert (found.critical_path, found.hours) == (("b",), 2.0)
+
+
+def test_jobs_in_a_circle_never_get_their_turn_and_hold_nobody_else_up() -> None:
+    found = ready([one("a", "b"), one("b", "a"), one("c"), one("d", "a")])
+    assert (found.now, found.waves) == (("c",), (("c",),))
+
+
+def line_of(count: int) -> list[JobRecord]:
+    names = [f"WI-20260214-{number:03d}" for number in range(1, count + 1)]
+    return [one(name, *([names[place - 1]] if place else [])) for place, name in enumerate(names)]
+
+
+def test_five_thousand_jobs_in_a_line_are_five_thousand_waves() -> None:
+    jobs = line_of(5000)
+    found = ready(jobs)
+    assert found.now == (jobs[0].id,)
+    assert len(found.waves) == len(found.critical_path) == 5000
+    assert found.critical_path[-1] == jobs[-1].id
+    assert found.hours == 5000.0
+
+
+# Circles
+
+
+def same(found: Sequence[tuple[str, ...]]) -> set[frozenset[str]]:
+    return {frozenset(one) for one in found}
+
+
+def test_a_plan_that_goes_forward_has_no_circles() -> None:
+    assert cycles([one("a"), one("b", "a"), one("c", "a", "b"), one("d", "b", "c", "nobody")]) == ()
+    assert cycles([]) == ()
+
+
+def test_a_circle_is_found_once_and_in_order() -> None:
+    assert cycles([one("a", "c"), one("b", "a"), one("c", "b")]) == (("a", "c", "b"),)
+
+
+def test_a_job_that_depends_on_itself_is_a_circle() -> None:
+    assert cycles([one("a"), one("b", "b")]) == (("b",),)
+
+
+def test_every_circle_is_found() -> None:
+    jobs = [
+        one("a", "b"),
+        one("b", "a"),
+        one("c", "d"),
+        one("d", "e"),
+        one("e", "c"),
+        one("f", "a", "c"),
+        one("g", "g"),
+    ]
+    assert same(cycles(jobs)) == {frozenset("ab"), frozenset("cde"), frozenset("g")}
+    assert len(cycles(jobs)) == 3
+
+
+def test_two_circles_that_share_a_job_are_both_found() -> None:
+    jobs = [one("a", "b", "c"), one("b", "a"), one("c", "a")]
+    assert same(cycles(jobs)) == {frozenset("ab"), frozenset("ac")}
+
+
+def test_a_job_outside_of_the_circle_that_leads_to_it_is_no_part_of_it() -> None:
+    assert same(cycles([one("in", "a"), one("a", "b"), one("b", "a", "out"), one("out")])) == {frozenset("ab")}
+
+
+def test_five_thousand_jobs_in_one_circle_are_one_circle() -> None:
+    jobs = line_of(5000)
+    assert cycles(jobs) == ()
+    assert cycles(list(reversed(jobs))) == ()
+    closed = [jobs[0]._replace(depends_on=(jobs[-1].id,)), *jobs[1:]]
+    found = cycles(closed)
+    assert [len(circle) for circle in found] == [5000]
+
+
+# The plan as a whole
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workspace:
+    return init(tmp_path, "Shop")
+
+
+def made(shop: Workspace, title: str, **about: object) -> Job:
+    job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
+    for proposal in proposals(shop, [job]):
+        agree(shop, proposal, ADA)
+    return job
+
+
+def put_out(job: Job, text: str = "yes\n") -> None:
+    (job.folder / "outputs" / "primary.md").write_text(text)
+
+
+def finished(shop: Workspace, job: Job) -> None:
+    assert start(shop, job.id, BOT).started
+    put_out(job)
+    assert complete(shop, job.id, BOT).done
+
+
+def typed(shop: Workspace, job: Job, **fields: Value) -> None:
+    job.path.write_bytes(rewritten(shop.read(job.path), fields))
+
+
+def problems(shop: Workspace) -> list[tuple[str, str]]:
+    return [(str(one.code), one.message) for one in check_plan(shop, survey(shop), Policy())]
+
+
+def found(shop: Workspace) -> list[str]:
+    return [code for code, _ in problems(shop)]
+
+
+def test_a_sound_plan_has_nothing_wrong_with_it(shop: Workspace) -> None:
+    a = made(shop, "A")
+    finished(shop, a)
+    b = made(shop, "B", depends_on=[a.id])
+    finished(shop, b)
+    made(shop, "C", depends_on=[b.id])
+    assert problems(shop) == []
+
+
+def test_a_dependency_that_does_not_exist_is_named(shop: Workspace) -> None:
+    a = made(shop, "A")
+    typed(shop, a, depends_on=["WI-20200101-007"])
+    assert problems(shop) == [("dependency_dangling", f"{a.id} depends on WI-20200101-007, which does not exist.")]
+
+
+def test_a_circle_is_shown_whole(shop: Workspace) -> None:
+    a, b = made(shop, "A"), made(shop, "B")
+    typed(shop, a, depends_on=[b.id])
+    typed(shop, b, depends_on=[a.id])
+    told = f"Jobs depend on each other in a circle: {a.id} → {b.id} → {a.id}."
+    assert problems(shop) == [("dependency_circle", told)]
+    place = check_plan(shop, survey(shop), Policy())[0].where
+    assert place == shop.where(a.path)
+
+
+def test_an_id_that_two_jobs_have_is_found(shop: Workspace) -> None:
+    a = made(shop, "A")
+    shutil.copytree(a.folder, a.folder.with_name(f"{a.id}-copy"))
+    assert found(shop) == ["duplicate_id"]
+
+
+def test_done_before_what_it_depends_on_is_found(shop: Workspace) -> None:
+    a, b = made(shop, "A"), made(shop, "B")
+    finished(shop, b)
+    typed(shop, b, depends_on=[a.id])
+    told = dict(problems(shop))
+    assert told["done_too_early"] == f"{b.id} is done, but {a.id}, which it depends on, is planned."
+    finished(shop, a)
+    assert "done_too_early" not in found(shop)
+
+
+@pytest.mark.parametrize("after", ["in_progress", "cancelled"])
+def test_a_job_under_which_the_ground_was_taken_away_is_found(shop: Workspace, after: str) -> None:
+    a = made(shop, "A")
+    finished(shop, a)
+    b = made(shop, "B", depends_on=[a.id])
+    finished(shop, b)
+    if after == "cancelled":
+        decide(shop, shop.job(a.id), Decision("cancel", "no"), ADA)
+    else:
+        start(shop, a.id, BOT)
+    told = dict(problems(shop))
+    assert told["done_too_early"].endswith(f"is {after}.")
+    assert f"({b.id} → {a.id})" in told["done_invalid"]
+
+
+def test_a_done_job_on_changed_ground_is_shown_with_the_chain(shop: Workspace) -> None:
+    jobs: list[Job] = []
+    for title in "ABC":
+        jobs.append(made(shop, title, depends_on=[jobs[-1].id] if jobs else []))
+        finished(shop, jobs[-1])
+    a, b, c = jobs
+    put_out(a, "yes, secretly\n")
+    told = [message for code, message in problems(shop) if code == "done_invalid"]
+    assert len(told) == len(problems(shop)) == 2
+    assert f"({b.id})" in told[0]
+    assert f"({c.id} → {b.id})" in told[1]
+    assert all(shop.where(a.folder / "outputs" / "primary.md") in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("status", "done"), ("reward_last_score", 100), ("truth_last_status", "pass"), ("iteration", 2)],
+    ids=["status", "score", "truth", "iteration"],
+)
+def test_a_field_that_was_typed_is_found(shop: Workspace, field: str, value: Value) -> None:
+    a = made(shop, "A")
+    typed(shop, a, **{field: value})
+    assert [message.split()[1] for code, message in problems(shop) if code == "tampered"] == [field]
+
+
+def test_a_job_that_says_done_without_any_record_is_found(shop: Workspace) -> None:
+    job = add_job(shop, "Old", criteria=[SAYS_YES])
+    typed(shop, job, status="done")
+    assert found(shop) == ["unsealed"]
+
+
+def test_a_broken_file_is_one_finding_and_hides_no_other(shop: Workspace) -> None:
+    a, b, c = made(shop, "A"), made(shop, "B"), made(shop, "C")
+    a.path.write_text("---\nnot: [closed\n")
+    typed(shop, b, depends_on=["WI-20200101-007"])
+    typed(shop, c, status="doing")
+    assert sorted(found(shop)) == ["dependency_dangling", "document", "field"]
+
+
+def test_a_done_job_whose_dependency_can_not_be_read_stops_no_check(shop: Workspace) -> None:
+    a = made(shop, "A")
+    finished(shop, a)
+    b = made(shop, "B", depends_on=[a.id])
+    finished(shop, b)
+    a.path.write_text("---\nnot: [closed\n")
+    assert "document" in found(shop)
+
+
+def test_a_broken_chain_is_found(shop: Workspace) -> None:
+    a = made(shop, "A")
+    path = shop.folder / "ledger" / f"{a.id}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"ada"', b'"bob"'))
+    assert "chain_broken" in found(shop)
+
+
+def test_everything_is_told_at_once(shop: Workspace) -> None:
+    a, b, c = made(shop, "A"), made(shop, "B"), made(shop, "C")
+    finished(shop, a)
+    typed(shop, a, reward_last_score=3)
+    typed(shop, b, depends_on=[c.id, "WI-20200101-007"])
+    typed(shop, c, depends_on=[b.id])
+    assert sorted(found(shop)) == ["dependency_circle", "dependency_dangling", "tampered"]
