@@ -130,6 +130,25 @@ def read_job(document: Document, path: Path, where: str) -> Job:
     )
 
 
+def missing_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """The fields that every job has to have and this plan lacks, with their defaults."""
+    if "work_item_id" not in fields:
+        return {}
+    stakes: Stakes = next((one for one in STAKES if one == fields.get("stakes")), "normal")
+    wanted: dict[str, Value] = {
+        "stakes": "normal",
+        "reward_target": TARGETS[stakes],
+        "max_iterations": BUDGETS[stakes],
+        "iteration": 0,
+        "rework_count": 0,
+        "rework_reason": "",
+        "reward_last_score": 0,
+        "reward_last_eval_at": "",
+        "reward_last_next_action": "",
+    }
+    return {name: value for name, value in wanted.items() if name not in fields}
+
+
 def read_project(document: Document, path: Path, where: str) -> Project:
     """The project that a plan file describes."""
     get = _Getter(document, where)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from donewhen.jobs.approval import Approval, signature
 from donewhen.jobs.document import Document
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.job import missing_fields
 from donewhen.jobs.ledger import Entry, EventKind, first_link
 from donewhen.jobs.workspace import Workspace
 
@@ -126,6 +127,7 @@ def record(
     if head is None:
         data = {**data, "adopted": adopted(document.fields)}
         writes = {**unproved(document.fields), **writes}
+    writes = {**missing_fields(document.fields), **writes}
     changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
     content = {**data, "writes": changed} if changed else dict(data)
     content |= signature(approval, chain, head or first_link(chain), kind, content)
