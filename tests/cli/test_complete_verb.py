@@ -193,9 +193,7 @@ def test_a_gate_that_breaks_exits_with_three(
         assert say(verb, job.id).status == 3
 
 
-@pytest.mark.parametrize(
-    "verb", ["complete", "job-complete", "start", "reward", "reward-eval", "truth-eval", "block", "ask"]
-)
+@pytest.mark.parametrize("verb", ["complete", "job-complete", "start", "block", "ask"])
 def test_a_job_is_named_once_and_exists(say: Say, job: Job, verb: str) -> None:
     more = {"block": ["--reason", "x"], "ask": ["--question", "x"]}.get(verb, [])
     assert say(verb, *more, "--json").codes == ["usage"]

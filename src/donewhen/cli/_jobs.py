@@ -42,12 +42,12 @@ def project_option(command: F) -> F:
     )(command)
 
 
-def job_argument(command: F) -> F:
-    """JOB, or ``--work-item-id JOB`` as the existing tool has it."""
+def job_argument(command: F, *, optional: bool = False) -> F:
+    """JOB, or ``--work-item-id JOB`` as the existing tool has it; ``optional`` where none stands for all of them."""
 
     @functools.wraps(command)
     def call(*arguments: Any, job: str | None, work_item_id: str | None, **options: Any) -> Any:
-        if (job is None) == (work_item_id is None):
+        if (job is None) == (work_item_id is None) and not (optional and job is None):
             raise UsageError("Name one job.", next_step="donewhen status")
         return command(*arguments, job=job or work_item_id, **options)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
@@ -10,56 +13,71 @@ from donewhen.cli._app import common_options
 from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, score_data, show_gates, show_score
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.gates.result import GateCode
 from donewhen.jobs.lifecycle import Evaluated, look_at
+from donewhen.protocols import ReasonCode
+
+
+class _Told(NamedTuple):
+    """What there is to say of one job."""
+
+    status: ExitCode
+    data: dict[str, Any]
+    findings: list[Finding]
 
 
 @click.command()
-@job_argument
+@partial(job_argument, optional=True)
 @click.option("--explain", is_flag=True, help="Every component: points got, points possible, and why.")
 @project_option
 @common_options
 @click.pass_obj
-def reward(output: Output, job: str, explain: bool, project: Path | None) -> ExitCode:
-    """Compute the score of JOB from what is objectively there, and write it into the plan.
+def reward(output: Output, job: str | None, explain: bool, project: Path | None) -> ExitCode:
+    """Compute the score of JOB, or of every job that is not cancelled, from what is objectively there, and write it
+    into the plan.
 
     The score never decides alone: the other gates stand beside it. Exit status 1 while it is below the target.
     """
-    found = _looked_at(output, job, project, collecting=False)
-    score, target = found.evaluation.score, found.job.reward_target
-    output.say(f"{found.job.id}  {score.total} of 100, {target} asked for", bold=True)
-    if explain:
-        show_score(output, score)
-    output.say(f"  next: {found.evaluation.next_action}", dim=True)
-    findings = gate_findings(found.evaluation)
-    reached = score.total >= target
-    data = {"job": found.job.id, "target": target, **evaluation_data(found.evaluation), "score": score_data(score)}
-    low = [one for one in findings if one.code == GateCode.SCORE_TOO_LOW]
-    return output.finish(exit_code(found.evaluation, reached), data, low)
+
+    def tell(found: Evaluated) -> _Told:
+        score, target = found.evaluation.score, found.job.reward_target
+        output.say(f"{found.job.id}  {score.total} of 100, {target} asked for", bold=True)
+        if explain:
+            show_score(output, score)
+        output.say(f"  next: {found.evaluation.next_action}", dim=True)
+        data = {"job": found.job.id, "target": target, **evaluation_data(found.evaluation), "score": score_data(score)}
+        low = [one for one in gate_findings(found.evaluation) if one.code == GateCode.SCORE_TOO_LOW]
+        return _Told(exit_code(found.evaluation, score.total >= target), data, low)
+
+    return _each(output, job, project, tell, collecting=False)
 
 
 @click.command()
-@job_argument
+@partial(job_argument, optional=True)
 @project_option
 @common_options
 @click.pass_obj
-def truth(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Run what is stale and decide whether JOB is truthfully done, criterion by criterion."""
-    found = _looked_at(output, job, project, collecting=True)
-    gate = found.evaluation.truth
-    output.say(f"{found.job.id}  truth: {'pass' if gate.passed else 'fail'}", bold=True)
-    for reason in gate.reasons:
-        output.say(f"  ✗ [{reason.code}] {reason.message}", fg="red")
-    findings = [Finding(one.code, one.message, one.where, gate.next) for one in gate.reasons]
-    data = {
-        "job": found.job.id,
-        "status": "pass" if gate.passed else "fail",
-        "mode": found.job.truth_mode,
-        "failures": [reason._asdict() for reason in gate.reasons],
-    }
-    return output.finish(exit_code(found.evaluation, gate.passed), data, findings)
+def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
+    """Run what is stale and decide whether JOB, or every job that is not cancelled, is truthfully done, criterion by
+    criterion."""
+
+    def tell(found: Evaluated) -> _Told:
+        gate = found.evaluation.truth
+        output.say(f"{found.job.id}  truth: {'pass' if gate.passed else 'fail'}", bold=True)
+        for reason in gate.reasons:
+            output.say(f"  ✗ [{reason.code}] {reason.message}", fg="red")
+        data = {
+            "job": found.job.id,
+            "status": "pass" if gate.passed else "fail",
+            "mode": found.job.truth_mode,
+            "failures": [reason._asdict() for reason in gate.reasons],
+        }
+        findings = [Finding(one.code, one.message, one.where, gate.next) for one in gate.reasons]
+        return _Told(exit_code(found.evaluation, gate.passed), data, findings)
+
+    return _each(output, job, project, tell, collecting=True)
 
 
 @click.command()
@@ -88,6 +106,33 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     show_gates(output, found.evaluation)
     output.say(f"next: {step}", bold=True)
     return output.finish(ExitCode.PASS, {"job": found.job.id, "next": step, **evaluation_data(found.evaluation)})
+
+
+def _each(
+    output: Output, job: str | None, project: Path | None, tell: Callable[[Evaluated], _Told], *, collecting: bool
+) -> ExitCode:
+    """One job, or all of them; among all, one that can't be read is a finding and keeps nobody from the others."""
+    if job is not None:
+        one = tell(_looked_at(output, job, project, collecting=collecting))
+        return output.finish(*one)
+    workspace = workspace_at(project)
+    told: list[_Told] = []
+    findings: list[Finding] = []
+    for place in workspace.places():
+        try:
+            if workspace.job_at(place.path).status != "cancelled":
+                told.append(tell(_looked_at(output, place.id, project, collecting=collecting)))
+        except DonewhenError as error:
+            findings.append(Finding.of(error))
+            output.say(f"✗ {error.where}: {error.message}", fg="red")
+    if not told and not findings:
+        output.say("There are no jobs, and zero checks is not a pass.", fg="red")
+        findings.append(Finding(ReasonCode.NO_JOB, "There are no jobs.", str(workspace.root), "donewhen add TITLE"))
+    statuses = [one.status for one in told] + ([ExitCode.GATE_FAILED] if findings else [])
+    data = {"jobs": [one.data for one in told]}
+    return output.finish(
+        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for one in told for f in one.findings)]
+    )
 
 
 def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> Evaluated:

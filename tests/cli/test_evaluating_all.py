@@ -1,0 +1,78 @@
+"""reward-eval and truth-eval over all jobs, as scripts call them with nothing but a project."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval, person, somebody
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.job import Job
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.workspace import Workspace
+
+Donewhen = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workspace:
+    return init(tmp_path, "Shop")
+
+
+def made(shop: Workspace, title: str) -> Job:
+    job = add_job(shop, title, criteria=["It is there\n  check: file outputs/primary.md"])
+    for one in proposals(shop, [job]):
+        agree(shop, one, Approval(person()))
+    assert start(shop, job.id, somebody()).started
+    return job
+
+
+def told(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    data: dict[str, object] = json.loads(done.stdout)
+    return data
+
+
+def test_every_job_is_scored_and_one_below_its_target_is_enough_to_fail(shop: Workspace, donewhen: Donewhen) -> None:
+    good, bad = made(shop, "Good"), made(shop, "Bad")
+    (good.folder / "outputs" / "primary.md").write_text("Twelve lines of text.\n")
+    assert donewhen(["truth-eval", good.id], shop.root).returncode == 0
+    done = donewhen(["reward-eval", "--project", str(shop.root), "--json"], shop.root.parent)
+    assert done.returncode == 1
+    envelope = told(done)
+    jobs = envelope["data"]["jobs"]  # type: ignore[index]
+    assert [one["job"] for one in jobs] == [good.id, bad.id]
+    assert jobs[0]["score"]["total"] >= 80 > jobs[1]["score"]["total"]
+    assert [one["code"] for one in envelope["findings"]] == ["score_too_low"]  # type: ignore[attr-defined]
+
+
+def test_every_job_is_checked_and_what_is_stale_is_run(shop: Workspace, donewhen: Donewhen) -> None:
+    job = made(shop, "Good")
+    (job.folder / "outputs" / "primary.md").write_text("Twelve lines of text.\n")
+    done = donewhen(["truth-eval", "--json"], shop.root)
+    assert done.returncode == 0
+    assert told(done)["data"] == {"jobs": [{"job": job.id, "status": "pass", "mode": "strict", "failures": []}]}
+    assert [one.type for one in shop.ledger.read(job.id).entries][-2:] == ["ran", "evaluated"]
+
+
+def test_a_cancelled_job_is_left_out_and_a_broken_one_stops_nobody(shop: Workspace, donewhen: Donewhen) -> None:
+    gone, broken, good = made(shop, "Gone"), made(shop, "Broken"), made(shop, "Good")
+    decide(shop, gone, Decision("cancel", "Not wanted."), Approval(person()))
+    broken.path.write_text("---\ntitle: [\n---\n")
+    (good.folder / "outputs" / "primary.md").write_text("Twelve lines of text.\n")
+    done = donewhen(["truth-eval", "--json"], shop.root)
+    assert done.returncode == 1
+    envelope = told(done)
+    assert [one["job"] for one in envelope["data"]["jobs"]] == [good.id]  # type: ignore[index]
+    assert [one["code"] for one in envelope["findings"]] == ["document"]  # type: ignore[attr-defined]
+
+
+def test_no_jobs_at_all_is_no_pass(shop: Workspace, donewhen: Donewhen) -> None:
+    done = donewhen(["reward-eval", "--json"], shop.root)
+    assert done.returncode == 1
+    assert [one["code"] for one in told(done)["findings"]] == ["no_job"]  # type: ignore[attr-defined]
