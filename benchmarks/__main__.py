@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.completing import completing_benchmark
 from benchmarks.jobs import jobs_benchmark
 from donewhen.completion import PlanBasedChecker, TaskCompletionContext
 from donewhen.contrib.tools.planning import Plan, PlanStep
@@ -32,6 +33,7 @@ def main() -> None:
     plans()
     dispatching()
     jobs_benchmark()
+    completing_benchmark()
 
 
 def imports() -> None:
