@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from donewhen import __version__
+from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.gates.result import GateCode
 from donewhen.protocols import ReasonCode
 
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -211,7 +213,7 @@ def test_a_test_command_without_a_place_for_the_report_is_explained() -> None:
 
 def test_explain_knows_every_code_and_suggests_near_ones() -> None:
     everything = envelope("explain", "--json")["data"]["reasons"]
-    assert set(everything) == {code.value for code in ReasonCode}
+    assert set(everything) == {code.value for kind in (ReasonCode, GateCode, FindingCode) for code in kind}
     one = run("explain", "gate_error")
     assert one.returncode == 0
     assert "The check itself broke" in one.stdout
@@ -333,7 +335,7 @@ def test_a_terminal_that_lacks_characters_gets_a_question_mark_not_a_crash(tmp_p
 
 def test_an_internal_error_exits_3_without_a_traceback_unless_debugging(tmp_path: Path) -> None:
     code = (
-        "import sys, donewhen.cli.explain as e; e.REASONS = None;"
+        "import sys, donewhen.cli.explain as e; e._CODES = None;"
         "from donewhen.cli import main; sys.exit(main(['explain']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)

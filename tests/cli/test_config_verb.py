@@ -21,7 +21,9 @@ GUARD = {
     "check_timeout": 1500.0,
     "max_stalled": 5,
     "max_attempts": 50,
+    "jobs": False,
 }
+REST = {"jobs.command_timeout": 900.0, "jobs.pass_env": [], "approval.ci": False, "approval.keys": []}
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_without_a_file_every_value_is_a_default_and_that_is_said(project: Path)
     found = lines(project)
     assert {source for _, source in found.values()} == {"default"}
     expected = [f"{table}.{name}" for table in ("stop", "subagent_stop", "task_completed") for name in GUARD]
-    assert list(found) == expected
+    assert list(found) == [*expected, *REST]
     assert found["stop.files"] == ("[]", "default")
     assert found["stop.tests"] == ("none", "default")
     assert found["stop.max_stalled"] == ("5", "default")
@@ -86,7 +88,7 @@ def test_without_a_file_the_envelope_has_no_source(project: Path) -> None:
         f"{table}.{name}": {"value": value, "source": "default"}
         for table in ("stop", "subagent_stop", "task_completed")
         for name, value in GUARD.items()
-    }
+    } | {name: {"value": value, "source": "default"} for name, value in REST.items()}
 
 
 def test_what_the_file_gives_is_shown_with_the_file(project: Path) -> None:

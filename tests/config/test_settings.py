@@ -87,6 +87,7 @@ def test_every_setting_can_be_given_and_is_known_as_given(project: Path) -> None
         check_timeout = 2.5
         max_stalled = 3
         max_attempts = 4
+        jobs = true
         [stop.tests]
         run = "pytest --junit-xml={junit}"
         baseline = "base.json"
@@ -98,13 +99,13 @@ def test_every_setting_can_be_given_and_is_known_as_given(project: Path) -> None
     )
     settings = load(project)
     tests = TestSettings(run="pytest --junit-xml={junit}", baseline="base.json", timeout=5.0, pass_env=("D",))
-    assert settings.stop == GuardSettings(("a",), ("b",), tests, ("C",), 1.0, 2.5, 3, 4)
+    assert settings.stop == GuardSettings(("a",), ("b",), tests, ("C",), 1.0, 2.5, 3, 4, True)
     assert isinstance(settings.stop.command_timeout, float)
     assert settings.task_completed == GuardSettings(tests=TestSettings(run="t {junit}"))
     assert settings.task_completed.has_checks is True
     assert settings.given == {
         *(f"stop.{name}" for name in ("files", "commands", "pass_env", "command_timeout", "check_timeout")),
-        *("stop.max_stalled", "stop.max_attempts"),
+        *("stop.max_stalled", "stop.max_attempts", "stop.jobs"),
         *(f"stop.tests.{name}" for name in ("run", "baseline", "timeout", "pass_env")),
         "task_completed.tests.run",
     }
@@ -247,7 +248,7 @@ UNKNOWN = {
     "at the top": ('[stopp]\nfiles = ["a"]\n', "stopp is not a setting; did you mean 'stop'?"),
     "at the top, nothing like it": (
         "zzz = 1\n",
-        "zzz is not a setting; known are: stop, subagent_stop, task_completed.",
+        "zzz is not a setting; known are: stop, subagent_stop, task_completed, jobs, approval.",
     ),
     "in a guard": ('[stop]\nfile = ["a"]\n', "stop.file is not a setting; did you mean 'files'?"),
     "in another guard": ("[subagent_stop]\nmax_stalls = 1\n", "subagent_stop.max_stalls is not a setting; did you"),

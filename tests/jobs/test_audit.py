@@ -286,16 +286,15 @@ def test_an_agreement_that_was_only_typed_is_a_warning(tmp_path: Path) -> None:
         ("warning", "unsealed", made.where(made.project_file)),
         ("warning", "unsealed", made.where(job.path)),
     ]
-    edit(made, "one", "status: planned", "status: done")
-    assert told(made)[2:] == [("warning", "unsealed", made.where(job.path))]
     assert audit(made).clean
 
 
-def test_a_job_that_says_done_and_has_no_record_is_a_warning(tmp_path: Path) -> None:
+def test_a_job_that_says_done_and_has_no_record_is_an_error(tmp_path: Path) -> None:
     made = init(tmp_path, "Shop")
     job = add_job(made, "One")
     edit(made, "one", "status: planned", "status: done")
-    assert told(made) == [("warning", "unsealed", made.where(job.path))]
+    assert told(made) == [("error", "unsealed", made.where(job.path))]
+    assert not audit(made).clean
 
 
 def test_a_job_whose_folder_is_gone_is_missing(shop: Workspace) -> None:

@@ -15,7 +15,7 @@ from donewhen.protocols import REASONS
 from donewhen.protocols.reasons import Reason
 
 _CODES: dict[str, Reason] = {
-    str(code): reason for code, reason in (*REASONS.items(), *GATE_REASONS.items(), *FINDINGS.items())
+    str(code): reason for code, reason in (*GATE_REASONS.items(), *FINDINGS.items(), *REASONS.items())
 }
 
 

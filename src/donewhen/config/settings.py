@@ -32,8 +32,6 @@ class GuardSettings:
     """These commands succeed; there is no shell."""
     tests: TestSettings | None = None
     """This test suite passes."""
-    jobs: bool = False
-    """The jobs in progress are done, set aside with a reason, or out of budget."""
     pass_env: tuple[str, ...] = ()
     """Environment variables that the commands may see."""
     command_timeout: float = 300.0
@@ -44,6 +42,8 @@ class GuardSettings:
     """After so many refusals in a row for the same reason the agent is let go, unverified."""
     max_attempts: int = 50
     """After so many refusals in all the agent is let go, unverified."""
+    jobs: bool = False
+    """The jobs in progress are done, set aside with a reason, or out of budget."""
 
     @property
     def has_checks(self) -> bool:

@@ -81,8 +81,7 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
             writes["started_at"] = now
-        elif facts.history.waiting is None:
-            # Going on after an honest stop is free; beginning again is not.
+        else:
             writes["iteration"] = facts.history.iteration + 1
         data = {
             "outputs": dict(output_manifest(workspace, job).files),
@@ -154,7 +153,7 @@ def _restart(facts: Facts) -> GateResult:
     job, history = facts.job, facts.history
     following = history.iteration + 1
     freed = history.auto_blocked and history.decided_since_block
-    if history.started is None or history.waiting is not None or following <= job.max_iterations or freed:
+    if history.started is None or following <= job.max_iterations or freed:
         return GateResult("budget", ())
     told_ = f"Starting {job.id} again would be iteration {following} of {job.max_iterations}."
     step = f'donewhen decide {job.id} --raise-budget {following} --reason "…"'
