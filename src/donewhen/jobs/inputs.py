@@ -140,15 +140,20 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
     Where git does not answer, or tracks nothing of the project, everything in it counts too: rather that than nothing.
     """
     top = toplevel(workspace.root)
-    listed = b""
+    names: list[str] = []
+    inside = ""
     if top is not None and workspace.root.is_relative_to(top):
         listed = git(top, "ls-files", "-z", "--recurse-submodules") or b""
-    found = [(name, top / name) for raw in listed.split(b"\0") if top and (name := os.fsdecode(raw))]
-    if not any(path.is_relative_to(workspace.root) for _, path in found):
-        found = [(workspace.where(path), path) for path in walked(workspace.root)]
-    for name, path in found:
-        if path.name != ".gitkeep" and not is_generated(workspace, path):
-            yield name, path
+        names = [os.fsdecode(one) for one in listed.split(b"\0") if one]
+        inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    if top is None or not any(one.startswith(inside) for one in names):
+        top, inside = workspace.root, ""
+        names = [workspace.where(path) for path in walked(workspace.root)]
+    for name in names:
+        # By their names, because there are thousands of them, and most are nobody's input.
+        own = name.startswith(inside) and _is_generated(workspace.form, name.removeprefix(inside))
+        if not own and name.rpartition("/")[2] != ".gitkeep":
+            yield name, top / name
 
 
 def is_generated(workspace: Workspace, path: Path) -> bool:
@@ -156,15 +161,17 @@ def is_generated(workspace: Workspace, path: Path) -> bool:
 
     Plan files are among them: what in them is agreed is sealed, and the rest is for reading.
     """
-    if not path.is_relative_to(workspace.root):
-        return False
-    name = path.relative_to(workspace.root).as_posix()
-    project = "jobs/" if workspace.form == "small" else ""
-    if name.startswith(f"{FOLDER}/") or _SNAPSHOT.fullmatch(name):
+    name = workspace.where(path)
+    return not name.startswith("/") and _is_generated(workspace.form, name)
+
+
+def _is_generated(form: Form, name: str) -> bool:
+    project = "jobs/" if form == "small" else ""
+    if name.startswith(f"{FOLDER}/") or (name.endswith(PLAN) and _PLAN[form].fullmatch(name)):
         return True
-    if path.name == PLAN and _PLAN[workspace.form].fullmatch(name):
-        return True
-    return name.startswith(project) and _GENERATED.fullmatch(name.removeprefix(project)) is not None
+    return name.startswith(project) and (
+        _SNAPSHOT.fullmatch(name) is not None or _GENERATED.fullmatch(name.removeprefix(project)) is not None
+    )
 
 
 def plain_hash(path: Path) -> str:
