@@ -60,7 +60,7 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 $(VENV)/.lint: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test$(comma)lint]') && touch $@
 
-# The real clients that the integration tests drive on loopback. Where one can't be had, its tests say so and are skipped.
+# The real clients that the integration tests drive on loopback, and a browser. Where one can't be had, its tests say so and are skipped.
 $(VENV)/.clients: $(VENV)/.test
 	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
 	@$(call INSTALL,-e '.[claude]') || echo "LOUD: claude-agent-sdk can't be installed; the real Claude client will NOT be tested."
@@ -68,6 +68,9 @@ $(VENV)/.clients: $(VENV)/.test
 		npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
 		|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; \
 	else echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; fi
+	@if ! command -v chromium >/dev/null 2>&1; then \
+		{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+		|| echo "LOUD: Chromium can't be installed; the dashboard will NOT be looked at."; fi
 	@touch $@
 
 CODEX := 0.166.0
