@@ -171,11 +171,10 @@ def _write(workspace: Workspace, project: Project, rows: Mapping[str, Row]) -> N
 
 
 def _page(project: Project, counts: Mapping[str, int], rows: Mapping[str, Row]) -> str:
-    shown = ("work_item_id", "title", "status", "reward_last_score", "truth_last_status", "iteration", "next_action")
-    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in shown)
+    head = "".join(f"<th>{title}</th>" for title in _HEADINGS.values())
     body = "\n".join(
         f'<tr class="{html.escape(row["status"])}">'
-        + "".join(f"<td>{html.escape(row[name])}</td>" for name in shown)
+        + "".join(f"<td>{html.escape(row[name])}</td>" for name in _HEADINGS)
         + "</tr>"
         for row in rows.values()
     )
@@ -183,6 +182,16 @@ def _page(project: Project, counts: Mapping[str, int], rows: Mapping[str, Row]) 
     title = html.escape(one_line(project.title))
     return _PAGE.format(title=title, id=html.escape(project.id), summary=summary, head=head, body=body)
 
+
+_HEADINGS = {
+    "work_item_id": "job",
+    "title": "title",
+    "status": "status",
+    "reward_last_score": "score",
+    "truth_last_status": "truth",
+    "iteration": "iteration",
+    "next_action": "next action",
+}
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -193,6 +202,7 @@ body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color: #1b1f24; back
 table {{ border-collapse: collapse; width: 100% }}
 th, td {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top }}
 td:first-child {{ white-space: nowrap }}
+td:nth-child(2) {{ min-width: 12rem }}
 tr.done td:nth-child(3) {{ color: #116329; font-weight: 600 }}
 tr.blocked td:nth-child(3) {{ color: #a40e26; font-weight: 600 }}
 tr.cancelled {{ color: #6e7781 }}
