@@ -24,7 +24,7 @@ from donewhen.jobs.job import (
     read_project,
 )
 
-PATH = Path("/work/WI-20260214-001-parse/plan.md")
+PATH = Path("/somewhere/WI-20260214-001-parse/plan.md")
 
 
 def job(*lines: str, body: str = "", newline: str = "\n") -> Job:
