@@ -21,7 +21,7 @@ STORY = (
     "To agree to this, type ",
     " types ",
     "donewhen complete 001",
-    "✗ [criterion_failed] AC-1 (The tests pass) is failed: exit status 1.",
+    "✗ [criterion_failed] AC-1 (The tests pass) is not met: exit status 1.",
     "writes reward_target: 0 into the plan",
     "✗ ▼ loosened reward_target: 80 → 0",
     "writes status: done into the plan",

@@ -36,7 +36,7 @@ def test_the_gate_is_open_when_all_is_done_and_there(make_facts: MakeFacts) -> N
 @pytest.mark.parametrize(
     ("state", "code", "words"),
     [
-        ("open", GateCode.DEPENDENCY_OPEN, "is open"),
+        ("open", GateCode.DEPENDENCY_OPEN, "is not done"),
         ("cancelled", GateCode.DEPENDENCY_OPEN, "is cancelled"),
         ("invalid", GateCode.DEPENDENCY_INVALID, "is invalid"),
         ("missing", GateCode.DEPENDENCY_MISSING, "does not exist"),
@@ -70,7 +70,7 @@ def test_a_chain_of_two_is_a_chain(make_facts: MakeFacts) -> None:
 def test_one_dependency_that_is_open_is_not_made_up_for_by_others_that_are_done(make_facts: MakeFacts) -> None:
     good = DependencyFact("WI-20260214-009", "done", ("WI-20260214-009",))
     facts = make_facts(dependencies=(good, *on("open"), good))
-    assert told(facts) == [(GateCode.DEPENDENCY_OPEN, f"{OTHER} is open.")]
+    assert told(facts) == [(GateCode.DEPENDENCY_OPEN, f"{OTHER} is not done.")]
 
 
 def test_what_changed_upstream_asks_for_a_new_start(make_facts: MakeFacts) -> None:

@@ -39,7 +39,7 @@ def test_the_gate_is_open_when_all_is_shown(make_facts: MakeFacts) -> None:
 @pytest.mark.parametrize(
     ("state", "code", "words"),
     [
-        ("failed", GateCode.CRITERION_FAILED, "is failed"),
+        ("failed", GateCode.CRITERION_FAILED, "is not met"),
         ("stale", GateCode.CRITERION_STALE, "is stale"),
         ("missing", GateCode.CRITERION_NOT_SHOWN, "was not shown"),
         ("asserted", GateCode.CRITERION_NOT_SHOWN, "is only asserted"),
@@ -53,7 +53,8 @@ def test_a_criterion_that_is_not_shown_closes_the_gate(
     (reason,) = truth_gate(facts).reasons
     assert (reason.code, reason.message) == (code, f"AC-2 (It is quick.) {words}.")
     assert reason.where == f"{WHERE}:{job.criteria[1].line}"
-    assert truth_gate(facts).next == f"donewhen why {ID}"
+    by_hand = f'donewhen sign-off {ID} --criterion AC-2 --reason "…"'
+    assert truth_gate(facts).next == (f"donewhen why {ID}" if state == "failed" else by_hand)
 
 
 def test_a_reason_says_why_and_cuts_a_long_criterion_short(make_facts: MakeFacts, make_job: MakeJob) -> None:
@@ -240,3 +241,14 @@ def test_a_need_that_no_criterion_of_the_plan_has_is_shown_without_a_line(
     facts = make_facts(job, states={"AC-1": "missing"})
     other = replace(job, criteria=(replace(job.criteria[0], id="AC-9"),), document=parse(b"---\na: b\n---\n", WHERE))
     assert truth_gate(facts._replace(job=other)).reasons[0].where == WHERE
+
+
+@pytest.mark.parametrize(
+    ("state", "step"),
+    [("failed", f"donewhen why {ID}"), ("stale", f"donewhen run {ID}"), ("missing", f"donewhen run {ID}")],
+)
+def test_what_can_be_run_is_to_be_run_and_what_failed_is_to_be_looked_at(
+    make_facts: MakeFacts, make_job: MakeJob, state: State, step: str
+) -> None:
+    job = checking(make_job, criteria=["The log is parsed.\n  check: run make check"])
+    assert truth_gate(make_facts(job, states={"AC-1": state})).next == step

@@ -332,7 +332,7 @@ def test_what_the_gates_missed_reaches_the_agent_at_its_next_turn(
     assert "The last try was refused" not in worker.prompt(1)
     assert "- outputs/primary.md is missing." in worker.prompt(2)
     assert "is missing" not in worker.prompt(3)
-    assert "AC-1 (It says yes.) is failed" in worker.prompt(3)
+    assert "AC-1 (It says yes.) is not met" in worker.prompt(3)
 
 
 # Interrupted

@@ -34,7 +34,9 @@ def dependency_reasons(facts: Facts) -> Iterator[GateReason]:
         if one.state != "done":
             through = f" (through {' → '.join(one.chain)})" if len(one.chain) > 1 else ""
             why = f": {one.why}" if one.why else ""
-            told = {"missing": "does not exist", "cycle": "depends on itself"}.get(one.state, f"is {one.state}")
+            told = {"missing": "does not exist", "cycle": "depends on itself", "open": "is not done"}.get(
+                one.state, f"is {one.state}"
+            )
             yield GateReason(_CODES[one.state], f"{one.id} {told}{through}{why}.", facts.where)
 
 

@@ -17,6 +17,7 @@ _CRITERION: dict[State, GateCode] = {
     "asserted": GateCode.CRITERION_NOT_SHOWN,
 }
 _SHOWN = 3
+_SHOWABLE = (GateCode.CRITERION_STALE, GateCode.CRITERION_NOT_SHOWN, GateCode.COMMAND_NOT_PASSED)
 
 
 def truth_gate(facts: Facts) -> GateResult:
@@ -115,10 +116,12 @@ _CHECKS: dict[str, Callable[[Facts], Iterator[GateReason]]] = {
 
 def _told(standing: Standing) -> str:
     why = f": {'; '.join(standing.why)}" if standing.why else ""
-    name = f"`{standing.need.evidence}`" if standing.need.name == VERIFICATION else standing.need.name
-    words = "" if standing.need.name == VERIFICATION else f" ({one_line(standing.need.text, 80)})"
-    state = {"missing": "was not shown", "asserted": "is only asserted"}.get(standing.state, f"is {standing.state}")
-    return f"{name}{words} {state}{why}."
+    if standing.need.name == VERIFICATION:
+        name, failed = f"`{standing.need.evidence}`", "did not pass"
+    else:
+        name, failed = f"{standing.need.name} ({one_line(standing.need.text, 80)})", "is not met"
+    states = {"missing": "was not shown", "asserted": "is only asserted", "stale": "is stale", "failed": failed}
+    return f"{name} {states[standing.state]}{why}."
 
 
 def _where(facts: Facts, standing: Standing) -> str | None:
@@ -131,8 +134,14 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
+    """The command that helps with the first reason."""
     if not reasons:
         return None
     if reasons[0].code in (GateCode.RECORD_BROKEN, GateCode.RECORD_TAMPERED):
         return "donewhen audit"
-    return f"donewhen why {facts.job.id}"
+    first = next((one for one in facts.standings if one.state != "passed"), None)
+    if first is None or first.state == "failed" or reasons[0].code not in _SHOWABLE:
+        return f"donewhen why {facts.job.id}"
+    if first.need.check.kind == "manual":
+        return f'donewhen sign-off {facts.job.id} --criterion {first.need.name} --reason "…"'
+    return f"donewhen run {facts.job.id}"
