@@ -14,6 +14,10 @@ import pytest
 
 from donewhen.jobs.approval import AGENT_VARIABLES
 
+# A CI system is part of the environment that evidence is bound to. Which tests are in one, they say themselves.
+for _mark in ("CI", "GITHUB_ACTIONS"):
+    os.environ.pop(_mark, None)
+
 # A process of its own, because forking one with threads is not safe; and one that has left its parents behind, because
 # donewhen takes whoever descends from an agent's program for an agent, and an agent may be running these tests.
 _PLAYER = r"""
