@@ -365,4 +365,4 @@ def test_the_committed_files_of_a_folder_come_with_their_contents(repository: Pa
 def test_a_tree_is_listed_under_the_names_that_the_manifest_has(tracked: Place) -> None:
     listed = dict(tracked_tree(tracked.workspace))
     assert set(listed) == set(tracked.files())
-    assert listed["src/app.py"] == tracked.root.resolve() / "src/app.py"
+    assert listed["src/app.py"] == str(tracked.root.resolve() / "src/app.py")

@@ -24,6 +24,7 @@ from donewhen.jobs.ledger import Actor
 from donewhen.jobs.lifecycle import start
 from donewhen.jobs.promise import verify_promise
 from donewhen.jobs.survey import survey
+from donewhen.jobs.validity import Validities
 from donewhen.jobs.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
@@ -174,6 +175,19 @@ def test_what_was_changed_by_hand_is_found_and_only_recorded_when_asked(shop: Wo
     assert statuses(shop, a, b, c) == ["done", "in_progress", "in_progress"]
     assert invalidate(shop, ANYBODY, BOT) == ()
     assert find_invalid(shop, ANYBODY, survey(shop)) == ()
+
+
+def test_the_look_at_all_jobs_and_the_files_themselves_give_the_same_answer(shop: Workspace) -> None:
+    a, b, c = a_line(shop, "A", "B", "C")
+    assert find_invalid(shop, ANYBODY, survey(shop)) == ()
+    put_out(b, "yes, secretly\n")
+    for _ in ("cold", "warm"):
+        seen = survey(shop)
+        read = Validities(shop, ANYBODY)
+        assert {one.id: (one.chain[1:], one.why) for one in find_invalid(shop, ANYBODY, seen)} == {
+            one.id: (found.chain, found.why) for one in (a, b, c) if (found := read.of(one.id)).state == "invalid"
+        }
+    assert [one.id for one in find_invalid(shop, ANYBODY, seen)] == [c.id]
 
 
 def test_a_file_that_says_done_without_a_completion_is_left_to_others(shop: Workspace) -> None:

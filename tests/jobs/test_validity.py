@@ -19,11 +19,10 @@ from donewhen.jobs.creating import add_job, init
 from donewhen.jobs.decisions import Decision, decide
 from donewhen.jobs.document import rewritten
 from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.history import history_of
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
 from donewhen.jobs.lifecycle import start
-from donewhen.jobs.validity import Validities, Validity, changed_since
+from donewhen.jobs.validity import Validities, Validity
 from donewhen.jobs.workspace import Workspace, find_workspace
 
 ADA = Approval(Actor("ada", "person"))
@@ -273,12 +272,6 @@ def test_nothing_else_undoes_a_job_that_is_done(shop: Workspace) -> None:
     os.utime(shop.root / "data.csv", (1, 1))
     assert of(shop, job) == Validity("done")
     assert complete(shop, job.id, BOT).repeated
-
-
-def test_a_job_that_was_never_done_has_nothing_that_changed(shop: Workspace) -> None:
-    job = made(shop, "A", inputs=["/data.csv"])
-    history = history_of(job.id, shop.ledger.read(job.id).entries, ANYBODY)
-    assert changed_since(shop, job, history) == ()
 
 
 def test_an_entry_that_does_not_say_what_it_was_built_on_is_not_believed(shop: Workspace) -> None:

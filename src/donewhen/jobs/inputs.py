@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from donewhen.config.place import FOLDER
 from donewhen.foundation.canonical import digest, digest_of
@@ -19,6 +19,7 @@ from donewhen.jobs.job import Job
 from donewhen.jobs.workspace import PLAN, Form, Workspace
 
 MISSING = "missing"
+_CHUNK = 1 << 18
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _GENERATED = re.compile(
     r"(?:outputs/(?:rewards\.json|reward-report\.md|truth-report\.json|dashboard\.(?:json|html)|"
@@ -42,6 +43,20 @@ class Manifest(NamedTuple):
         return digest_of(dict(self.files))
 
 
+class NamesFiles(Protocol):
+    """What names files by its plan: a job, or what a look at all jobs remembers of one."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def depends_on(self) -> tuple[str, ...]: ...
+    @property
+    def outputs(self) -> tuple[str, ...]: ...
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+    def line_of(self, field: str) -> int | None: ...
+
+
 def manifest(workspace: Workspace, job: Job) -> Manifest:
     """The inputs of a job as they are now, with what the jobs it depends on have put out."""
     upstream = upstream_manifest(workspace, job).files
@@ -55,17 +70,19 @@ def manifest(workspace: Workspace, job: Job) -> Manifest:
     return Manifest({**tree, **own, **upstream}, declared=False)
 
 
-def declared_manifest(workspace: Workspace, job: Job) -> Manifest:
+def declared_manifest(workspace: Workspace, job: NamesFiles) -> Manifest:
     """The inputs that a job names; none where it names none."""
     return Manifest(_named(workspace, job, "inputs", job.inputs), declared=True)
 
 
-def upstream_manifest(workspace: Workspace, job: Job, find: Callable[[str], Job] | None = None) -> Manifest:
+def upstream_manifest(
+    workspace: Workspace, job: NamesFiles, find: Callable[[str], NamesFiles] | None = None
+) -> Manifest:
     """What the jobs that this one depends on have put out; ``find`` gives a job by its id."""
     return Manifest(_hashed(upstream_outputs(workspace, job, find)), declared=True)
 
 
-def output_manifest(workspace: Workspace, job: Job) -> Manifest:
+def output_manifest(workspace: Workspace, job: NamesFiles) -> Manifest:
     """What a job has put out."""
     return Manifest(_named(workspace, job, "outputs", job.outputs), declared=True)
 
@@ -76,12 +93,12 @@ def result_manifest(workspace: Workspace, job: Job) -> Manifest:
     return Manifest(named, declared=True) if named else manifest(workspace, job)
 
 
-def located(workspace: Workspace, job: Job, path: str, field: str) -> Path:
+def located(workspace: Workspace, job: NamesFiles, path: str, field: str) -> Path:
     """A path of a plan file on disk: relative to the job, or to the project where it begins with a slash."""
-    base = workspace.root if path.startswith("/") else job.folder
+    base = workspace.root if path.startswith("/") else job.path.parent
     parts = PurePosixPath(path.lstrip("/")).parts
     if not parts or ".." in parts or "\0" in path:
-        line = job.document.line_of(field)
+        line = job.line_of(field)
         raise ConfigError(
             f"The path {path!r} in {field} leads out of the job.",
             where=f"{workspace.where(job.path)}:{line}" if line else workspace.where(job.path),
@@ -92,14 +109,14 @@ def located(workspace: Workspace, job: Job, path: str, field: str) -> Path:
     return full
 
 
-def _refuse_link_out(workspace: Workspace, job: Job, full: Path, path: str, field: str) -> None:
+def _refuse_link_out(workspace: Workspace, job: NamesFiles, full: Path, path: str, field: str) -> None:
     if not Path(os.path.realpath(full)).is_relative_to(os.path.realpath(workspace.root)):
         raise ConfigError(
             f"The path {path!r} in {field} is a link out of the project.", where=workspace.where(job.path)
         )
 
 
-def expanded(workspace: Workspace, job: Job, path: str, field: str) -> Iterator[tuple[str, Path]]:
+def expanded(workspace: Workspace, job: NamesFiles, path: str, field: str) -> Iterator[tuple[str, Path]]:
     """The files that a path stands for: itself, what is in a folder, or what a pattern matches."""
     full = located(workspace, job, path, field)
     found: Iterable[Path] = [full]
@@ -113,8 +130,8 @@ def expanded(workspace: Workspace, job: Job, path: str, field: str) -> Iterator[
             yield workspace.where(one), one
 
 
-def _matching(workspace: Workspace, job: Job, path: str, field: str) -> list[Path]:
-    base = workspace.root if path.startswith("/") else job.folder
+def _matching(workspace: Workspace, job: NamesFiles, path: str, field: str) -> list[Path]:
+    base = workspace.root if path.startswith("/") else job.path.parent
     try:
         return sorted(one for one in base.glob(path.lstrip("/")) if one.is_file())
     except ValueError as error:
@@ -124,7 +141,7 @@ def _matching(workspace: Workspace, job: Job, path: str, field: str) -> list[Pat
 
 
 def upstream_outputs(
-    workspace: Workspace, job: Job, find: Callable[[str], Job] | None = None
+    workspace: Workspace, job: NamesFiles, find: Callable[[str], NamesFiles] | None = None
 ) -> Iterator[tuple[str, Path]]:
     """The outputs of the jobs that this one depends on; one that can't be read has none, which is a change."""
     for name in job.depends_on:
@@ -134,7 +151,7 @@ def upstream_outputs(
                 yield from expanded(workspace, upstream, output, "outputs")
 
 
-def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
+def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
     """Everything that git tracks around the project, or without git everything in it, minus what donewhen writes.
 
     Where git does not answer, or tracks nothing of the project, everything in it counts too: rather that than nothing.
@@ -153,7 +170,7 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, Path]]:
         # By their names, because there are thousands of them, and most are nobody's input.
         own = name.startswith(inside) and _is_generated(workspace.form, name.removeprefix(inside))
         if not own and name.rpartition("/")[2] != ".gitkeep":
-            yield name, top / name
+            yield name, f"{top}/{name}"
 
 
 def is_generated(workspace: Workspace, path: Path) -> bool:
@@ -174,22 +191,26 @@ def _is_generated(form: Form, name: str) -> bool:
     )
 
 
-def plain_hash(path: Path) -> str:
+def plain_hash(path: Path | str) -> str:
     """The hash of a file's content; a link is what it says, not what it leads to."""
+    # Thousands of times for a tree, most of them small: without pathlib, and without a buffer for each.
     try:
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
             return digest(b"link " + os.fsencode(os.readlink(path)))  # noqa: PTH115
         if not stat.S_ISREG(mode):
             # Not opened: a pipe would be waited for.
             return "folder" if stat.S_ISDIR(mode) else "special"
-        with path.open("rb") as file:
-            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            found = hashlib.sha256()
+            while chunk := file.read(_CHUNK):
+                found.update(chunk)
+            return f"sha256:{found.hexdigest()}"
     except OSError:
         return MISSING
 
 
-def _named(workspace: Workspace, job: Job, field: str, paths: Iterable[str]) -> dict[str, str]:
+def _named(workspace: Workspace, job: NamesFiles, field: str, paths: Iterable[str]) -> dict[str, str]:
     return _hashed(pair for one in paths for pair in expanded(workspace, job, one, field))
 
 

@@ -25,8 +25,11 @@ class Invalidated(NamedTuple):
 
 
 def find_invalid(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[Invalidated, ...]:
-    """Jobs that say done and were done on something that has changed since."""
-    validities = Validities(workspace, policy, {one.id: one.path for one in seen.jobs})
+    """Jobs that say done and were done on something that has changed since, as far as the look at all jobs tells."""
+    return _invalid(Validities(workspace, policy, known={one.id: one.built for one in seen.jobs if one.built}), seen)
+
+
+def _invalid(validities: Validities, seen: Survey) -> tuple[Invalidated, ...]:
     found = [(one.id, validities.of(one.id)) for one in seen.jobs if one.status == "done"]
     return tuple(Invalidated(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
 
@@ -34,7 +37,10 @@ def find_invalid(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[In
 def invalidate(workspace: Workspace, policy: Policy, by: Actor) -> tuple[Invalidated, ...]:
     """Put on record which done jobs are not done any more, and set them back to work."""
     recorded = []
-    for one in find_invalid(workspace, policy, survey(workspace)):
+    seen = survey(workspace)
+    # The look chooses whom to ask; the answers come from the files.
+    asked = Validities(workspace, policy, places={one.id: one.path for one in seen.jobs})
+    for one in _invalid(asked, seen):
         path = workspace.place(one.id).path
         with workspace.locked(path):
             entries = workspace.ledger.read(one.id).entries

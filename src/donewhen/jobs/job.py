@@ -75,6 +75,10 @@ class Job:
     def folder(self) -> Path:
         return self.path.parent
 
+    def line_of(self, field: str) -> int | None:
+        """Where a field stands in the plan file."""
+        return self.document.line_of(field)
+
 
 @dataclass(frozen=True)
 class Project:

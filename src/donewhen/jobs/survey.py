@@ -16,11 +16,13 @@ from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import changes, job_terms, terms_hash
 from donewhen.jobs.document import parse
 from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.history import history_of
 from donewhen.jobs.ids import id_in
 from donewhen.jobs.index import Index
 from donewhen.jobs.job import Project, read_job
 from donewhen.jobs.ledger import verified
 from donewhen.jobs.projection import WRITTEN_BY_DONEWHEN, Mismatch, compared, expected, last_writes
+from donewhen.jobs.validity import Built
 from donewhen.jobs.workspace import JobPlace, Workspace
 
 
@@ -41,6 +43,8 @@ class JobRecord(NamedTuple):
     events: int
     recorded: str = ""
     """The status that the ledger has, whatever the plan says."""
+    built: Built | None = None
+    """What others are built on; None where nothing was looked up."""
 
 
 class Survey(NamedTuple):
@@ -152,12 +156,16 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
         "hash": terms_hash(terms),
         "projected": {name: document.fields[name] for name in _WRITTEN if name in document.fields},
         "agreed": document.fields.get("agreement_status") == "agreed",
+        "outputs": list(job.outputs),
+        "inputs": list(job.inputs),
     }
 
 
 def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, Any]:
     chain = verified(name, raw)
     seal = seal_in(name, chain.entries, policy)
+    history = history_of(name, chain.entries, policy)
+    completed = None if history.completed is None else history.completed.data
     return {
         "events": len(chain.entries),
         "breaks": [
@@ -168,6 +176,8 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
         "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
         "expected": expected(chain.entries),
         "last": last_writes(chain.entries),
+        "cancelled": history.status == "cancelled",
+        "completed": completed and {one: completed[one] for one in ("upstream", "declared") if one in completed},
     }
 
 
@@ -176,10 +186,10 @@ _WRITTEN = tuple(sorted(WRITTEN_BY_DONEWHEN))
 _PLAN_KEYS = frozenset(
     (
         *("id", "title", "status", "stakes", "depends_on", "iteration", "max_iterations", "estimate_hours"),
-        *("terms", "hash", "projected", "agreed"),
+        *("terms", "hash", "projected", "agreed", "outputs", "inputs"),
     )
 )
-_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last"))
+_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last", "cancelled", "completed"))
 
 
 def _is_plan(data: Any) -> bool:
@@ -190,7 +200,7 @@ def _is_chain(data: Any) -> bool:
     return isinstance(data, dict) and data.keys() >= _CHAIN_KEYS
 
 
-_EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None}
+_EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None, "cancelled": False, "completed": None}
 
 
 def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, typed: bool) -> JobRecord:
@@ -208,6 +218,14 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
         place.path,
         chain["events"],
         _recorded(chain) or plan["status"],
+        Built(
+            place.path,
+            tuple(plan["depends_on"]),
+            tuple(plan["outputs"]),
+            tuple(plan["inputs"]),
+            chain["cancelled"],
+            chain["completed"],
+        ),
     )
 
 

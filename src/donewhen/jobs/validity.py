@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.facts import DependencyFact, DependencyState
-from donewhen.jobs.history import History, history_of
-from donewhen.jobs.inputs import declared_manifest, upstream_manifest
+from donewhen.jobs.history import history_of
+from donewhen.jobs.inputs import NamesFiles, declared_manifest, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.workspace import Workspace
 
@@ -24,15 +24,38 @@ class Validity(NamedTuple):
     why: str = ""
 
 
+class Built(NamedTuple):
+    """All of a job that matters to what is built on it."""
+
+    path: Path
+    depends_on: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    cancelled: bool
+    completed: Mapping[str, Any] | None
+    """The contents that it was completed with, where that completion stands."""
+
+    def line_of(self, field: str) -> int | None:
+        """Not known: plan files are not kept."""
+
+
 class Validities:
     """Answers for many jobs, each looked at once; only jobs that are asked about and those above them are read."""
 
-    def __init__(self, workspace: Workspace, policy: Policy, places: Mapping[str, Path] | None = None) -> None:
-        """``places`` are the plan files by id, where they are known: looking one up reads every folder's name."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        policy: Policy,
+        *,
+        places: Mapping[str, Path] | None = None,
+        known: Mapping[str, Built] | None = None,
+    ) -> None:
+        """By id: the plan files, where they are known (looking one up reads every folder's name), and the jobs that
+        somebody has just looked at. Whoever decides gives none of the latter, and reads them."""
         self._workspace = workspace
         self._policy = policy
         self._places = places or {}
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, Built] = dict(known or {})
         self._known: dict[str, Validity] = {}
         self._asking: list[str] = []
 
@@ -79,13 +102,12 @@ class Validities:
             return Validity("missing")
         except DonewhenError as error:
             return Validity("invalid", (), one_line(str(error)))
-        history = history_of(job.id, self._workspace.ledger.read(job.id).entries, self._policy)
-        if history.status == "cancelled":
+        if job.cancelled:
             return Validity("cancelled")
-        if history.completed is None:
+        if job.completed is None:
             return Validity("open")
         try:
-            changed = changed_since(self._workspace, job, history, self._job)
+            changed = changed_since(self._workspace, job, job.completed, self._job)
         except DonewhenError as error:
             return Validity("invalid", (), one_line(str(error)))
         return Validity("invalid", (), f"{', '.join(changed)} changed after it was done") if changed else None
@@ -100,23 +122,29 @@ class Validities:
                 return Validity(state, (above, *found.chain), found.why or f"{above} is {found.state}")
         return Validity("done")
 
-    def _job(self, name: str) -> Job:
+    def _job(self, name: str) -> Built:
         if name not in self._jobs:
             path = self._places.get(name)
-            self._jobs[name] = self._workspace.job(name) if path is None else self._workspace.job_at(path)
+            job = self._workspace.job(name) if path is None else self._workspace.job_at(path)
+            history = history_of(job.id, self._workspace.ledger.read(job.id).entries, self._policy)
+            self._jobs[name] = Built(
+                job.path,
+                job.depends_on,
+                job.outputs,
+                job.inputs,
+                history.status == "cancelled",
+                history.completed.data if history.completed is not None else None,
+            )
         return self._jobs[name]
 
 
 def changed_since(
-    workspace: Workspace, job: Job, history: History, find: Callable[[str], Job] | None = None
+    workspace: Workspace, job: NamesFiles, completed: Mapping[str, Any], find: Callable[[str], NamesFiles] | None = None
 ) -> tuple[str, ...]:
     """The declared inputs and upstream outputs that are not what they were when the job was completed."""
-    if history.completed is None:
-        return ()
-    data = history.completed.data
     return (
-        *_differing(data.get("upstream"), upstream_manifest(workspace, job, find).files),
-        *_differing(data.get("declared"), declared_manifest(workspace, job).files),
+        *_differing(completed.get("upstream"), upstream_manifest(workspace, job, find).files),
+        *_differing(completed.get("declared"), declared_manifest(workspace, job).files),
     )
 
 

@@ -9,6 +9,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def refresh(workspace: Workspace, job: Job | None = None) -> None:
     """Bring the views up to date: the row of one job, or all of them where there is none yet, or none is named."""
     project = workspace.project()
     with locked(workspace.folder / "state" / "locks" / "views.lock"):
-        rows = _dashboard(workspace)
+        rows = dict(_dashboard(workspace))
         complete = bool(rows) and tracker_path(workspace).is_file()
         if job is None or not complete:
             rows = _all_rows(workspace)
@@ -89,7 +90,7 @@ def refresh(workspace: Workspace, job: Job | None = None) -> None:
 def _is_current(workspace: Workspace, project: Project, rows: Mapping[str, Row], row: Row) -> bool:
     """Whether nothing would be written that does not stand there already."""
     name = row["work_item_id"]
-    about = _read_dashboard(workspace).get("project")
+    about = _read_dashboard(workspace)[0]
     return (
         rows.get(name) == row
         and about == _about(project)
@@ -132,17 +133,29 @@ def _tracked(workspace: Workspace, job: str) -> Row | None:
     return dict(zip(COLUMNS, map(_without_guard, cells), strict=False)) if len(cells) == len(COLUMNS) else None
 
 
-def _dashboard(workspace: Workspace) -> dict[str, Row]:
-    jobs = _read_dashboard(workspace).get("jobs")
-    return jobs if isinstance(jobs, dict) and all(map(_is_row, jobs.values())) else {}
+def _dashboard(workspace: Workspace) -> Mapping[str, Row]:
+    return _read_dashboard(workspace)[1]
 
 
-def _read_dashboard(workspace: Workspace) -> dict[str, Any]:
+def _read_dashboard(workspace: Workspace) -> tuple[object, Mapping[str, Row]]:
+    """What the dashboard says of the project, and its rows."""
     try:
-        data = json.loads(dashboard_path(workspace).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) and data.get("schema") == DASHBOARD else {}
+        return _understood(dashboard_path(workspace).read_bytes())
+    except OSError:
+        return None, {}
+
+
+@lru_cache(maxsize=1)
+def _understood(raw: bytes) -> tuple[object, Mapping[str, Row]]:
+    """One command looks several times, and thousands of rows take a while."""
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None, {}
+    if not isinstance(data, dict) or data.get("schema") != DASHBOARD:
+        return None, {}
+    jobs = data.get("jobs")
+    return data.get("project"), jobs if isinstance(jobs, dict) and all(map(_is_row, jobs.values())) else {}
 
 
 def _about(project: Project) -> dict[str, str]:
@@ -150,7 +163,7 @@ def _about(project: Project) -> dict[str, str]:
 
 
 def _is_row(row: object) -> bool:
-    return isinstance(row, dict) and tuple(row) == COLUMNS and all(isinstance(value, str) for value in row.values())
+    return isinstance(row, dict) and tuple(row) == COLUMNS and set(map(type, row.values())) == {str}
 
 
 def _write(workspace: Workspace, project: Project, rows: Mapping[str, Row]) -> None:

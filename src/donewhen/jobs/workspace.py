@@ -91,7 +91,7 @@ class Workspace:
         for folder in self.job_folders():
             for entry in _folders(folder):
                 identifier = id_in(entry.name)
-                path = folder / entry.name / PLAN
+                path = Path(f"{folder}/{entry.name}/{PLAN}")
                 if identifier is not None or path.is_file():
                     yield JobPlace(identifier or entry.name, path)
 
