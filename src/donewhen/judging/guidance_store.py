@@ -1,0 +1,190 @@
+"""guidance.json and its past: written whole or not at all, with a snapshot before each change and a line for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.foundation.files import write_atomically
+from donewhen.foundation.locks import locked
+from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta, changed, credited, rolled_back, seeded
+
+
+class Revision(NamedTuple):
+    """One line of the history."""
+
+    step: int
+    at: str
+    by: str
+    change: Change
+    hash: str
+
+
+class GuidanceStore:
+    """The one way to a guidance file. What may be changed is decided by ``judging.guidance``, and nowhere else."""
+
+    def __init__(self, path: Path, mission: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.path = path
+        self._mission = mission
+        self._clock = clock
+
+    @property
+    def exists(self) -> bool:
+        return self.path.is_file()
+
+    def read(self) -> Guidance:
+        """The guidance as it is now."""
+        return read_guidance(self.path, self._mission)
+
+    def seed(self, guidance: Guidance) -> Guidance:
+        """Begin with a first guidance; one that is there already stays."""
+        with self._locked():
+            if not self.exists:
+                self._write(seeded(self._mission, guidance.experiences, guidance.updated_at))
+            return self.read()
+
+    def apply(self, change: Change, by: str) -> Guidance:
+        """Make one change, as a new step."""
+        return self._next(lambda now: changed(now, change, self._now()), change, by)
+
+    def rollback(self, step: int, by: str) -> Guidance:
+        """Go back to what stood at an earlier step, as a new step."""
+        change = Change(op="rollback", rationale=f"back to step {step}")
+        return self._next(lambda now: rolled_back(now, self.at(step), self._now()), change, by)
+
+    def credit(self, counts: Mapping[str, tuple[int, int]]) -> Guidance:
+        """Write down what rules were measured to do."""
+        with self._locked():
+            after = credited(self.read(), counts)
+            self._write(after)
+        return after
+
+    def at(self, step: int) -> Guidance:
+        """The guidance at a step."""
+        now = self.read()
+        if step == now.step:
+            return now
+        path = self._snapshot(step)
+        if not 0 <= step < now.step or not path.is_file():
+            raise GuidanceError(
+                f"There is no step {step}; the newest is {now.step}.", next_step="donewhen guidance log"
+            )
+        return read_guidance(path, self._mission)
+
+    def history(self) -> tuple[Revision, ...]:
+        """Every change that counts, the oldest first."""
+        newest = self.read().step
+        found: dict[int, Revision] = {}
+        for number, line in enumerate(self._history_lines(), 1):
+            try:
+                data = json.loads(line)
+                change = msgspec.convert(data["change"], Change)
+                row = Revision(int(data["step"]), str(data["at"]), str(data["by"]), change, str(data["hash"]))
+            except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
+                raise GuidanceError(
+                    f"The line is not a revision: {error}.", where=f"{self._history}:{number}"
+                ) from error
+            # A writer that was cut off has announced a step that it never wrote; the one who came after it did.
+            found[row.step] = row
+        return tuple(found[step] for step in sorted(found) if step <= newest)
+
+    def _next(self, make: Callable[[Guidance], Guidance], change: Change, by: str) -> Guidance:
+        with self._locked():
+            now = self.read()
+            after = make(now)
+            self._snapshot(now.step).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._snapshot(now.step), _encoded(now))
+            self._announce(after, change, by)
+            self._write(after)
+        return after
+
+    def _announce(self, after: Guidance, change: Change, by: str) -> None:
+        row = {
+            "step": after.step,
+            "at": after.updated_at,
+            "by": by,
+            "change": msgspec.to_builtins(change),
+            "hash": after.hash,
+        }
+        lines = [*self._history_lines(), json.dumps(row, ensure_ascii=False)]
+        write_atomically(self._history, ("\n".join(lines) + "\n").encode())
+
+    def _history_lines(self) -> list[str]:
+        try:
+            return [one for one in self._history.read_text(encoding="utf-8").split("\n") if one.strip()]
+        except FileNotFoundError:
+            return []
+
+    @property
+    def _history(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}.history.jsonl")
+
+    def _snapshot(self, step: int) -> Path:
+        return self.path.parent / "snapshots" / f"{self.path.stem}-{step:05d}.json"
+
+    def _write(self, guidance: Guidance) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, _encoded(guidance))
+
+    def _now(self) -> str:
+        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.path.with_name(f".{self.path.name}.lock")):
+            yield
+
+
+def read_guidance(path: Path, mission: str) -> Guidance:
+    """A guidance file, checked in every respect."""
+    data = _table(_json(path), path)
+    if mission not in data:
+        raise GuidanceError(f"The file has no guidance for the mission {mission!r}.", where=str(path))
+    return _guidance(mission, _table(data[mission], path), path)
+
+
+def read_initial(path: Path, mission: str, at: str = "") -> Guidance:
+    """What a mission begins with: as guidance.json, or merely the rules by their keys."""
+    data = _table(_json(path), path)
+    data = _table(data.get(mission, data), path)
+    rules = _table(data.get("experiences", data), path)
+    return seeded(mission, rules, at, str(path))
+
+
+def _guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidance:
+    rules = seeded(mission, _table(data.get("experiences"), path), "", str(path)).experiences
+    step, at = data.get("step"), data.get("updated_at")
+    if not isinstance(step, int) or isinstance(step, bool) or step < 0 or not isinstance(at, str):
+        raise GuidanceError("step must be a number and updated_at a time.", where=str(path))
+    try:
+        metadata = msgspec.convert(data.get("metadata", {}), dict[str, RuleMeta])
+    except msgspec.ValidationError as error:
+        raise GuidanceError(f"The metadata can't be used: {error}.", where=str(path)) from error
+    return Guidance(mission, step, at, rules, {key: one for key, one in metadata.items() if key in rules})
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise GuidanceError(f"The guidance can't be read: {error.strerror}.", where=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise GuidanceError(f"The guidance is not JSON: {error}.", where=f"{path}{line}") from error
+
+
+def _table(data: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise GuidanceError("An object with rules belongs here.", where=str(path))
+    return data
+
+
+def _encoded(guidance: Guidance) -> bytes:
+    return (json.dumps(guidance.as_file(), ensure_ascii=False, indent=2) + "\n").encode()

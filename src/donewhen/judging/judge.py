@@ -1,0 +1,96 @@
+"""The judge: a ticket in, a verdict out, under guidance that does not change meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator
+
+from donewhen.judging.answer import Answer, Malformed, read_answer
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.mission import Mission
+from donewhen.judging.overrides import overridden
+from donewhen.judging.rendering import rollout_prompt, shared_part
+from donewhen.judging.ticket import Ticket
+from donewhen.judging.verdict import Verdict, verdict_of
+from donewhen.judging.vote import tally
+from donewhen.models.roles import ModelError, Roller, RolloutRequest
+
+
+class Judge:
+    """Judges tickets of a mission. Nothing is remembered from one ticket to the next."""
+
+    def __init__(self, mission: Mission, guidance: Guidance, model: Roller) -> None:
+        self.mission = mission
+        self.guidance = guidance
+        self.model = model
+        self._shared = shared_part(guidance, mission.language)
+        self._rules = guidance.rules
+
+    def judge(self, ticket: Ticket) -> Verdict:
+        """Judge one ticket. Inside of a running event loop use ``judged`` instead."""
+        return asyncio.run(self.judged(ticket))
+
+    def judge_all(self, tickets: Iterable[Ticket]) -> Iterator[Verdict]:
+        """Judge tickets one after the other as they come, never more in memory than are being judged."""
+        with asyncio.Runner() as runner:
+            stream = self.stream(tickets)
+
+            async def following() -> Verdict | None:
+                return await anext(stream, None)
+
+            try:
+                while (verdict := runner.run(following())) is not None:
+                    yield verdict
+            finally:
+                runner.run(stream.aclose())
+
+    async def judged(self, ticket: Ticket) -> Verdict:
+        """Judge one ticket: every decode, one vote each."""
+        answers = [await self._answer(request) for request in self.requests(ticket)]
+        return self.verdict(ticket, answers)
+
+    async def stream(self, tickets: Iterable[Ticket]) -> AsyncGenerator[Verdict, None]:
+        """Verdicts in the order of the tickets, with as many at once as the mission says."""
+        waiting: deque[asyncio.Task[Verdict]] = deque()
+        try:
+            for ticket in tickets:
+                waiting.append(asyncio.ensure_future(self.judged(ticket)))
+                if len(waiting) >= self.mission.settings.concurrency:
+                    yield await waiting.popleft()
+            while waiting:
+                yield await waiting.popleft()
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    def requests(self, ticket: Ticket) -> tuple[RolloutRequest, ...]:
+        """The questions to a model about a ticket. The label is in none of them."""
+        prompt = rollout_prompt(self._shared, ticket.evidence)
+        return tuple(
+            RolloutRequest(prompt, self._rules, ticket.evidence, decode, self.mission.settings.language)
+            for decode in self.mission.decodes
+        )
+
+    def verdict(self, ticket: Ticket, answers: Iterable[Answer | Malformed]) -> Verdict:
+        """What answers come to."""
+        read = tuple(answers)
+        vote = tally(read)
+        final, by = overridden(ticket, vote, self.mission.overrides)
+        agreement = self.mission.settings.manual_review.min_verdict_agreement
+        return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, tuple(map(_told, read)))
+
+    async def _answer(self, request: RolloutRequest) -> Answer | Malformed:
+        try:
+            completion = await self.model.roll(request)
+        except ModelError as error:
+            # A bad rollout is data, not a crash; what it cost is with whoever called the model.
+            return Malformed("no_answer", str(error))
+        words = self.mission.language.answer
+        answer = read_answer(completion.text, words, complete=completion.finish_reason == "stop")
+        return answer._replace(margin=completion.margin) if isinstance(answer, Answer) else answer
+
+
+def _told(answer: Answer | Malformed) -> tuple[str, str]:
+    return (answer.verdict, answer.reason) if isinstance(answer, Answer) else (answer.why, answer.text)

@@ -1,0 +1,133 @@
+"""A mission is a folder: what is judged, in which words, by which rules, and the tickets that people have labelled."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.guidance_store import GuidanceStore, read_initial
+from donewhen.judging.language import Language, find_language
+from donewhen.judging.overrides import Named, load_overrides
+from donewhen.judging.settings import MissionFile, converted
+from donewhen.judging.ticket import Ticket, TicketError, looked_at, read_tickets
+from donewhen.models.roles import Decode
+
+MISSION_FILE = "mission.toml"
+
+
+class Mission(NamedTuple):
+    """A mission as its folder has it."""
+
+    folder: Path
+    settings: MissionFile
+    language: Language
+    overrides: tuple[Named, ...] = ()
+    clock: Clock = SYSTEM_CLOCK
+
+    @property
+    def name(self) -> str:
+        return self.settings.mission
+
+    @property
+    def ticket_files(self) -> tuple[Path, ...]:
+        return tuple(_inside(self.folder, one, "tickets") for one in self.settings.tickets)
+
+    @property
+    def decodes(self) -> tuple[Decode, ...]:
+        """Every answer that is asked for on a ticket."""
+        return tuple(Decode(row.temperature, at) for row in self.settings.sampler for at in range(row.samples))
+
+    @property
+    def store(self) -> GuidanceStore:
+        return GuidanceStore(self.folder / "guidance.json", self.name, clock=self.clock)
+
+    def tickets(self) -> Iterator[Ticket]:
+        """The labelled tickets; the first bad line is an error."""
+        return read_tickets(self.ticket_files, self.name)
+
+    def initial_guidance(self) -> Guidance:
+        """What the mission began with."""
+        return read_initial(_inside(self.folder, self.settings.initial_guidance, "initial_guidance"), self.name)
+
+    def guidance(self) -> Guidance:
+        """What was learned so far, or what it began with."""
+        return self.store.read() if self.store.exists else self.initial_guidance()
+
+
+class MissionCheck(NamedTuple):
+    """What is in a mission, and everything that is wrong with it."""
+
+    mission: Mission | None
+    passes: int
+    fails: int
+    clusters: int
+    guidance: Guidance | None
+    problems: tuple[DonewhenError, ...]
+
+
+def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Mission:
+    """Read a mission's folder. Tickets are read when they are needed."""
+    path = folder / MISSION_FILE if folder.is_dir() else folder
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError("There is no mission here.", where=str(path), next_step="donewhen mission init") from None
+    except (OSError, UnicodeDecodeError) as error:
+        told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"The mission can't be read: {told}.", where=str(path)) from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The mission is not valid TOML: {error}.", where=str(path)) from error
+    settings = converted(data, MissionFile, text, str(path))
+    shares = settings.split.train + settings.split.validation + settings.split.test
+    if abs(shares - 1.0) > 0.001:
+        raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=str(path))
+    language = find_language(settings.language, path.parent)
+    language = language.with_words(settings.verdict.pass_, settings.verdict.fail)
+    return Mission(path.parent, settings, language, load_overrides(settings.overrides, path.parent), clock)
+
+
+def check_mission(folder: Path) -> MissionCheck:
+    """Look at all of a mission, and go on whatever is found."""
+    problems: list[DonewhenError] = []
+    try:
+        mission = read_mission(folder)
+    except DonewhenError as error:
+        return MissionCheck(None, 0, 0, 0, None, (error,))
+    guidance: Guidance | None = None
+    for read in (mission.initial_guidance, mission.guidance):
+        try:
+            guidance = read()
+        except DonewhenError as error:
+            if str(error) not in {str(one) for one in problems}:
+                problems.append(error)
+    labels = {"pass": 0, "fail": 0}
+    clusters: set[str] = set()
+    try:
+        found = looked_at(mission.ticket_files, mission.name)
+        for one in found:
+            if isinstance(one, TicketError):
+                problems.append(one)
+            elif one.label is not None:
+                labels[one.label] += 1
+                clusters.add(one.cluster)
+    except ConfigError as error:
+        problems.append(error)
+    for label, count in labels.items():
+        if not count:
+            where = ", ".join(mission.settings.tickets)
+            problems.append(TicketError(f"No ticket is labelled {label}; a judge learns from both.", where=where))
+    return MissionCheck(mission, labels["pass"], labels["fail"], len(clusters), guidance, tuple(problems))
+
+
+def _inside(folder: Path, name: str, field: str) -> Path:
+    path = folder / name
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ConfigError(f"{field}: {name!r} leads out of the mission.", where=str(folder / MISSION_FILE))
+    return path

@@ -1,0 +1,144 @@
+"""A ticket: evidence about a piece of work, and the label that a person gave it. Read line by line, nothing skipped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.text import one_line
+from donewhen.models.roles import Binary
+
+LABELS: tuple[Binary, ...] = ("pass", "fail")
+_EVIDENCE = ("per_image", "evidence", "text")
+_LONGEST_NAME = 200
+
+
+class TicketError(DonewhenError):
+    """A ticket can't be used."""
+
+    code = "ticket"
+    exit_code = ExitCode.USAGE
+
+
+class Ticket(NamedTuple):
+    """One ticket. The same group may come with both labels: those are two tickets."""
+
+    group_id: str
+    mission: str
+    label: Binary | None
+    evidence: Mapping[str, str]
+    cluster: str
+    label_source: str = ""
+    label_timestamp: str = ""
+
+    @property
+    def key(self) -> str:
+        """``group::label``, which names a labelled ticket; a ticket without a label has only its group."""
+        return self.group_id if self.label is None else f"{self.group_id}::{self.label}"
+
+    @property
+    def text(self) -> str:
+        """All of the evidence."""
+        return "\n\n".join(self.evidence.values())
+
+
+def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool = True) -> Ticket:
+    """One line of JSON as a ticket; what is wrong with it is said with its place."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        told = f"{error.msg} (column {error.colno})" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise TicketError(f"The line is not JSON: {told}.", where=where, next_step="One object a line.") from error
+    if not isinstance(data, dict):
+        raise TicketError("The line is not an object.", where=where)
+    return ticket_of(data, where, mission, labelled=labelled)
+
+
+def ticket_of(data: Mapping[str, Any], where: str, mission: str, *, labelled: bool = True) -> Ticket:
+    """A ticket from its fields."""
+    group = data.get("group_id")
+    if not isinstance(group, str) or not group.strip() or "::" in group or len(group) > _LONGEST_NAME:
+        raise TicketError("group_id must be a short text without '::'.", where=where)
+    stated = data.get("mission", None if labelled else mission)
+    if stated != mission:
+        told = "It has no mission." if stated is None else f"It belongs to the mission {one_line(str(stated), 60)!r}."
+        raise TicketError(told, where=where, next_step=f"This mission is {mission!r}; one mission a run.")
+    label = data.get("label")
+    if label not in LABELS and (labelled or label is not None):
+        told = "It has no label." if label is None else f"{one_line(str(label), 60)!r} is no label."
+        raise TicketError(told, where=where, next_step="A label is pass or fail.")
+    cluster = data.get("cluster", group)
+    if not isinstance(cluster, str) or not cluster:
+        raise TicketError("cluster must be a text.", where=where)
+    source, timestamp = data.get("label_source", ""), data.get("label_timestamp", "")
+    if not isinstance(source, str) or not isinstance(timestamp, str):
+        raise TicketError("label_source and label_timestamp must be texts.", where=where)
+    return Ticket(group, mission, label, _evidence(data, where), cluster, source, timestamp)
+
+
+def _evidence(data: Mapping[str, Any], where: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for field in _EVIDENCE:
+        value = data.get(field)
+        if value is None:
+            continue
+        items = {field: value} if field == "text" else value
+        if not isinstance(items, dict) or not all(isinstance(one, str) for one in items.values()):
+            shape = "a text" if field == "text" else "names with texts"
+            raise TicketError(f"{field} must be {shape}.", where=where)
+        doubled = found.keys() & items.keys()
+        if doubled:
+            raise TicketError(f"Two pieces of evidence are named {min(doubled)!r}.", where=where)
+        found |= items
+    if not any(one.strip() for one in found.values()):
+        raise TicketError("It has no evidence.", where=where, next_step=f"One of: {', '.join(_EVIDENCE)}.")
+    return found
+
+
+def read_tickets(paths: Iterable[Path], mission: str, *, labelled: bool = True) -> Iterator[Ticket]:
+    """The tickets of some files, one after the other, in little memory. The first bad line ends it with an error."""
+    for found in looked_at(paths, mission, labelled=labelled):
+        if isinstance(found, TicketError):
+            raise found
+        yield found
+
+
+def looked_at(paths: Iterable[Path], mission: str, *, labelled: bool = True) -> Iterator[Ticket | TicketError]:
+    """Every line as a ticket or as what is wrong with it; nothing is left out."""
+    seen: dict[bytes, str] = {}
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                yield from from_lines(file, str(path), mission, seen, labelled=labelled)
+        except OSError as error:
+            yield TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path))
+
+
+def from_lines(
+    lines: IO[bytes] | Iterable[bytes], name: str, mission: str, seen: dict[bytes, str], *, labelled: bool = True
+) -> Iterator[Ticket | TicketError]:
+    """The same for lines that come from anywhere. ``seen`` remembers keys, so that none comes twice."""
+    for number, line in enumerate(lines, 1):
+        where = f"{name}:{number}"
+        if not line.strip():
+            continue
+        try:
+            ticket = parse_ticket(line, where, mission, labelled=labelled)
+        except TicketError as error:
+            yield error
+            continue
+        # A hash, because a million keys would be a lot of text.
+        mark = hashlib.blake2b(ticket.key.encode("utf-8", "replace"), digest_size=16).digest()
+        if mark in seen:
+            yield TicketError(
+                f"The ticket {one_line(ticket.key, 80)} occurs twice.",
+                where=where,
+                next_step=f"The first is at {seen[mark]}.",
+            )
+            continue
+        seen[mark] = where
+        yield ticket

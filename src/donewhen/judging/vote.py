@@ -1,0 +1,43 @@
+"""Several answers, one verdict: the majority of those that are well formed. A tie is a fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from donewhen.judging.answer import Answer, Malformed
+from donewhen.models.roles import Binary
+
+
+class Vote(NamedTuple):
+    """What the answers came to. Malformed ones have no voice, and are counted."""
+
+    passes: int
+    fails: int
+    malformed: int
+    verdict: Binary | None
+    """None where not one answer was well formed."""
+    strength: float
+    """The majority's share of the well-formed answers."""
+    reason: str
+    margin: float | None
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether both verdicts occur."""
+        return self.passes > 0 and self.fails > 0
+
+
+def tally(answers: Sequence[Answer | Malformed]) -> Vote:
+    """Count them."""
+    good = [one for one in answers if isinstance(one, Answer)]
+    passes = sum(one.verdict == "pass" for one in good)
+    fails = len(good) - passes
+    malformed = len(answers) - len(good)
+    if not good:
+        return Vote(0, 0, malformed, None, 0.0, "", None)
+    verdict: Binary = "pass" if passes > fails else "fail"
+    chosen = next(one for one in good if one.verdict == verdict)
+    margins = [one.margin for one in good if one.margin is not None]
+    margin = sum(margins) / len(margins) if margins else None
+    return Vote(passes, fails, malformed, verdict, max(passes, fails) / len(good), chosen.reason, margin)

@@ -1,0 +1,1 @@
+"""The models that judge and reflect: each behind the same two roles."""

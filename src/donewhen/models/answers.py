@@ -1,0 +1,90 @@
+"""Answers under the question that they answer: no question that was answered is paid for twice.
+
+SQLite, safe to delete. An answer is on record as soon as it is there, so that a process that is killed loses none.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import DonewhenError
+from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
+
+_TABLE = "create table if not exists answers (question text primary key, payer text not null, answer text not null)"
+
+
+class AnswersError(DonewhenError):
+    """The answers can't be kept."""
+
+    code = "answers"
+
+
+class Kept(NamedTuple):
+    """An answer, and the run that paid for it."""
+
+    completion: Completion
+    payer: str
+
+
+class Answers:
+    """The answers in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
+            self._connection.execute("pragma journal_mode = wal")
+            # A killed process loses nothing by this; a machine that loses power, at most the last answers.
+            self._connection.execute("pragma synchronous = normal")
+            self._connection.execute(_TABLE)
+        except (sqlite3.Error, OSError) as error:
+            raise AnswersError(
+                f"The answers of models can't be kept: {error}.",
+                where=str(path),
+                next_step="Delete the file, if it is broken; it only saves asking again.",
+            ) from error
+
+    def get(self, question: str) -> Kept | None:
+        """The answer to a question, if it was answered before."""
+        row = self._connection.execute("select payer, answer from answers where question = ?", (question,)).fetchone()
+        return None if row is None else Kept(_decoded(row[1]), row[0])
+
+    def put(self, question: str, completion: Completion, payer: str) -> None:
+        """Keep an answer."""
+        try:
+            self._connection.execute(
+                "insert or replace into answers values (?, ?, ?)", (question, payer, _encoded(completion))
+            )
+        except sqlite3.Error as error:
+            raise AnswersError(f"An answer can't be kept: {error}.", where=str(self._path)) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def question_of(model: str, role: str, request: RolloutRequest | ReflectionRequest) -> str:
+    """The name of a question: the model, the role, and all that the model is shown."""
+    drawn = [request.decode.temperature, request.decode.sample] if isinstance(request, RolloutRequest) else []
+    return digest_of([model, role, request.prompt.shared, request.prompt.own, drawn])
+
+
+def _encoded(completion: Completion) -> str:
+    return json.dumps(
+        [completion.text, list(completion.usage), completion.finish_reason, completion.margin, completion.cost]
+    )
+
+
+def _decoded(text: str) -> Completion:
+    answer, usage, reason, margin, cost = json.loads(text)
+    return Completion(answer, Usage(*usage), reason, margin, cost)

@@ -1,0 +1,155 @@
+"""Asking a model within limits: every question is counted before it is put, and none is put twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.models.answers import Answers, question_of
+from donewhen.models.roles import Completion, Model, ModelError, ReflectionRequest, RolloutRequest
+
+Limit = Literal["calls", "tokens", "cost", "calls_per_epoch"]
+
+
+class BudgetError(DonewhenError):
+    """The next call would be more than was allowed."""
+
+    code = "budget_exhausted"
+    exit_code = ExitCode.GATE_FAILED
+
+    def __init__(self, limit: Limit, allowed: float) -> None:
+        super().__init__(f"The budget is used up: {limit.replace('_', ' ')}, {allowed:g} allowed.")
+        self.limit = limit
+
+
+class Limits(NamedTuple):
+    """Hard caps over all calls, whatever they are for."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    calls_per_epoch: int | None = None
+
+
+@dataclass
+class Meter:
+    """What was spent. A call is counted before it is made, so that the last one allowed is the last one made."""
+
+    limits: Limits = field(default_factory=Limits)
+    calls: int = 0
+    rollout_calls: int = 0
+    reflection_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float = 0.0
+    reused: int = 0
+    """Questions that another run had paid for."""
+    errors: int = 0
+    epoch_calls: int = 0
+    reserved: int = 0
+    """Calls that are kept back for what comes at the end."""
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def begin_epoch(self) -> None:
+        self.epoch_calls = 0
+
+    def admit(self, role: str) -> None:
+        """Count a call that is about to be made; BudgetError where it may not be."""
+        limits = self.limits
+        if limits.calls is not None and self.calls >= limits.calls - self.reserved:
+            raise BudgetError("calls", limits.calls)
+        if limits.tokens is not None and self.tokens >= limits.tokens:
+            raise BudgetError("tokens", limits.tokens)
+        if limits.cost is not None and self.cost >= limits.cost:
+            raise BudgetError("cost", limits.cost)
+        if limits.calls_per_epoch is not None and self.epoch_calls >= limits.calls_per_epoch:
+            raise BudgetError("calls_per_epoch", limits.calls_per_epoch)
+        self.calls += 1
+        self.epoch_calls += 1
+        if role == "rollout":
+            self.rollout_calls += 1
+        else:
+            self.reflection_calls += 1
+
+    def record(self, completion: Completion) -> None:
+        self.prompt_tokens += completion.usage.prompt_tokens
+        self.completion_tokens += completion.usage.completion_tokens
+        self.cached_tokens += completion.usage.cached_tokens
+        self.cost += completion.cost
+
+
+class Asking:
+    """A model behind a meter and, where asking costs something, behind the answers that are known."""
+
+    def __init__(self, model: Model, meter: Meter | None = None, answers: Answers | None = None, run: str = "") -> None:
+        self.model = model
+        self.meter = meter or Meter()
+        self._answers = None if model.free else answers
+        self._run = run
+        self._asked_here: dict[str, asyncio.Future[Completion]] = {}
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def free(self) -> bool:
+        return self.model.free
+
+    async def roll(self, request: RolloutRequest) -> Completion:
+        return await self._asked("rollout", request, lambda: self.model.roll(request))
+
+    async def decide(self, request: ReflectionRequest) -> Completion:
+        return await self._asked("decision", request, lambda: self.model.decide(request))
+
+    async def propose(self, request: ReflectionRequest) -> Completion:
+        return await self._asked("ops", request, lambda: self.model.propose(request))
+
+    async def _asked(
+        self, role: str, request: RolloutRequest | ReflectionRequest, ask: Callable[[], Awaitable[Completion]]
+    ) -> Completion:
+        if self._answers is None:
+            return await self._counted(role, ask)
+        question = question_of(self.name, role, request)
+        known = self._asked_here.get(question)
+        if known is None:
+            known = self._asked_here[question] = asyncio.ensure_future(self._kept(role, question, self._answers, ask))
+        try:
+            # The question may be one for several; giving up one of them must not take it from the others.
+            return await asyncio.shield(known)
+        except Exception:
+            self._asked_here.pop(question, None)
+            raise
+
+    async def _kept(
+        self, role: str, question: str, answers: Answers, ask: Callable[[], Awaitable[Completion]]
+    ) -> Completion:
+        kept = answers.get(question)
+        if kept is None:
+            completion = await self._counted(role, ask)
+            answers.put(question, completion, self._run)
+            return completion
+        if kept.payer != self._run:
+            self.meter.reused += 1
+            return kept.completion
+        # What this run has paid for already counts as paid: a run that is resumed has the budget that it had.
+        self.meter.admit(role)
+        self.meter.record(kept.completion)
+        return kept.completion
+
+    async def _counted(self, role: str, ask: Callable[[], Awaitable[Completion]]) -> Completion:
+        self.meter.admit(role)
+        try:
+            completion = await ask()
+        except ModelError:
+            self.meter.errors += 1
+            raise
+        self.meter.record(completion)
+        return completion
