@@ -46,7 +46,8 @@ class GuidanceStore:
         """Begin with a first guidance; one that is there already stays."""
         with self._locked():
             if not self.exists:
-                self._write(seeded(self._mission, guidance.experiences, guidance.updated_at))
+                checked = seeded(self._mission, guidance.experiences, guidance.updated_at)
+                self._write(msgspec.structs.replace(guidance, mission=self._mission, experiences=checked.experiences))
             return self.read()
 
     def apply(self, change: Change, by: str) -> Guidance:

@@ -33,6 +33,10 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     third_state: tuple[str, ...]
     ambiguous_negation: tuple[str, ...] = ()
     brand: tuple[str, ...] = ()
+    conclusion: tuple[str, ...] = ()
+    """What comes before a rule's verdict."""
+    variants: dict[str, str] = {}
+    """Characters that are written in more than one way, each with the one that counts."""
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

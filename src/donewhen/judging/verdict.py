@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from donewhen.judging.ticket import Ticket
@@ -46,6 +47,13 @@ class Verdict(NamedTuple):
         signals = data.pop("signals")._asdict()
         data["answers"] = [{"vote": vote, "reason": reason} for vote, reason in self.answers]
         return {**data, **signals}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
+        """The same from a file."""
+        own = {name: data[name] for name in cls._fields if name not in ("signals", "answers")}
+        answers = tuple((one["vote"], one["reason"]) for one in data["answers"])
+        return cls(**own, signals=Signals(*(data[name] for name in Signals._fields)), answers=answers)
 
 
 def signals_of(vote: Vote, final: Binary | None, label: Binary | None, min_agreement: float) -> Signals:

@@ -14,7 +14,10 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 
-_TABLE = "create table if not exists answers (question text primary key, payer text not null, answer text not null)"
+_TABLE = (
+    "create table if not exists answers (question text primary key, payer text not null, call integer not null, "
+    "answer text not null)"
+)
 
 
 class AnswersError(DonewhenError):
@@ -24,10 +27,11 @@ class AnswersError(DonewhenError):
 
 
 class Kept(NamedTuple):
-    """An answer, and the run that paid for it."""
+    """An answer, and the run that paid for it: how many calls it had made by then."""
 
     completion: Completion
     payer: str
+    call: int
 
 
 class Answers:
@@ -51,14 +55,16 @@ class Answers:
 
     def get(self, question: str) -> Kept | None:
         """The answer to a question, if it was answered before."""
-        row = self._connection.execute("select payer, answer from answers where question = ?", (question,)).fetchone()
-        return None if row is None else Kept(_decoded(row[1]), row[0])
+        row = self._connection.execute(
+            "select payer, call, answer from answers where question = ?", (question,)
+        ).fetchone()
+        return None if row is None else Kept(_decoded(row[2]), row[0], row[1])
 
-    def put(self, question: str, completion: Completion, payer: str) -> None:
+    def put(self, question: str, completion: Completion, payer: str, call: int = 0) -> None:
         """Keep an answer."""
         try:
             self._connection.execute(
-                "insert or replace into answers values (?, ?, ?)", (question, payer, _encoded(completion))
+                "insert or replace into answers values (?, ?, ?, ?)", (question, payer, call, _encoded(completion))
             )
         except sqlite3.Error as error:
             raise AnswersError(f"An answer can't be kept: {error}.", where=str(self._path)) from error

@@ -22,7 +22,8 @@ class BudgetError(DonewhenError):
 
     def __init__(self, limit: Limit, allowed: float) -> None:
         super().__init__(f"The budget is used up: {limit.replace('_', ' ')}, {allowed:g} allowed.")
-        self.limit = limit
+        self.limit: Limit = limit
+        self.allowed = allowed
 
 
 class Limits(NamedTuple):
@@ -94,6 +95,11 @@ class Asking:
         self._answers = None if model.free else answers
         self._run = run
         self._asked_here: dict[str, asyncio.Future[Completion]] = {}
+        self._counted_before = self.meter.calls
+
+    def resume(self) -> None:
+        """The meter was set to what is on record: what was paid for until then is not counted again."""
+        self._counted_before = self.meter.calls
 
     @property
     def name(self) -> str:
@@ -134,12 +140,14 @@ class Asking:
         kept = answers.get(question)
         if kept is None:
             completion = await self._counted(role, ask)
-            answers.put(question, completion, self._run)
+            answers.put(question, completion, self._run, self.meter.calls)
             return completion
         if kept.payer != self._run:
             self.meter.reused += 1
             return kept.completion
-        # What this run has paid for already counts as paid: a run that is resumed has the budget that it had.
+        if kept.call <= self._counted_before:
+            return kept.completion
+        # What this run has paid for counts as paid: one that was killed has the budget that it had, and no more.
         self.meter.admit(role)
         self.meter.record(kept.completion)
         return kept.completion

@@ -1,0 +1,85 @@
+"""What a run leaves behind, in files that others can read. All of it is made from the events, and can be made again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from donewhen.foundation.clock import Clock
+from donewhen.foundation.files import write_atomically
+from donewhen.judging.guidance_store import GuidanceStore
+from donewhen.learning.events import Event
+from donewhen.learning.state import RunState, began_with
+
+_LINES: dict[str, tuple[str, ...]] = {
+    "selections.jsonl": ("selected",),
+    "reflections.jsonl": ("decided", "proposed", "closed"),
+    "hypothesis_events.jsonl": ("supported", "fated"),
+    "trials.jsonl": ("trialled",),
+}
+
+
+def write_artifacts(folder: Path, events: Iterable[Event], state: RunState, clock: Clock) -> None:
+    """Write everything but the report."""
+    rows: dict[str, list[bytes]] = {name: [] for name in _LINES}
+    trajectories: list[bytes] = []
+    for event in events:
+        for name, kinds in _LINES.items():
+            if event.type in kinds:
+                rows[name].append(_line({"event": event.number, "type": event.type, **event.data}))
+        if event.type == "rolled":
+            trajectories += [_line({"epoch": event.data["epoch"], **row}) for row in event.data["rows"]]
+    for name, lines in rows.items():
+        write_atomically(folder / name, b"".join(lines))
+    write_atomically(folder / "trajectories.jsonl", b"".join(trajectories))
+    write_atomically(folder / "stop_gradient.jsonl", b"".join(map(_line, state.queue)))
+    write_atomically(folder / "hypotheses.json", _page([msgspec.to_builtins(one) for one in state.pool.values()]))
+    write_atomically(folder / "manifest.json", _page(dict(state.manifest)))
+    write_atomically(folder / "metrics.json", _page(_metrics(state)))
+    _write_guidance(folder, state, clock)
+
+
+def _write_guidance(folder: Path, state: RunState, clock: Clock) -> None:
+    """The run's own guidance with its snapshots, as far as it has come."""
+    first = began_with(state.manifest)
+    store = GuidanceStore(folder / "guidance.json", first.mission, clock=clock)
+    now = store.seed(first)
+    for change in state.applied[now.step - first.step :]:
+        store.apply(change, f"run {folder.name}")
+    counts = {key: (one.hit_count, one.miss_count) for key, one in state.guidance.metadata.items()}
+    if counts:
+        store.credit(counts)
+
+
+def _metrics(state: RunState) -> dict[str, Any]:
+    epochs = [
+        {
+            "epoch": one.number,
+            "rolled": one.rolled,
+            "wrong": one.wrong,
+            "failures": one.failures,
+            "candidates": one.candidates,
+            "covered": one.covered,
+            "no_evidence": one.no_evidence,
+            "budget_exhausted": one.exhausted,
+            "changes": one.changes,
+            "refused": one.refused,
+            "promotions": one.promotions,
+            "reflection_calls": one.reflection_calls,
+            **{name: value for name, value in (one.ended or {}).items() if name.startswith(("train", "validation"))},
+        }
+        for one in state.epochs
+    ]
+    return {"status": state.status, "epochs": epochs, "spent": dict(state.spent), "malformed": dict(state.malformed)}
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+def _page(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"

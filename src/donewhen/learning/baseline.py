@@ -1,0 +1,141 @@
+"""What is reached without a judge? Always the commoner label, and word counts. A judge must beat both to be worth it."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+from donewhen.models.roles import Binary
+
+Predict = Callable[[str], Binary]
+
+# Words of two letters and more; scripts that are written without spaces come in runs.
+_WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿぀-ヿ]+|[^\W㐀-䶿一-鿿豈-﫿぀-ヿ]{2,}")
+_RUN = re.compile(r"[㐀-䶿一-鿿豈-﫿぀-ヿ]")
+
+FEWEST_TICKETS = 2
+MOST_FEATURES = 20_000
+MOST_TICKETS = 4000
+STRENGTH = 1.0
+_PASSES = 40
+_STILL = 0.001
+
+
+class _Sparse(NamedTuple):
+    """A vector by the places where it is not zero."""
+
+    places: array[int]
+    values: array[float]
+
+
+def majority(labels: Iterable[Binary]) -> Predict:
+    """Always the commoner label; *fail* where neither is."""
+    counts = Counter(labels)
+    common: Binary = "pass" if counts["pass"] > counts["fail"] else "fail"
+    return lambda text: common
+
+
+def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
+    """Learn from (text, label) which words and pairs of words go with which label: TF-IDF and logistic regression.
+
+    Both labels weigh the same, however rare one is. Of very many tickets, evenly spaced ones are learned from.
+    """
+    known = list(train)
+    known = known[:: -(-len(known) // MOST_TICKETS) or 1]
+    labels = [label for _, label in known]
+    if len(set(labels)) < 2:
+        return majority(labels)
+    counts = [Counter(terms(text)) for text, _ in known]
+    weight_of = _rarity(counts)
+    place_of = {term: place for place, term in enumerate(weight_of)}
+    vectors = [_vector(one, weight_of, place_of) for one in counts]
+    del counts
+    weights = _fitted(vectors, labels, len(place_of))
+
+    def predict(text: str) -> Binary:
+        return "pass" if _score(_vector(Counter(terms(text)), weight_of, place_of), weights) > 0 else "fail"
+
+    return predict
+
+
+def terms(text: str) -> Iterator[str]:
+    """Words and pairs of neighbouring words. Where words are not set apart, two characters are taken for a word."""
+    words: list[str] = []
+    for found in _WORD.findall(text.lower()):
+        if len(found) > 2 and _RUN.match(found):
+            words += (found[at : at + 2] for at in range(len(found) - 1))
+        else:
+            words.append(found)
+    yield from words
+    for one, two in pairwise(words):
+        yield f"{one} {two}"
+
+
+def _rarity(counts: list[Counter[str]]) -> dict[str, float]:
+    """The terms that are counted, each with its inverse document frequency."""
+    tickets: Counter[str] = Counter()
+    for one in counts:
+        tickets.update(one.keys())
+    often = [term for term, count in tickets.items() if count >= FEWEST_TICKETS]
+    # By name among equals, so that the order of the tickets chooses nothing.
+    often.sort(key=lambda term: (-tickets[term], term))
+    return {term: log((1 + len(counts)) / (1 + tickets[term])) + 1 for term in often[:MOST_FEATURES]}
+
+
+def _vector(counts: Counter[str], weight_of: Mapping[str, float], place_of: Mapping[str, int]) -> _Sparse:
+    """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
+    there = [
+        (place_of[term] + 1, (1 + log(count)) * weight_of[term]) for term, count in counts.items() if term in place_of
+    ]
+    length = sqrt(sum(value * value for _, value in there)) or 1.0
+    places, values = array("l", [0]), array("d", [1.0])
+    for place, value in there:
+        places.append(place)
+        values.append(value / length)
+    return _Sparse(places, values)
+
+
+def _score(vector: _Sparse, weights: array[float]) -> float:
+    return sum(weights[place] * value for place, value in zip(vector.places, vector.values, strict=True))
+
+
+def _fitted(vectors: list[_Sparse], labels: list[Binary], features: int) -> array[float]:
+    """Logistic regression with an L2 penalty, by coordinate ascent in the dual: ticket after ticket, each to its best.
+
+    The weights are always the sum of the tickets, each by its pull: ``limit * sigmoid(-side * score)`` at the optimum.
+    """
+    counts = Counter(labels)
+    limits = [STRENGTH * len(labels) / (2 * counts[label]) for label in labels]
+    sides = [1.0 if label == "pass" else -1.0 for label in labels]
+    lengths = [sum(value * value for value in vector.values) for vector in vectors]
+    pulls = [0.0] * len(vectors)
+    weights = array("d", bytes(8 * (features + 1)))
+    for _ in range(_PASSES):
+        moved = 0.0
+        for at, vector in enumerate(vectors):
+            before = pulls[at]
+            pulls[at] = _best_pull(sides[at] * _score(vector, weights), before, limits[at], lengths[at])
+            step = sides[at] * (pulls[at] - before)
+            moved = max(moved, abs(step) / limits[at])
+            for place, value in zip(vector.places, vector.values, strict=True):
+                weights[place] += step * value
+        if moved < _STILL:
+            break
+    return weights
+
+
+def _best_pull(score: float, before: float, limit: float, length: float) -> float:
+    """Where a ticket's pull and the score that follows from it agree: found by halving, for there is one such place."""
+    low, high = 0.0, limit
+    for _ in range(30):
+        pull = (low + high) / 2
+        if pull * (1 + exp(min(700.0, score + length * (pull - before)))) < limit:
+            low = pull
+        else:
+            high = pull
+    return (low + high) / 2

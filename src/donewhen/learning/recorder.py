@@ -1,0 +1,131 @@
+"""The record of a run while it runs: what is on record is taken from it, what is not is done and written down."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from donewhen.foundation.clock import Clock
+from donewhen.learning.events import Event, EventLog, EventType, RunError
+from donewhen.learning.state import RunState
+from donewhen.models.asking import Asking, BudgetError
+
+_METERED = (
+    *("calls", "rollout_calls", "reflection_calls", "prompt_tokens", "completion_tokens", "cached_tokens"),
+    *("cost", "reused", "errors", "epoch_calls"),
+)
+
+
+class Watcher(Protocol):
+    """Somebody who looks on."""
+
+    def phase(self, name: str, total: int) -> None: ...
+    def advance(self, done: int) -> None: ...
+    def event(self, event: Event, state: RunState) -> None: ...
+
+
+class Nobody:
+    """Looks at nothing."""
+
+    def phase(self, name: str, total: int) -> None: ...
+    def advance(self, done: int) -> None: ...
+    def event(self, event: Event, state: RunState) -> None: ...
+
+
+class Stopped(Exception):  # noqa: N818 - a turn in the flow, not an error
+    """The budget is used up: the whole run's, or only the epoch's."""
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(limit)
+        self.whole_run = limit != "calls_per_epoch"
+
+
+class Recorder:
+    """Between the flow and its event log. ``state`` is the fold of all events so far."""
+
+    def __init__(
+        self, log: EventLog, asking: Asking, clock: Clock, seconds: float | None, watcher: Watcher | None = None
+    ) -> None:
+        self.state = RunState()
+        self.watcher: Watcher = watcher or Nobody()
+        self._log = log
+        self._asking = asking
+        self._clock = clock
+        self._allowed = seconds
+        self._recorded = deque(log.recorded)
+        self._live = False
+        self._seconds_before = 0.0
+        self._began = clock.monotonic()
+
+    def record(self, kind: EventType, data: Mapping[str, Any]) -> Event:
+        """Write down what follows from what is known. On record already, it must be the same."""
+        known = self._next_recorded()
+        if known is None:
+            self._go_live()
+            return self._append(kind, data)
+        fresh = Event(known.number, kind, known.at, data, known.spent)
+        if fresh.substance != known.substance:
+            raise RunError(
+                f"The run can't be resumed: event {known.number} was {known.type!r}, and now {kind!r} differs from it.",
+                where=str(self._log.path),
+                next_step="Tickets, settings or the version have changed; start a new run.",
+            )
+        self._taken(known)
+        return known
+
+    async def step(self, kind: EventType, do: Callable[[], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
+        """Do something that asks a model, and write down what came of it; on record already, it is not done again."""
+        known = self._next_recorded()
+        if known is not None:
+            self._taken(known)
+            if known.type == "budget_hit":
+                raise Stopped(known.data["limit"])
+            if known.type != kind:
+                raise RunError(
+                    f"The run can't be resumed: event {known.number} is {known.type!r} where {kind!r} belongs.",
+                    where=str(self._log.path),
+                    next_step="Start a new run.",
+                )
+            return known.data
+        self._go_live()
+        if self._allowed is not None and self._seconds() >= self._allowed:
+            self._append("budget_hit", {"limit": "seconds", "allowed": self._allowed})
+            raise Stopped("seconds")
+        try:
+            data = await do()
+        except BudgetError as error:
+            self._append("budget_hit", {"limit": error.limit, "allowed": error.allowed})
+            raise Stopped(error.limit) from None
+        return self._append(kind, data).data
+
+    def _next_recorded(self) -> Event | None:
+        return self._recorded.popleft() if self._recorded else None
+
+    def _taken(self, event: Event) -> None:
+        self.state.apply(event)
+        self.watcher.event(event, self.state)
+
+    def _append(self, kind: EventType, data: Mapping[str, Any]) -> Event:
+        event = self._log.append(kind, data, self._spent())
+        self._taken(event)
+        return event
+
+    def _go_live(self) -> None:
+        """From here on things happen; what the run has cost so far is on record."""
+        if self._live:
+            return
+        self._live = True
+        spent = self.state.spent
+        for name in _METERED:
+            value = spent.get(name, 0)
+            setattr(self._asking.meter, name, value if name == "cost" else int(value))
+        self._asking.resume()
+        self._seconds_before = float(spent.get("seconds", 0.0))
+        self._began = self._clock.monotonic()
+
+    def _seconds(self) -> float:
+        return self._seconds_before + self._clock.monotonic() - self._began
+
+    def _spent(self) -> dict[str, float]:
+        return {**{name: getattr(self._asking.meter, name) for name in _METERED}, "seconds": round(self._seconds(), 3)}

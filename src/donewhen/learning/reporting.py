@@ -1,0 +1,247 @@
+"""A run put into a report: from its events, its tickets, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from donewhen.foundation.text import one_line
+from donewhen.judging.guidance import FIRST
+from donewhen.judging.mission import Mission
+from donewhen.learning.baseline import majority, word_counts
+from donewhen.learning.book import Book
+from donewhen.learning.hypotheses import Pooled, missing
+from donewhen.learning.metrics import mcnemar, measured, paired_bootstrap
+from donewhen.learning.rejections import MEANINGS
+from donewhen.learning.runs import Prepared
+from donewhen.learning.splits import PARTS, Splits
+from donewhen.learning.state import EpochState, RunState, began_with
+from donewhen.learning.summary import (
+    Allowance,
+    Baseline,
+    BaselineName,
+    Cost,
+    DroppedRow,
+    EpochRow,
+    HypothesisRow,
+    LearningReport,
+    PartSizes,
+    QueueRow,
+    RemovedRow,
+    RuleRow,
+    SplitSizes,
+    Status,
+    TrialRow,
+    noted,
+)
+from donewhen.models.roles import Binary
+
+_MOST_COUNTED = 4000
+_RESAMPLES = 2000
+_EXAMPLES = 5
+
+Row = tuple[str, Binary, Binary | None]
+
+
+def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> LearningReport:
+    """The report of a run, however far it has come."""
+    mission, book, splits = prepared.mission, prepared.book, prepared.splits
+    before, after = (_rows(state.evaluations.get(when, [])) for when in ("before", "after"))
+    wrong = [one[1] != one[2] for one in before], [one[1] != one[2] for one in after]
+    paired = bool(after) and len(before) == len(after)
+    learned = (*splits.train, *splits.validation)
+    report = LearningReport(
+        mission=mission.name,
+        run=prepared.id,
+        model=state.manifest["model"],
+        status=_status(state),
+        finished_at=state.finished_at,
+        seed=mission.settings.seed,
+        splits=_sizes(book, splits, openings),
+        before=measured((label, verdict) for _, label, verdict in before),
+        after=measured((label, verdict) for _, label, verdict in after) if after else None,
+        comparison=mcnemar(*wrong) if paired else None,
+        difference=paired_bootstrap(*wrong, _RESAMPLES, mission.settings.seed) if paired else None,
+        guidance_before=began_with(state.manifest).step,
+        guidance_after=state.guidance.step,
+        baselines=_baselines(book, learned, after or before) if before else (),
+        trial_off=mission.settings.trial == "off",
+        epochs=tuple(map(_epoch, state.epochs)),
+        rules=_rules(state),
+        removed=tuple(_removed(state)),
+        hypotheses=tuple(_hypothesis(one, mission) for one in state.pool.values()),
+        trials=tuple(map(_trial, state.trials)),
+        dropped=tuple(_dropped(state)),
+        queue=tuple(map(_queued, state.queue)),
+        votes=state.votes,
+        malformed=dict(state.malformed),
+        cost=cost_of(state.spent, mission),
+    )
+    return noted(report)
+
+
+def cost_of(spent: Mapping[str, float], mission: Mission) -> Cost:
+    """What was spent, beside what was allowed."""
+    budget = mission.settings.budget
+    whole = ("rollout_calls", "reflection_calls", "reused", "errors")
+    tokens = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    return Cost(
+        **{name: int(spent.get(name, 0)) for name in (*whole, *tokens)},
+        cost=float(spent.get("cost", 0.0)),
+        seconds=float(spent.get("seconds", 0.0)),
+        budget=Allowance(calls=budget.calls, tokens=budget.tokens, cost=budget.cost, seconds=budget.seconds),
+    )
+
+
+def baselines_of(
+    train: Iterable[tuple[str, Binary]], tested: Sequence[tuple[str, Binary]], wrong: Sequence[bool]
+) -> tuple[Baseline, ...]:
+    """Majority and word counts, learned from some texts and tried on others, beside a judge's own mistakes there."""
+    known = list(train)
+    if not known or not tested:
+        return ()
+    labels = [label for _, label in known]
+    predictors = {"majority": majority(labels)}
+    if len(set(labels)) > 1:
+        predictors["word_counts"] = word_counts(known)
+    found = []
+    names: tuple[BaselineName, ...] = ("majority", "word_counts")
+    for name in names:
+        if name in predictors:
+            said: list[tuple[Binary, Binary]] = [(label, predictors[name](text)) for text, label in tested]
+            against = mcnemar([label != verdict for label, verdict in said], wrong)
+            found.append(Baseline(name=name, measures=measured(said), against=against))
+    return tuple(found)
+
+
+def _baselines(book: Book, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
+    step = max(1, len(learned) // _MOST_COUNTED)
+    train = ((book.ticket(key).text, _label(key)) for key in sorted(learned)[::step])
+    tested = [(book.ticket(key).text, label) for key, label, _ in rows]
+    return baselines_of(train, tested, [label != verdict for _, label, verdict in rows])
+
+
+def _label(key: str) -> Binary:
+    return "pass" if key.endswith("::pass") else "fail"
+
+
+def _rows(rows: Iterable[Sequence[Any]]) -> list[Row]:
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _status(state: RunState) -> Status:
+    return "interrupted" if state.status == "running" else state.status
+
+
+def _sizes(book: Book, splits: Splits, openings: int) -> SplitSizes:
+    part_of = {key: part for part in PARTS for key in getattr(splits, part)}
+    labels: dict[str, Counter[str]] = defaultdict(Counter)
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for one in book.members:
+        part = part_of[one.key]
+        labels[part][one.label] += 1
+        clusters[part].add(one.cluster)
+    sizes = {
+        part: PartSizes(
+            passes=labels[part]["pass"],
+            fails=labels[part]["fail"],
+            clusters=len(clusters[part]),
+            hash=splits.hashes[part],
+        )
+        for part in PARTS
+    }
+    return SplitSizes(**sizes, test_openings=openings)
+
+
+def _epoch(one: EpochState) -> EpochRow:
+    ended = one.ended or {}
+    calls = int(ended.get("calls", 0))
+    return EpochRow(
+        number=one.number,
+        train_accuracy=ended.get("train_accuracy"),
+        validation_before=ended.get("validation_before"),
+        validation_after=ended.get("validation_after"),
+        accepted=one.changes,
+        refused=one.refused,
+        calls=calls,
+    )
+
+
+def _rules(state: RunState) -> tuple[RuleRow, ...]:
+    found = []
+    for key, text in state.guidance.rules.items():
+        meta = state.guidance.metadata.get(key)
+        row = RuleRow(key=key, text=text)
+        if meta is not None and key != FIRST:
+            row = RuleRow(
+                key=key,
+                text=text,
+                evidence=meta.sources,
+                rationale=meta.rationale,
+                hits=meta.hit_count,
+                misses=meta.miss_count,
+                confidence=meta.confidence if state.credited_on else None,
+                measured_on=state.credited_on,
+            )
+        found.append(row)
+    return tuple(found)
+
+
+def _removed(state: RunState) -> Iterable[RemovedRow]:
+    for one in state.changes:
+        for key, text in one["gone"].items():
+            yield RemovedRow(key=key, text=text, why=one["change"]["rationale"], epoch=one["epoch"])
+
+
+def _hypothesis(one: Pooled, mission: Mission) -> HypothesisRow:
+    reflection = mission.settings.reflection
+    enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
+    return HypothesisRow(
+        text=one.text,
+        falsifier=one.falsifier,
+        state=one.fate,
+        cycles=len(one.cycles),
+        evidence=one.evidence,
+        dimension=one.dimension,
+        why=one.why if one.fate == "promoted" else missing(one, *enough),
+        became=one.key,
+    )
+
+
+def _trial(data: Mapping[str, Any]) -> TrialRow:
+    change = data["change"]
+    return TrialRow(
+        change=f"{change['op']} {change['key'] or ''}".strip(),
+        text=change["text"] or "",
+        accepted=data["accepted"],
+        tickets=data["tickets"],
+        errors_before=data["errors_before"],
+        errors_after=data["errors_after"],
+        false_releases_before=data["false_releases_before"],
+        false_releases_after=data["false_releases_after"],
+        share_lower=data["share_lower"],
+        why=data["reason"],
+        epoch=data["epoch"],
+    )
+
+
+def _dropped(state: RunState) -> Iterable[DroppedRow]:
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for one in state.rejections:
+        by_reason[one["reason"]].append(f"{one['reflection_id']}: {one_line(str(one['detail']), 120)}")
+    known = {str(name) for name in MEANINGS}
+    for reason, examples in sorted(by_reason.items(), key=lambda one: (-len(one[1]), one[0])):
+        assert reason in known  # noqa: S101 - the set of reasons is closed
+        yield DroppedRow(reason=reason, count=len(examples), examples=tuple(examples[:_EXAMPLES]))
+
+
+def _queued(row: Mapping[str, Any]) -> QueueRow:
+    return QueueRow(
+        ticket_key=row["ticket_key"],
+        reason_code=row["reason_code"],
+        label=row["gt_label"],
+        verdict=row["pred_verdict"],
+        note=row["uncertainty_note"],
+        epoch=row["epoch"],
+    )

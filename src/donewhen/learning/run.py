@@ -1,0 +1,229 @@
+"""A judge learns: epochs of judging, reflecting and trying, written down event by event.
+
+The code reads like the flow that it is. It can be cut off anywhere, because it never asks where it stands: it starts
+from the beginning, takes from the record what is on record, and does what is not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.judge import Judge
+from donewhen.judging.mission import Mission
+from donewhen.judging.verdict import Verdict
+from donewhen.learning.book import Book
+from donewhen.learning.changes import Changes
+from donewhen.learning.closure import batches, mixed
+from donewhen.learning.cycle import Cycles, Reflected
+from donewhen.learning.eligibility import candidates
+from donewhen.learning.events import EventLog, RunError
+from donewhen.learning.panel import Panel
+from donewhen.learning.queueing import Queue
+from donewhen.learning.recorder import Recorder, Stopped, Watcher
+from donewhen.learning.splits import Splits
+from donewhen.learning.state import RunState
+from donewhen.learning.trial import Judged
+from donewhen.models.asking import Asking, BudgetError
+
+_CHUNK = 64
+_QUIET_EPOCHS = 2
+
+
+class Learner:
+    """One run of learning, from its first event or from where it was cut off."""
+
+    def __init__(
+        self,
+        mission: Mission,
+        book: Book,
+        splits: Splits,
+        asking: Asking,
+        log: EventLog,
+        manifest: Mapping[str, Any],
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._mission = mission
+        self._settings = mission.settings
+        self._book = book
+        self._splits = splits
+        self._asking = asking
+        self._manifest = manifest
+        self._recorder = Recorder(log, asking, mission.clock, mission.settings.budget.seconds, watcher)
+        self._panel = Panel(mission, book, splits, asking)
+        self._changes = Changes(mission.settings, self._recorder, self._panel)
+        self._queue = Queue(mission, book, splits, self._recorder)
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands."""
+        return self._recorder.state
+
+    async def run(self) -> RunState:
+        """Go on until there is nothing more to learn, or nothing more to spend."""
+        self._recorder.record("run_started", self._manifest)
+        first = self.state.guidance
+        # The test tickets must still be judged when all the rest is spent.
+        self._asking.meter.reserved = len(self._splits.test) * len(self._mission.decodes)
+        with suppress(Stopped):
+            await self._evaluate("before", first)
+            quiet = 0
+            for number in range(1, self._settings.epochs + 1):
+                quiet = 0 if await self._epoch(number) else quiet + 1
+                if quiet == _QUIET_EPOCHS or not self.state.epoch.candidates:
+                    break
+        self._asking.meter.reserved = 0
+        self._asking.meter.begin_epoch()
+        self._queue.for_people()
+        if self.state.evaluations.get("before"):
+            with suppress(Stopped):
+                await self._evaluate("after", first)
+        self._recorder.record(
+            "run_finished",
+            {"status": self._status(), "step": self.state.guidance.step, "hash": self.state.guidance.hash},
+        )
+        return self.state
+
+    def _status(self) -> str:
+        if self.state.unusable_answers and not self.state.usable_answers:
+            return "no_usable_reflection"
+        return "finished" if self.state.status == "running" else self.state.status
+
+    async def _epoch(self, number: int) -> int:
+        """Judge all training tickets under one guidance, and learn from those that can teach something."""
+        self._asking.meter.begin_epoch()
+        self._recorder.record("epoch_started", {"epoch": number, "step": self.state.guidance.step})
+        frozen = self.state.guidance
+        open_cases: dict[str, Verdict] = {}
+        try:
+            judged = await self._rolled(frozen)
+            order = self._selected(number, judged)
+            open_cases |= {key: judged[key] for key in order}
+            await self._reflect(number, order, judged, open_cases)
+            await self._changes.clean_up(number)
+        except Reflected:
+            self._give_up(open_cases, "no further question of reflection is allowed in this epoch")
+            with _unless_the_whole_run():
+                await self._changes.clean_up(number)
+        except Stopped as stopped:
+            self._give_up(open_cases, "the budget was used up")
+            if stopped.whole_run:
+                raise
+        with _unless_the_whole_run():
+            await self._recorder.step("epoch_ended", partial(self._ended, number, frozen))
+        return self.state.epoch.changes
+
+    def _give_up(self, open_cases: Mapping[str, Verdict], why: str) -> None:
+        self._queue.put(open_cases, "budget_exhausted", "", "", why)
+
+    async def _rolled(self, guidance: Guidance) -> dict[str, Verdict]:
+        keys = self._splits.train
+        watcher = self._recorder.watcher
+        watcher.phase(f"epoch {self.state.epoch.number}: judging", len(keys))
+        found: dict[str, Verdict] = {}
+        judge = Judge(self._mission, guidance, self._asking)
+        for chunk in batches(keys, _CHUNK):
+            data = await self._recorder.step("rolled", partial(self._chunk, judge, chunk))
+            for row in data["rows"]:
+                verdict = Verdict.from_dict(row)
+                found[verdict.ticket_key] = verdict._replace(answers=())
+            watcher.advance(len(found))
+            if data["cut"]:
+                # Whatever comes next finds the budget used up, and that goes on record.
+                await self._recorder.step("rolled", self._out_of_budget)
+        return found
+
+    async def _chunk(self, judge: Judge, keys: Sequence[str]) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        stream = judge.stream(self._book.tickets(keys))
+        try:
+            async for verdict in stream:
+                rows.append(verdict.as_dict())  # noqa: PERF401 - what was judged before the budget ended is kept
+        except BudgetError:
+            if not rows:
+                raise
+        finally:
+            await stream.aclose()
+        return {"epoch": self.state.epoch.number, "rows": rows, "cut": len(rows) < len(keys)}
+
+    async def _out_of_budget(self) -> dict[str, Any]:
+        self._asking.meter.admit("rollout")
+        raise RunError("Tickets were left unjudged without a reason.")
+
+    def _selected(self, number: int, judged: Mapping[str, Verdict]) -> tuple[str, ...]:
+        signals = {one.ticket_key: list(one.signals) for one in candidates(list(judged.values()))}
+        shuffled = sorted(signals)
+        random.Random(f"{self._settings.seed} {number}").shuffle(shuffled)
+        passes = [one for one in shuffled if one.endswith("::pass")]
+        order = mixed(passes, [one for one in shuffled if not one.endswith("::pass")])
+        told = [{"ticket_key": key, "signals": signals[key]} for key in order]
+        self._recorder.record("selected", {"epoch": number, "candidates": told})
+        return order
+
+    async def _reflect(
+        self, epoch: int, order: Sequence[str], judged: Mapping[str, Verdict], open_cases: dict[str, Verdict]
+    ) -> None:
+        watcher = self._recorder.watcher
+        watcher.phase(f"epoch {epoch}: reflecting", len(order))
+        cycles = Cycles(
+            self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, judged, open_cases
+        )
+        for number, keys in enumerate(batches(order, self._settings.reflection.batch_size), 1):
+            await cycles.reflect(f"{epoch}.{number}", keys)
+            await cycles.promote(f"{epoch}.{number}")
+            watcher.advance(len(order) - len(open_cases))
+
+    async def _ended(self, number: int, frozen: Guidance) -> dict[str, Any]:
+        before = after = None
+        if self._panel.validation:
+            before = _accuracy(await self._panel.on_validation(frozen))
+            after = _accuracy(await self._panel.on_validation(self.state.guidance))
+        epoch = self.state.epoch
+        return {
+            "epoch": number,
+            "train_accuracy": None if not epoch.rolled else round(1 - epoch.wrong / epoch.rolled, 6),
+            "validation_before": before,
+            "validation_after": after,
+            "step": self.state.guidance.step,
+            "changes": epoch.changes,
+            "calls": self._asking.meter.calls - epoch.calls_before,
+        }
+
+    async def _evaluate(self, when: str, first: Guidance) -> None:
+        if self._splits.test:
+            await self._recorder.step("evaluated", partial(self._evaluated, when, first))
+
+    async def _evaluated(self, when: str, first: Guidance) -> dict[str, Any]:
+        guidance = self.state.guidance
+        before = self.state.evaluations.get("before")
+        if before is not None and guidance.hash == first.hash:
+            # The same judge says the same.
+            return {"when": when, "step": guidance.step, "rows": before}
+        self._recorder.watcher.phase(f"held-out tickets, {when}", len(self._splits.test))
+        rows: list[list[Any]] = []
+        stream = Judge(self._mission, guidance, self._asking).stream(self._book.tickets(self._splits.test))
+        try:
+            async for verdict in stream:
+                rows.append([verdict.ticket_key, verdict.label, verdict.verdict, verdict.signals.vote_strength])
+                self._recorder.watcher.advance(len(rows))
+        finally:
+            await stream.aclose()
+        return {"when": when, "step": guidance.step, "rows": rows}
+
+
+class _unless_the_whole_run:  # noqa: N801 - it reads as what it does
+    """Goes on where only the epoch's budget is used up."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return isinstance(error, Stopped) and not error.whole_run
+
+
+def _accuracy(judged: Mapping[str, Judged]) -> float:
+    return round(sum(not one.wrong for one in judged.values()) / len(judged), 6)

@@ -1,0 +1,212 @@
+"""Runs on disk: each a folder in its mission, with one writer at a time for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from donewhen import __version__
+from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.clock import Clock
+from donewhen.foundation.locks import LockedError, locked
+from donewhen.judging.guidance import Guidance, GuidanceError
+from donewhen.judging.mission import Mission
+from donewhen.judging.settings import MissionFile
+from donewhen.learning.book import Book
+from donewhen.learning.events import EventLog, RunError, read_events
+from donewhen.learning.splits import PARTS, Splits, divided
+from donewhen.learning.state import RunState, began_with, folded
+from donewhen.models.answers import Answers
+from donewhen.models.asking import Asking, Limits, Meter
+from donewhen.models.roles import Model
+
+MANIFEST = "donewhen/learning-run/v1"
+EVENTS = "events.jsonl"
+
+
+class Prepared(NamedTuple):
+    """All that a run begins with."""
+
+    folder: Path
+    mission: Mission
+    book: Book
+    splits: Splits
+    manifest: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+
+def runs_folder(mission: Mission) -> Path:
+    return mission.folder / "runs"
+
+
+def run_folders(mission: Mission) -> tuple[Path, ...]:
+    """The runs of a mission, the oldest first."""
+    found = runs_folder(mission).glob(f"*/{EVENTS}")
+    return tuple(sorted((one.parent for one in found), key=lambda one: one.name))
+
+
+def find_run(mission: Mission, name: str | None) -> Path:
+    """A run by its name, or the newest."""
+    found = run_folders(mission)
+    chosen = found[-1:] if name is None else [one for one in found if one.name == name]
+    if not chosen:
+        told = "There is no run yet." if name is None else f"There is no run {name!r}."
+        names = ", ".join(one.name for one in found[-5:])
+        raise RunError(
+            told, where=str(runs_folder(mission)), next_step=f"There are: {names}." if names else "donewhen learn"
+        )
+    return chosen[0]
+
+
+def unfinished(mission: Mission) -> Path | None:
+    """The newest run, if it was cut off."""
+    found = run_folders(mission)
+    return found[-1] if found and not is_over(found[-1]) else None
+
+
+def state_of(folder: Path) -> RunState:
+    """Where a run stands, from its events alone."""
+    return folded(read_events(folder / EVENTS))
+
+
+def is_over(folder: Path) -> bool:
+    """Whether a run has come to its end."""
+    events = read_events(folder / EVENTS)
+    return bool(events) and events[-1].type == "run_finished"
+
+
+@contextmanager
+def only_writer(mission: Mission) -> Iterator[None]:
+    """Hold the mission's runs; a second writer is told at once who has them."""
+    path = runs_folder(mission) / ".lock"
+    try:
+        with locked(path, wait=0.0):
+            yield
+    except LockedError as error:
+        raise RunError(
+            "Another run of this mission is at work.",
+            where=str(path),
+            next_step=f"Wait for it, or end it. ({error.message})",
+        ) from error
+
+
+def prepare(mission: Mission, model: Model) -> Prepared:
+    """Begin a new run: divide the tickets, and write down what it starts from."""
+    book = Book(mission)
+    splits = divided(book.members, mission.settings.split, mission.settings.seed)
+    _check_parts(mission, splits)
+    folder = _new_folder(mission)
+    guidance = mission.guidance()
+    return Prepared(folder, mission, book, splits, _manifest(mission, model, book, splits, guidance, folder.name))
+
+
+def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
+    """Go on with a run: with the settings that it began with, on the tickets that it began with."""
+    events = read_events(folder / EVENTS)
+    if not events:
+        raise RunError("The run has not begun.", where=str(folder), next_step="donewhen learn")
+    known = events[0].data
+    began = _with_settings(mission, known, folder)
+    book = Book(began)
+    splits = divided(book.members, began.settings.split, began.settings.seed)
+    manifest = _manifest(began, model, book, splits, began_with(known), folder.name)
+    differing = [one for one in manifest if canonical_json(manifest[one]) != canonical_json(known.get(one))]
+    if differing:
+        raise RunError(
+            f"The run can't be resumed: {', '.join(differing)} changed since it began.",
+            where=str(folder),
+            next_step="Undo the change, or start a new run: donewhen learn",
+        )
+    return Prepared(folder, began, book, splits, manifest)
+
+
+def asking_for(prepared: Prepared, model: Model, answers: Answers | None) -> Asking:
+    """The model behind the run's own meter."""
+    budget = prepared.mission.settings.budget
+    meter = Meter(Limits(budget.calls, budget.tokens, budget.cost, budget.calls_per_epoch))
+    return Asking(model, meter, answers, prepared.id)
+
+
+def open_log(prepared: Prepared) -> EventLog:
+    return EventLog(prepared.folder / EVENTS, clock=prepared.mission.clock)
+
+
+def open_answers(mission: Mission) -> Answers:
+    """The answers that all runs of a mission share."""
+    return Answers(runs_folder(mission) / "answers.sqlite")
+
+
+def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
+    """Make what a run has learned the guidance of its mission: the same changes, one by one."""
+    store = mission.store
+    now = store.seed(mission.initial_guidance())
+    if now.hash != began_with(state.manifest).hash:
+        raise GuidanceError(
+            "The guidance of the mission has changed since the run began, so what was learned is not adopted.",
+            where=str(store.path),
+            next_step=f"It is kept in the run {run}.",
+        )
+    for one in state.applied:
+        now = store.apply(one, f"run {run}")
+    counts = {key: (one.hit_count, one.miss_count) for key, one in state.guidance.metadata.items()}
+    return store.credit(counts) if counts else now
+
+
+def _manifest(
+    mission: Mission, model: Model, book: Book, splits: Splits, guidance: Guidance, run: str
+) -> dict[str, Any]:
+    sizes = {part: len(getattr(splits, part)) for part in PARTS}
+    return {
+        "schema": MANIFEST,
+        "run": run,
+        "mission": mission.name,
+        "version": __version__,
+        "model": model.name,
+        "language": mission.language.identity,
+        "prompts": mission.language.hashes,
+        "tickets": {"count": len(book.members), "hash": book.hash},
+        "splits": {"sizes": sizes, "hashes": splits.hashes},
+        "settings": msgspec.to_builtins(mission.settings),
+        "guidance": guidance.as_file()[mission.name],
+    }
+
+
+def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) -> Mission:
+    try:
+        settings = msgspec.convert(manifest.get("settings"), MissionFile)
+    except msgspec.ValidationError as error:
+        raise RunError(f"The run has settings that can't be used: {error}.", where=str(folder)) from error
+    return mission._replace(settings=settings)
+
+
+def _check_parts(mission: Mission, splits: Splits) -> None:
+    if not splits.train:
+        raise RunError("No ticket is left to learn from.", where=str(mission.folder), next_step="See [split].")
+    decodes = len(mission.decodes)
+    wanted = 2 * len(splits.test) * decodes
+    calls = mission.settings.budget.calls
+    if calls is not None and calls <= wanted:
+        raise RunError(
+            f"A budget of {calls} calls is too small: judging the {len(splits.test)} held-out tickets before and "
+            f"after takes {wanted}.",
+            where=str(mission.folder / "mission.toml"),
+            next_step="Raise budget.calls, or make split.test smaller.",
+        )
+
+
+def _new_folder(mission: Mission) -> Path:
+    day = _day(mission.clock)
+    taken = {one.name for one in runs_folder(mission).glob(f"{day}-*")}
+    number = next(at for at in range(1, 10_000) if f"{day}-{at:03d}" not in taken)
+    return runs_folder(mission) / f"{day}-{number:03d}"
+
+
+def _day(clock: Clock) -> str:
+    return clock.now().strftime("%Y%m%d")

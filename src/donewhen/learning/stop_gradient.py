@@ -1,0 +1,28 @@
+"""The tickets from which nothing was learned, and why: one queue, for people to look at."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from donewhen.models.roles import Binary
+
+ReasonCode = Literal["reflection_no_evidence_after_gt", "budget_exhausted", "suspected_label_noise", "policy_question"]
+
+
+class Queued(NamedTuple):
+    """One row of the queue."""
+
+    ticket_key: str
+    group_id: str
+    mission: str
+    gt_label: Binary
+    pred_verdict: Binary | None
+    pred_reason: str
+    reason_code: ReasonCode
+    epoch: int
+    reflection_cycle: str
+    reflection_id: str
+    uncertainty_note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict()

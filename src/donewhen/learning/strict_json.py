@@ -1,0 +1,54 @@
+"""One JSON object, as it stands. Around it, white space and one code fence; nothing is ever repaired."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from donewhen.foundation.text import one_line
+from donewhen.learning.rejections import AnswerReason
+
+_FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n?```", re.DOTALL)
+_SHOWN = 300
+
+
+class Unusable(NamedTuple):
+    """Why an answer as a whole can't be used."""
+
+    reason: AnswerReason
+    detail: str
+
+
+class _DoubledKeyError(ValueError):
+    pass
+
+
+def read_object(text: str) -> dict[str, Any] | Unusable:
+    """The object, or why there is none."""
+    stripped = text.strip()
+    fenced = _FENCE.fullmatch(stripped)
+    try:
+        data = json.loads(
+            fenced[1] if fenced else stripped, object_pairs_hook=_unique, parse_constant=_refused_constant
+        )
+    except _DoubledKeyError as error:
+        return Unusable("duplicate_key", str(error))
+    except (ValueError, RecursionError) as error:
+        return Unusable("not_json", one_line(f"{error}: {text}", _SHOWN))
+    if not isinstance(data, dict):
+        return Unusable("not_an_object", one_line(text, _SHOWN))
+    return data
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _DoubledKeyError(f"{one_line(name, 60)!r} occurs twice")
+        found[name] = value
+    return found
+
+
+def _refused_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
