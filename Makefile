@@ -11,7 +11,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format bench docs clean
+.PHONY: help demo test soak lint format bench bench-learn docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -38,6 +38,10 @@ format: $(VENV)/.lint  ## Put the code in shape
 
 bench: $(VENV)/.demo  ## Print the ratios: import and hook cost, plan checking, dispatching
 	@$(BIN)/python -m benchmarks
+
+DATA ?= ../shared/data
+bench-learn: $(VENV)/.demo  ## Learn from the tickets in DATA, and print what comes of it beside word counts
+	@$(BIN)/python -m benchmarks.learning $(DATA)
 
 docs: $(VENV)/.demo  ## Write the pages and pictures that are made from the code
 	@$(BIN)/python -m tools.write_docs

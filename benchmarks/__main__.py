@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.completing import completing_benchmark
 from benchmarks.jobs import jobs_benchmark
+from benchmarks.judging import judging_benchmark
 from donewhen.completion import PlanBasedChecker, TaskCompletionContext
 from donewhen.contrib.tools.planning import Plan, PlanStep
 from donewhen.runtime import Append, Session, SliceView
@@ -34,6 +35,7 @@ def main() -> None:
     dispatching()
     jobs_benchmark()
     completing_benchmark()
+    judging_benchmark()
 
 
 def imports() -> None:

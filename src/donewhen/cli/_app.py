@@ -71,6 +71,14 @@ VERBS: dict[str, dict[str, Verb]] = {
         "hook": Verb("hook", "Answer one event of a runtime (runtimes call this)."),
         "config": Verb("config", "Show the project's settings, and where each came from."),
     },
+    "Judge: learn from people's verdicts": {
+        "mission": Verb("mission", "Make a mission from labelled tickets, and check it."),
+        "judge": Verb("judge", "Pass or fail? Tickets in, verdicts out."),
+        "audit-mission": Verb("audit_mission", "How good is the judge as it is?"),
+        "learn": Verb("learn", "Learn guidance from labelled tickets."),
+        "replay": Verb("replay", "Do the events of a run lead to its guidance?"),
+        "guidance": Verb("guidance", "The rules that a judge follows, and how they came to be."),
+    },
     "Find your way": {
         "doctor": Verb("doctor", "Does donewhen work on this machine?"),
         "explain": Verb("explain", "What does a reason code mean, and what to do about it?"),

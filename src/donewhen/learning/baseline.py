@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from array import array
 from collections import Counter
@@ -115,9 +116,13 @@ def _fitted(vectors: list[_Sparse], labels: list[Binary], features: int) -> arra
     lengths = [sum(value * value for value in vector.values) for vector in vectors]
     pulls = [0.0] * len(vectors)
     weights = array("d", bytes(8 * (features + 1)))
+    order = list(range(len(vectors)))
+    shuffle = random.Random(0).shuffle
     for _ in range(_PASSES):
         moved = 0.0
-        for at, vector in enumerate(vectors):
+        shuffle(order)
+        for at in order:
+            vector = vectors[at]
             before = pulls[at]
             pulls[at] = _best_pull(sides[at] * _score(vector, weights), before, limits[at], lengths[at])
             step = sides[at] * (pulls[at] - before)

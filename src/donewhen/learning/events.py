@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -102,18 +102,30 @@ class EventLog:
 
 def read_events(path: Path) -> tuple[Event, ...]:
     """The events of a run; half a line at the end is left out."""
+    return tuple(_events(path))
+
+
+def first_event(path: Path) -> Event | None:
+    """The first event of a run, which says what it began with."""
+    return next(_events(path), None)
+
+
+def _events(path: Path) -> Iterator[Event]:
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _event(line, number, f"{path}:{number}")
     except OSError as error:
         raise RunError(f"The events of the run can't be read: {error.strerror}.", where=str(path)) from error
-    found: list[Event] = []
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            row = json.loads(line)
-            event = Event(row["number"], row["type"], row["at"], row["data"], row["spent"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"The line is not an event: {error}.", where=f"{path}:{number}") from error
-        if event.number != number or event.type not in _TYPES or not isinstance(event.data, dict):
-            raise RunError("The line is not the event that belongs here.", where=f"{path}:{number}")
-        found.append(event)
-    return tuple(found)
+
+
+def _event(line: bytes, number: int, where: str) -> Event:
+    try:
+        row = json.loads(line)
+        event = Event(row["number"], row["type"], row["at"], row["data"], row["spent"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"The line is not an event: {error}.", where=where) from error
+    if event.number != number or event.type not in _TYPES or not isinstance(event.data, dict):
+        raise RunError("The line is not the event that belongs here.", where=where)
+    return event

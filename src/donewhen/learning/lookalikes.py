@@ -7,28 +7,18 @@ from collections.abc import Sequence
 
 from donewhen.learning.baseline import word_counts
 from donewhen.learning.book import Book
-from donewhen.learning.splits import Member
+from donewhen.learning.splits import Member, folds
 
-_FOLDS = 5
 _MOST = 2000
 
 
 def unlike_their_label(book: Book, members: Sequence[Member], seed: int) -> frozenset[str]:
     """Tickets whose words, counted among tickets of other clusters, speak for the other label."""
-    clusters = sorted({one.cluster for one in members})
-    shuffler = random.Random(f"{seed} folds")
-    shuffler.shuffle(clusters)
-    fold_of = {name: number % _FOLDS for number, name in enumerate(clusters)}
     found: set[str] = set()
-    for fold in range(min(_FOLDS, len(clusters))):
-        others = [one for one in members if fold_of[one.cluster] != fold]
+    for inside, others in folds(members, seed):
         if len({one.label for one in others}) < 2:
             continue
-        sample = others if len(others) <= _MOST else shuffler.sample(others, _MOST)
+        sample = others if len(others) <= _MOST else random.Random(seed).sample(others, _MOST)
         predict = word_counts((book.ticket(one.key).text, one.label) for one in sample)
-        found |= {
-            one.key
-            for one in members
-            if fold_of[one.cluster] == fold and predict(book.ticket(one.key).text) != one.label
-        }
+        found |= {one.key for one in inside if predict(book.ticket(one.key).text) != one.label}
     return frozenset(found)

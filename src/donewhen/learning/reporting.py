@@ -13,6 +13,7 @@ from donewhen.learning.baseline import majority, word_counts
 from donewhen.learning.book import Book
 from donewhen.learning.hypotheses import Pooled, missing
 from donewhen.learning.metrics import mcnemar, measured, paired_bootstrap
+from donewhen.learning.notes import noted
 from donewhen.learning.rejections import MEANINGS
 from donewhen.learning.runs import Prepared
 from donewhen.learning.splits import PARTS, Splits
@@ -33,7 +34,6 @@ from donewhen.learning.summary import (
     SplitSizes,
     Status,
     TrialRow,
-    noted,
 )
 from donewhen.models.roles import Binary
 

@@ -1,0 +1,67 @@
+"""What the verbs about missions share: which mission is meant, and which of its guidances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from donewhen.cli._output import Finding, Output
+from donewhen.judging.guidance import Guidance, GuidanceError
+from donewhen.judging.guidance_store import read_guidance, read_initial
+from donewhen.judging.mission import Mission
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHOWN = 20
+
+
+def mission_argument(command: F) -> F:
+    """MISSION: a folder; without it, this one."""
+    return click.argument("mission", required=False, default=".", type=click.Path(path_type=Path))(command)
+
+
+def guidance_at(mission: Mission, choice: str | None) -> Guidance:
+    """The guidance that is meant: by its step, by its file, or else as it is now."""
+    if choice is None:
+        return mission.guidance()
+    if choice.isdecimal():
+        return guidance_of_step(mission, int(choice))
+    path = Path(choice)
+    guidance = read_initial(path, mission.name)
+    with suppress(GuidanceError):
+        guidance = read_guidance(path, mission.name)
+    return guidance
+
+
+def guidance_of_step(mission: Mission, step: int) -> Guidance:
+    """The guidance at a step; before anything was learned there is one step, the first."""
+    if mission.store.exists:
+        return mission.store.at(step)
+    if step:
+        raise GuidanceError(f"There is no step {step}: nothing was learned yet.", where=str(mission.folder))
+    return mission.initial_guidance()
+
+
+def harmless_json(data: object, indent: int | None = None) -> str:
+    """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
+    text = json.dumps(data, ensure_ascii=False, indent=indent).replace("<promise>", "\\u003cpromise>")
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+    return text
+
+
+def show_problems(output: Output, problems: list[Finding], *, everything: bool = False) -> None:
+    """What is wrong, with its place; the first few of many."""
+    shown = problems if everything else problems[:_SHOWN]
+    for one in shown:
+        place = f"{one.where}: " if one.where else ""
+        output.say(f"✗ {place}{one.message}", fg="red")
+        if one.next:
+            output.say(f"  next: {one.next}", dim=True)
+    if len(problems) > len(shown):
+        output.say(f"  … and {len(problems) - len(shown)} more; --all lists them", fg="red")

@@ -1,0 +1,71 @@
+"""How good is the judge as it is?"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+import msgspec
+
+from donewhen.cli._app import common_options
+from donewhen.cli._missions import guidance_at, mission_argument
+from donewhen.cli._output import Output
+from donewhen.cli._watching import Watching
+from donewhen.cli.learn import report_width
+from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.files import write_atomically
+from donewhen.judging.mission import read_mission
+from donewhen.judging.verdict import Verdict
+from donewhen.learning.auditing import audited
+from donewhen.learning.summary import as_json
+from donewhen.models.asking import Asking
+from donewhen.models.registry import open_model
+from donewhen.reports.learning_page import learning_page
+from donewhen.reports.learning_text import learning_text
+
+
+@click.command()
+@mission_argument
+@click.option("--guidance", metavar="STEP|FILE", help="Judge by an earlier step, or by another file of rules.")
+@click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
+@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as a page, too.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as JSON, too.")
+@click.option("--quiet", is_flag=True, help="No bar and no report; only errors.")
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    mission: Path,
+    guidance: str | None,
+    model: str | None,
+    page: Path | None,
+    out: Path | None,
+    quiet: bool,
+) -> ExitCode:
+    """Judge every labelled ticket of MISSION once and compare with the labels. Nothing is learned or changed.
+
+    This tells how far a judge can be relied on before anybody trusts it: accuracy, agreement beyond chance, how often
+    it lets bad work through, and whether it beats counting words.
+    """
+    found = read_mission(mission)
+    chosen = guidance_at(found, guidance)
+    asking = Asking(open_model(model or found.settings.model))
+    with Watching(output, quiet=quiet) as watcher:
+        watcher.phase("judging", sum(1 for _ in found.tickets()))
+        done = 0
+
+        def advance(_: Verdict) -> None:
+            nonlocal done
+            done += 1
+            watcher.advance(done)
+
+        report = asyncio.run(audited(found, chosen, asking, advance))
+    if page is not None:
+        write_atomically(page, learning_page(report).encode())
+    if out is not None:
+        write_atomically(out, as_json(report))
+    if not quiet:
+        for line in learning_text(report, report_width()):
+            output.say(line)
+    return output.finish(ExitCode.PASS, {"summary": msgspec.to_builtins(report)})

@@ -1,0 +1,269 @@
+"""The rules that a judge follows: as they are, as they were, and for use elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._missions import guidance_of_step, harmless_json, mission_argument
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.files import write_atomically
+from donewhen.foundation.text import one_line
+from donewhen.jobs.approval import agent_at_work, somebody
+from donewhen.judging.guidance import Guidance, RuleMeta, in_order
+from donewhen.judging.mission import Mission, read_mission
+from donewhen.judging.rendering import shared_part
+
+Format = Literal["prompt", "markdown", "json"]
+
+_RULE = 4000
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~!&@$])")
+
+
+class RuleChange(NamedTuple):
+    """What became of one rule."""
+
+    key: str
+    kind: Literal["added", "changed", "removed"]
+    before: str | None
+    after: str | None
+
+
+@click.group()
+def command() -> None:
+    """Look at the rules that a judge follows, and go back to earlier ones.
+
+    The scaffold, S1, S2, …, is written by people, and nothing changes it. G0, G1, … are learned: each step changes one
+    rule, and every step is kept.
+    """
+
+
+@command.command()
+@mission_argument
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="The rules at an earlier step.")
+@common_options
+@click.pass_obj
+def show(output: Output, mission: Path, step: int | None) -> ExitCode:
+    """Print the rules of MISSION with what each is based on.
+
+    A hit is a ticket that is right with the rule and wrong without it; a miss is the reverse.
+    """
+    found = read_mission(mission)
+    guidance = _chosen(found, step)
+    output.say(f"{found.name}  {_title(found, guidance)}", bold=True)
+    if guidance.scaffold:
+        output.say("scaffold: binds, and is never changed", dim=True)
+    for key, text in guidance.scaffold.items():
+        output.say(f"  {key.ljust(4)} {one_line(text, _RULE)}", fg="cyan")
+    output.say("rules: learned, and changed by evidence", dim=True)
+    for key, text in guidance.learned.items():
+        output.say(f"  {key.ljust(4)} {one_line(text, _RULE)}")
+        meta = guidance.metadata.get(key)
+        if meta is not None:
+            output.say(f"       {_evidence(meta)}", dim=True)
+    rules = {
+        key: {"text": text, "scaffold": key in guidance.scaffold} | _meta(guidance.metadata.get(key))
+        for key, text in guidance.rules.items()
+    }
+    data = {"mission": found.name, "step": guidance.step, "updated_at": guidance.updated_at, "rules": rules}
+    return output.finish(ExitCode.PASS, data)
+
+
+@command.command()
+@mission_argument
+@click.option("--from", "start", type=click.IntRange(min=0), metavar="N", help="From this step on, not the beginning.")
+@click.option("--to", "end", type=click.IntRange(min=0), metavar="N", help="Up to this step, not the newest.")
+@common_options
+@click.pass_obj
+def diff(output: Output, mission: Path, start: int | None, end: int | None) -> ExitCode:
+    """Print how the rules of MISSION have changed, rule by rule; by default from what it began with."""
+    found = read_mission(mission)
+    before = found.initial_guidance() if start is None else guidance_of_step(found, start)
+    after = _chosen(found, end)
+    told = "what it began with" if start is None else f"step {start}"
+    output.say(f"{found.name}  {told} → step {after.step}", bold=True)
+    changes = list(changes_between(before, after))
+    _tell_changes(output, changes)
+    data = {
+        "mission": found.name,
+        "from": "initial" if start is None else start,
+        "to": after.step,
+        "changes": [one._asdict() for one in changes],
+    }
+    return output.finish(ExitCode.PASS, data)
+
+
+@command.command()
+@mission_argument
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest."
+)
+@common_options
+@click.pass_obj
+def log(output: Output, mission: Path, limit: int) -> ExitCode:
+    """Print every change of the rules of MISSION, oldest first: when, by whom, and by how many tickets."""
+    found = read_mission(mission)
+    history = found.store.history() if found.store.exists else ()
+    for one in history[-limit:]:
+        change = one.change
+        tickets = f"{len(change.evidence)} ticket(s)" if change.evidence else "-"
+        why = one_line(change.rationale, 120)
+        output.say(f"{str(one.step).rjust(4)}  {one.at}  {change.label.ljust(10)}  {tickets}  {one.by}  {why}")
+        if change.text:
+            output.say(f"      {one_line(change.text, _RULE)}", dim=True)
+    if not history:
+        output.say("Nothing was learned yet.")
+    elif len(history) > limit:
+        output.say(f"({len(history) - limit} older; -n shows more)", dim=True)
+    rows = [{**one._asdict(), "change": _builtins(one.change)} for one in history[-limit:]]
+    return output.finish(ExitCode.PASS, {"mission": found.name, "revisions": rows, "total": len(history)})
+
+
+@command.command()
+@click.argument("step", type=click.IntRange(min=0))
+@mission_argument
+@common_options
+@click.pass_obj
+def rollback(output: Output, step: int, mission: Path) -> ExitCode:
+    """Go back to the rules that MISSION had at STEP.
+
+    Nothing is lost: it is a step of its own, recorded under your name, and can itself be rolled back.
+    """
+    found = read_mission(mission)
+    if not found.store.exists:
+        raise UsageError("Nothing was learned yet, so there is nothing to go back to.", where=str(found.folder))
+    before = found.store.read()
+    if step == before.step:
+        raise UsageError(f"Step {step} is where it is.", next_step="donewhen guidance log")
+    after = found.store.rollback(step, _who())
+    output.say(f"{found.name}  step {after.step}: back to step {step}", bold=True)
+    changes = list(changes_between(before, after))
+    _tell_changes(output, changes)
+    data = {"mission": found.name, "step": after.step, "back_to": step, "by": _who()}
+    return output.finish(ExitCode.PASS, data | {"changes": [one._asdict() for one in changes]})
+
+
+@command.command()
+@mission_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["prompt", "markdown", "json"]),
+    default="markdown",
+    show_default=True,
+    help="As a judge is shown it, for people, or as guidance.json has it.",
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it to FILE.")
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="The rules at an earlier step.")
+@common_options
+@click.pass_obj
+def export(output: Output, mission: Path, form: Format, out: Path | None, step: int | None) -> ExitCode:
+    """Print the rules of MISSION for use elsewhere: as a prompt, as Markdown, as JSON."""
+    found = read_mission(mission)
+    guidance = _chosen(found, step)
+    text = _exported(found, guidance, form)
+    data: dict[str, Any] = {"mission": found.name, "step": guidance.step, "format": form}
+    if out is not None:
+        write_atomically(out, text.encode())
+        output.say(f"✓ {out}", fg="green")
+        return output.finish(ExitCode.PASS, data | {"out": str(out)})
+    for line in text.rstrip("\n").split("\n"):
+        output.say(line)
+    return output.finish(ExitCode.PASS, data | {"text": text})
+
+
+def changes_between(before: Guidance, after: Guidance) -> Iterator[RuleChange]:
+    """What differs, by rule, in the order in which rules bind."""
+    old, new = before.experiences, after.experiences
+    for key in in_order({*old, *new}):
+        if key not in old:
+            yield RuleChange(key, "added", None, new[key])
+        elif key not in new:
+            yield RuleChange(key, "removed", old[key], None)
+        elif old[key] != new[key]:
+            yield RuleChange(key, "changed", old[key], new[key])
+
+
+def as_markdown(guidance: Guidance) -> str:
+    """The rules as a page. Their words are anybody's, so none of them is taken for markup."""
+    lines = [f"# Guidance: {_escaped(guidance.mission)}", "", f"Step {guidance.step}."]
+    if guidance.scaffold:
+        lines += ["", "## Scaffold", "", "These rules bind. Nothing changes them.", ""]
+        lines += [f"- **{key}** {_escaped(text)}" for key, text in guidance.scaffold.items()]
+    lines += ["", "## Rules", ""]
+    for key, text in guidance.learned.items():
+        lines.append(f"- **{key}** {_escaped(text)}")
+        meta = guidance.metadata.get(key)
+        if meta is None:
+            continue
+        lines.append(f"  - {_evidence(meta)}")
+        if meta.rationale:
+            lines.append(f"  - Why: {_escaped(meta.rationale)}")
+        if meta.sources:
+            lines.append(f"  - Tickets: {', '.join(map(_escaped, meta.sources))}")
+    return "\n".join(lines) + "\n"
+
+
+def _exported(mission: Mission, guidance: Guidance, form: Format) -> str:
+    match form:
+        case "prompt":
+            return shared_part(guidance, mission.language)
+        case "markdown":
+            return as_markdown(guidance)
+        case "json":
+            return harmless_json(guidance.as_file(), indent=2) + "\n"
+
+
+def _chosen(mission: Mission, step: int | None) -> Guidance:
+    return mission.guidance() if step is None else guidance_of_step(mission, step)
+
+
+def _title(mission: Mission, guidance: Guidance) -> str:
+    if not mission.store.exists:
+        return "nothing was learned yet; this is what it begins with"
+    return f"step {guidance.step}" + (f", {guidance.updated_at}" if guidance.updated_at else "")
+
+
+def _tell_changes(output: Output, changes: list[RuleChange]) -> None:
+    for one in changes:
+        output.say(f"{one.key} {one.kind}", bold=True)
+        if one.before is not None:
+            output.say(f"  - {one_line(one.before, _RULE)}", fg="red")
+        if one.after is not None:
+            output.say(f"  + {one_line(one.after, _RULE)}", fg="green")
+    if not changes:
+        output.say("Nothing differs.")
+
+
+def _evidence(meta: RuleMeta) -> str:
+    told = f"{len(meta.sources)} ticket(s) support it"
+    if meta.hit_count or meta.miss_count:
+        told += f"; {meta.hit_count} hit(s), {meta.miss_count} miss(es), confidence {meta.confidence:.2f}"
+    return told if not meta.updated_at else f"{told}; {one_line(meta.updated_at, 30)}"
+
+
+def _meta(meta: RuleMeta | None) -> dict[str, Any]:
+    return {} if meta is None else _builtins(meta)
+
+
+def _builtins(value: object) -> dict[str, Any]:
+    import msgspec
+
+    data: dict[str, Any] = msgspec.to_builtins(value)
+    return data
+
+
+def _who() -> str:
+    sign = agent_at_work()
+    return somebody().name if sign is None else f"{somebody().name} (agent)"
+
+
+def _escaped(text: str) -> str:
+    # A bare address is a link, too.
+    return _MARKDOWN.sub(r"\\\1", one_line(text, _RULE)).replace("://", r":\/\/")

@@ -1,0 +1,333 @@
+"""Tickets in, verdicts out: files and pipes of any length."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._missions import guidance_at, harmless_json
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.text import one_line
+from donewhen.judging.judge import Judge
+from donewhen.judging.mission import MISSION_FILE, read_mission
+from donewhen.judging.streaming import verdicts
+from donewhen.judging.ticket import Ticket, TicketError, from_lines, ticket_of
+from donewhen.judging.verdict import Verdict
+from donewhen.models.asking import Asking
+from donewhen.models.registry import open_model
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+STDIN = "-"
+_BAR_AFTER = 2.0
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, metavar="[MISSION] [FILES]...", type=click.Path(path_type=Path))
+@click.option("--text", "texts", is_flag=True, help="FILES are plain texts, each of them a ticket.")
+@click.option("--guidance", metavar="STEP|FILE", help="Judge by an earlier step, or by another file of rules.")
+@click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the verdicts there, when all of them are made.",
+)
+@click.option("--append", is_flag=True, help="Add to the --out file instead, each verdict as it comes.")
+@click.option("--quiet", is_flag=True, help="No bar and no summary.")
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    arguments: tuple[Path, ...],
+    texts: bool,
+    guidance: str | None,
+    model: str | None,
+    out: Path | None,
+    append: bool,
+    quiet: bool,
+) -> ExitCode:
+    """Judge the tickets in FILES, or on standard input, by the guidance of MISSION.
+
+    MISSION is a folder; without one, it is this folder. A ticket is a line of JSON with a group_id and a text (or
+    evidence), labelled or not; the label is never shown to the model. With --text, it is a plain text.
+
+    Each verdict is a line of JSON on standard output, in the order of the tickets, as soon as it is there; no more
+    tickets are read ahead than are being judged. With --json there is one envelope at the end, which holds all of them.
+
+    A bad line is named on standard error and keeps nobody from the others. Exit status: 0 when every ticket was
+    judged, 1 when the model gave no well-formed answer on one (its verdict is null), 2 when a line was bad or
+    there was no ticket at all.
+
+    \b
+    donewhen judge refunds new.jsonl > verdicts.jsonl
+    tail -f new.jsonl | donewhen judge refunds | jq -r '[.group_id, .verdict] | @tsv'
+    donewhen judge refunds --text answer.md
+    """
+    if append and out is None:
+        raise UsageError("--append needs --out.")
+    folder, files = _sorted_out(arguments)
+    mission = read_mission(folder)
+    asking = Asking(open_model(model or mission.settings.model))
+    judge = Judge(mission, guidance_at(mission, guidance), asking)
+    if not files:
+        files = (Path(STDIN),)
+        if sys.stdin.isatty() and not quiet:
+            output.note("Reading from standard input; Ctrl-D ends it.")
+    tally = Tally()
+    collected: list[dict[str, Any]] = []
+    problems: list[Finding] = []
+    tickets = _texts(files, mission.name) if texts else _tickets(files, mission.name)
+    on_screen = out is None and sys.stdout.isatty()
+    bar = _Bar(output, tally, files, wanted=not (quiet or texts or output.json or on_screen))
+    started = time.monotonic()
+
+    async def judged() -> None:
+        with _destination(out, append=append) as write, bar:
+            async for one in verdicts(judge, tickets, piped=not all(map(_is_file, files))):
+                tally.count(one)
+                bar.moved()
+                if isinstance(one, TicketError):
+                    problems.append(Finding.of(one))
+                    if not output.json:
+                        output.note(f"✗ {one}")
+                elif output.json and out is None:
+                    collected.append(one.as_dict())
+                else:
+                    write(harmless_json(one.as_dict()).encode() + b"\n")
+
+    try:
+        asyncio.run(judged())
+    except KeyboardInterrupt:
+        if not output.json:
+            kept = f", which are in {part_of(out)}" if out is not None and part_of(out).exists() else ""
+            output.note(f"{tally.judged + tally.unjudged} verdict(s) were made{kept}.")
+        raise
+    if not tally.seen:
+        return output.fail(ExitCode.USAGE, Finding("ticket", "There was no ticket to judge."))
+    if not quiet and not output.json:
+        for line in _summary(tally, asking, time.monotonic() - started):
+            output.note(line)
+    status = ExitCode.USAGE if tally.bad else ExitCode.GATE_FAILED if tally.unjudged else ExitCode.PASS
+    data: dict[str, Any] = {
+        "mission": mission.name,
+        "guidance_step": judge.guidance.step,
+        "model": asking.name,
+        **tally.as_dict(),
+        "calls": asking.meter.calls,
+        "tokens": asking.meter.tokens,
+        "cost": asking.meter.cost,
+    }
+    return output.finish(status, data | ({"verdicts": collected} if out is None else {"out": str(out)}), problems)
+
+
+class Tally:
+    """What has come of the tickets so far."""
+
+    def __init__(self) -> None:
+        self.verdicts = {"pass": 0, "fail": 0}
+        self.unjudged = self.bad = self.review = 0
+        self.labelled = self.right = self.false_releases = self.false_blocks = 0
+
+    @property
+    def judged(self) -> int:
+        return sum(self.verdicts.values())
+
+    @property
+    def seen(self) -> int:
+        return self.judged + self.unjudged + self.bad
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.right / self.labelled if self.labelled else None
+
+    def count(self, one: Verdict | TicketError) -> None:
+        if isinstance(one, TicketError):
+            self.bad += 1
+            return
+        if one.verdict is None:
+            self.unjudged += 1
+        else:
+            self.verdicts[one.verdict] += 1
+        self.review += one.signals.needs_manual_review
+        if one.label is not None:
+            # No verdict is a wrong verdict: leaving those out would flatter the judge.
+            self.labelled += 1
+            self.right += one.verdict == one.label
+            self.false_releases += one.verdict == "pass" != one.label
+            self.false_blocks += one.verdict == "fail" != one.label
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **self.verdicts,
+            "not_judged": self.unjudged,
+            "bad_lines": self.bad,
+            "needs_manual_review": self.review,
+            "labelled": self.labelled,
+            "right": self.right,
+            "accuracy": self.accuracy,
+            "false_releases": self.false_releases,
+            "false_blocks": self.false_blocks,
+        }
+
+
+def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
+    """The mission, which is a folder or its settings file, and the files."""
+    if arguments and (arguments[0].is_dir() or arguments[0].name == MISSION_FILE):
+        return arguments[0], arguments[1:]
+    return Path(), arguments
+
+
+def _tickets(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
+    seen: dict[bytes, str] = {}
+    for path in files:
+        try:
+            with _opened(path) as file:
+                yield from from_lines(file, _name(path), mission, seen, labelled=False)
+        except OSError as error:
+            yield TicketError(f"The tickets can't be read: {error.strerror}.", where=_name(path))
+
+
+def _texts(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
+    for path in files:
+        try:
+            with _opened(path) as file:
+                data = {"group_id": one_line(_name(path)), "text": file.read().decode("utf-8")}
+            yield ticket_of(data, _name(path), mission, labelled=False)
+        except TicketError as error:
+            yield error
+        except OSError as error:
+            yield TicketError(f"The text can't be read: {error.strerror}.", where=_name(path))
+        except UnicodeDecodeError as error:
+            yield TicketError(f"The text is not UTF-8, from byte {error.start} on.", where=_name(path))
+
+
+def _opened(path: Path) -> IO[bytes]:
+    # Not sys.stdin: at the end, a program that holds it while a thread still reads from it can't be left.
+    return os.fdopen(os.dup(0), "rb") if str(path) == STDIN else path.open("rb")
+
+
+def _is_file(path: Path) -> bool:
+    return stat.S_ISREG(os.fstat(0).st_mode) if str(path) == STDIN else path.is_file()
+
+
+def _name(path: Path) -> str:
+    return "standard input" if str(path) == STDIN else str(path)
+
+
+@contextmanager
+def _destination(out: Path | None, *, append: bool) -> Iterator[Callable[[bytes], None]]:
+    """Where verdicts go. A file is complete or untouched; what was judged of a run that broke off is beside it."""
+    if out is None:
+        yield _writing(sys.stdout.buffer)
+    elif append or (out.exists() and not out.is_file()):
+        with out.open("ab") as file:
+            if _ends_in_the_middle(out):
+                file.write(b"\n")
+            yield _writing(file)
+    else:
+        target = Path(os.path.realpath(out))
+        part = part_of(out)
+        with part.open("wb") as file:
+            yield _writing(file)
+            os.fsync(file.fileno())
+        part.replace(target)
+
+
+def part_of(out: Path) -> Path:
+    """Where verdicts are until they are complete."""
+    target = Path(os.path.realpath(out))
+    return target.with_name(f"{target.name}.part")
+
+
+def _writing(file: IO[bytes]) -> Callable[[bytes], None]:
+    def write(line: bytes) -> None:
+        file.write(line)
+        file.flush()
+
+    return write
+
+
+def _ends_in_the_middle(path: Path) -> bool:
+    """Whether the last line of a file was cut off; the next one must not be glued to it."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+class _Bar:
+    """How far it is, on standard error, where somebody is watching and it takes longer than a moment."""
+
+    def __init__(self, output: Output, tally: Tally, files: tuple[Path, ...], *, wanted: bool) -> None:
+        self._output = output
+        self._tally = tally
+        self._files = files
+        self._due = time.monotonic() + _BAR_AFTER if wanted and sys.stderr.isatty() else None
+        self._progress: Progress | None = None
+
+    def moved(self) -> None:
+        if self._progress is None:
+            if self._due is None or time.monotonic() < self._due:
+                return
+            self._progress = self._begun()
+        accuracy = self._tally.accuracy
+        told = "" if accuracy is None else f"accuracy {accuracy:.3f}"
+        self._progress.update(self._progress.task_ids[0], completed=self._tally.seen, told=told)
+
+    def _begun(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
+        console = Console(stderr=True, no_color=not self._output.color)
+        progress = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, redirect_stdout=False)
+        progress.add_task("judging", total=self._total(), told="")
+        progress.start()
+        return progress
+
+    def _total(self) -> int | None:
+        if not all(map(_is_file, self._files)) or Path(STDIN) in self._files:
+            return None
+        total = 0
+        for path in self._files:
+            with path.open("rb") as file:
+                total += sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+        return total
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _summary(tally: Tally, asking: Asking, seconds: float) -> Iterator[str]:
+    passes, fails = tally.verdicts["pass"], tally.verdicts["fail"]
+    yield f"{tally.judged} ticket(s) judged in {seconds:.1f} s: {passes} pass, {fails} fail; {tally.review} to look at"
+    if tally.accuracy is not None:
+        yield (
+            f"  {tally.right} of {tally.labelled} labelled one(s) as people did ({tally.accuracy:.3f}); "
+            f"{tally.false_releases} false release(s), {tally.false_blocks} false block(s)"
+        )
+    if tally.unjudged:
+        yield f"  {tally.unjudged} could not be judged: no answer was well formed"
+    if tally.bad:
+        yield f"  {tally.bad} bad line(s), named above"
+    meter = asking.meter
+    if not asking.free:
+        yield f"  {meter.calls} call(s), {meter.tokens} token(s), cost {meter.cost:.4f}"

@@ -1,0 +1,151 @@
+"""Learn guidance from labelled tickets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from donewhen.cli._app import common_options
+from donewhen.cli._missions import mission_argument
+from donewhen.cli._output import Finding, Output
+from donewhen.cli._watching import Watching
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.files import write_atomically
+from donewhen.judging.mission import Mission, read_mission
+from donewhen.judging.settings import Trial
+from donewhen.learning.learn import Learned, learn
+from donewhen.learning.runs import find_run, is_over, unfinished
+from donewhen.models.registry import open_model
+from donewhen.reports.learning_page import learning_page
+from donewhen.reports.learning_text import learning_text
+
+
+@click.command()
+@mission_argument
+@click.option("--resume", is_flag=True, help="Go on with the newest run, which was cut off.")
+@click.option("--run", "run_name", metavar="RUN", help="The run to go on with, where it is not the newest.")
+@click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
+@click.option("--epochs", type=click.IntRange(1, 1000), help="At most so many rounds.")
+@click.option("--seed", type=click.IntRange(0), help="Divide the tickets by another seed.")
+@click.option("--trial", type=click.Choice(["on", "off"]), help="off: changes are made without being tried.")
+@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="At most so many calls, of every kind.")
+@click.option("--no-adopt", is_flag=True, help="Leave the mission's guidance as it is; the run keeps what it learned.")
+@click.option("--quiet", is_flag=True, help="No bars, no report; only errors.")
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    mission: Path,
+    resume: bool,
+    run_name: str | None,
+    model: str | None,
+    epochs: int | None,
+    seed: int | None,
+    trial: str | None,
+    max_calls: int | None,
+    no_adopt: bool,
+    quiet: bool,
+) -> ExitCode:
+    """Learn the guidance of MISSION from its labelled tickets.
+
+    Tickets are divided by cluster into three parts. From the first the judge learns; a change of the guidance is made
+    only if it does better on the second; the third is judged twice, before and after, and never otherwise looked at.
+
+    Everything is written to MISSION/runs as it happens. Ctrl-C ends it cleanly, and --resume goes on: no call that
+    was answered is made again. The report is in the run's folder, as a page and as JSON.
+    """
+    found = read_mission(mission)
+    going_on = resume or run_name is not None
+    changed = [one for one in (epochs, seed, trial, max_calls) if one is not None]
+    if going_on and changed:
+        raise UsageError("A run goes on with the settings that it began with; only --model may be given with --resume.")
+    folder = _cut_off(found, run_name) if going_on else None
+    found = _with_options(found, model, epochs, seed, trial, max_calls)
+    try:
+        with Watching(output, quiet=quiet) as watcher:
+            learned = learn(found, open_model(_model(found, model)), watcher, resume=folder, adopting=not no_adopt)
+    except KeyboardInterrupt:
+        place = f" {mission}" if str(mission) != "." else ""
+        next_step = f"donewhen learn{place} --resume"
+        finding = Finding("interrupted", "Interrupted; all that was answered is kept.", next=next_step)
+        return output.fail(ExitCode.INTERRUPTED, finding)
+    page = learned.prepared.folder / "report.html"
+    write_atomically(page, learning_page(learned.report).encode())
+    if not quiet:
+        for line in learning_text(learned.report, report_width()):
+            output.say(line)
+        _say_what_next(output, learned, page, mission)
+    return _finished(output, learned, page)
+
+
+def _cut_off(mission: Mission, name: str | None) -> Path:
+    if name is not None:
+        return find_run(mission, name)
+    folder = unfinished(mission)
+    if folder is None:
+        newest = find_run(mission, None)
+        over = " It has ended." if is_over(newest) else ""
+        raise UsageError(f"No run was cut off; the newest is {newest.name}.{over}", next_step="donewhen learn")
+    return folder
+
+
+def _with_options(
+    mission: Mission, model: str | None, epochs: int | None, seed: int | None, trial: str | None, calls: int | None
+) -> Mission:
+    settings = mission.settings
+    given: dict[str, Any] = {"model": model, "epochs": epochs, "seed": seed}
+    settings = msgspec.structs.replace(settings, **{name: one for name, one in given.items() if one is not None})
+    if trial == "off":
+        settings = msgspec.structs.replace(settings, trial="off")
+    elif trial == "on" and settings.trial == "off":
+        settings = msgspec.structs.replace(settings, trial=Trial())
+    if calls is not None:
+        settings = msgspec.structs.replace(settings, budget=msgspec.structs.replace(settings.budget, calls=calls))
+    return mission._replace(settings=settings)
+
+
+def _model(mission: Mission, model: str | None) -> str:
+    return model or mission.settings.model
+
+
+def _say_what_next(output: Output, learned: Learned, page: Path, mission: Path) -> None:
+    place = f" {mission}" if str(mission) != "." else ""
+    output.say()
+    if learned.problem is not None:
+        output.say(f"! {learned.problem}", fg="yellow")
+    elif learned.guidance is not None:
+        output.say(f"The guidance of the mission is now at step {learned.guidance.step}.", bold=True)
+        output.say(f"  what changed:  donewhen guidance diff{place}", dim=True)
+        output.say(f"  take it back:  donewhen guidance rollback{place} {learned.report.guidance_before}", dim=True)
+    output.say(f"  the report:    {page}", dim=True)
+
+
+def _finished(output: Output, learned: Learned, page: Path) -> ExitCode:
+    data = {
+        "run": learned.prepared.id,
+        "status": learned.state.status,
+        "adopted": learned.guidance is not None,
+        "guidance_step": learned.state.guidance.step,
+        "report": str(page),
+        "summary": msgspec.to_builtins(learned.report),
+    }
+    if learned.state.status == "no_usable_reflection":
+        told = "Not one answer of reflection could be used, so nothing was learned."
+        where = str(learned.prepared.folder / "reflections.jsonl")
+        finding = Finding("no_usable_reflection", told, where, "Look at the rejections; try another model.")
+        if not output.json:
+            output.fail(ExitCode.GATE_FAILED, finding)
+        return output.finish(ExitCode.GATE_FAILED, data, [finding])
+    return output.finish(ExitCode.PASS, data, [Finding.of(learned.problem)] if learned.problem else [])
+
+
+def report_width() -> int:
+    """How wide a report may be on this terminal."""
+    try:
+        return max(60, min(110, os.get_terminal_size().columns))
+    except OSError:
+        return 100

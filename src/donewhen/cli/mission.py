@@ -1,0 +1,267 @@
+"""Missions: made from what people have, and looked at as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._missions import mission_argument, show_problems
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ConfigError, ExitCode
+from donewhen.foundation.text import one_line
+from donewhen.judging.creating import create_mission, mission_name, refuse_if_taken
+from donewhen.judging.importing import Preview, Understood, Wishes, imported, preview, understand
+from donewhen.judging.language import find_language
+from donewhen.judging.mission import Mission, MissionCheck, check_mission
+from donewhen.judging.settings import Trial
+from donewhen.judging.sources import Source, find_source
+from donewhen.judging.ticket import Ticket, TicketError, looked_at
+from donewhen.learning.splits import PARTS, Member, divided
+from donewhen.models.contrast import default_rule, unread
+
+_EXCERPT = 70
+_SHOWN = 20
+
+
+@click.group()
+def command() -> None:
+    """Make and check missions: folders with labelled tickets that a judge learns from.
+
+    A mission has mission.toml (language, model, thresholds), initial_guidance.json (the rules to begin with) and
+    tickets.jsonl (what people have labelled pass or fail).
+    """
+
+
+@command.command()
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--name", help="What the mission is called; without it, as SOURCE is.")
+@click.option("--language", metavar="NAME", help="The language of answers and rules; without it, that of the texts.")
+@click.option("--label-column", metavar="NAME", help="The column with people's verdicts.")
+@click.option(
+    "--text-column", "text_columns", multiple=True, metavar="NAME", help="A column with evidence; may be repeated."
+)
+@click.option("--group-column", metavar="NAME", help="The column that names a ticket; without one, its line does.")
+@click.option("--cluster-column", metavar="NAME", help="The column that says which tickets must stay together.")
+@click.option("--pass-value", "pass_values", multiple=True, metavar="VALUE", help="A label that means pass.")
+@click.option("--fail-value", "fail_values", multiple=True, metavar="VALUE", help="A label that means fail.")
+@click.option("--dry-run", is_flag=True, help="Show what would come of it, and write nothing.")
+@click.option("--all", "everything", is_flag=True, help=f"List everything that is wrong, not only the first {_SHOWN}.")
+@common_options
+@click.pass_obj
+def init(
+    output: Output,
+    source: Path,
+    folder: Path | None,
+    name: str | None,
+    language: str | None,
+    label_column: str | None,
+    text_columns: tuple[str, ...],
+    group_column: str | None,
+    cluster_column: str | None,
+    pass_values: tuple[str, ...],
+    fail_values: tuple[str, ...],
+    dry_run: bool,
+    everything: bool,
+) -> ExitCode:
+    """Make a mission in DIR from SOURCE, and show how it was understood.
+
+    SOURCE is a CSV with a header, a JSONL, or a folder: with texts in folders that are named after their label
+    (pass/ and fail/; a folder in there is one ticket with several texts), or with texts and a labels.csv that has
+    a file and a label in each row. Columns and labels such as ok and nok, 1 and 0, 通过 and 不通过 are recognised.
+
+    When something is wrong, all of it is named by file and line, and nothing is written. Rows that say the same as an
+    earlier one are left out, and named. Without DIR, the folder is named after the mission.
+
+    \b
+    donewhen mission init verdicts.csv --dry-run
+    donewhen mission init verdicts.csv refunds --label-column decision --pass-value refund --fail-value keep
+    """
+    found = find_source(source)
+    wishes = Wishes(label_column, text_columns, group_column, cluster_column, pass_values, fail_values)
+    understood = understand(found, wishes)
+    called = mission_name(name or understood.mission or one_line(source.resolve().stem.replace("_", " "), 100))
+    target = folder or Path(re.sub(r"\W+", "-", called.lower()).strip("-") or "mission")
+    if not dry_run:
+        refuse_if_taken(target)
+    with output.progress(f"reading {source}"):
+        seen = preview(found, understood, called)
+    spoken = language or seen.language
+    find_language(spoken, target)
+    _tell_preview(output, found, understood, seen, called, spoken, guessed=language is None)
+    problems = [Finding.of(one) for one in seen.problems]
+    show_problems(output, problems, everything=everything)
+    data = _data(found, understood, seen, called, spoken, target)
+    if problems:
+        output.say(f"{len(problems)} problem(s); nothing was written.", bold=True)
+        return output.finish(ExitCode.USAGE, data, problems)
+    if dry_run:
+        output.say(f"Nothing was written; without --dry-run, {target}/ would be made.", bold=True)
+        return output.finish(ExitCode.PASS, data)
+    create_mission(target, called, spoken, seen.default, _only_tickets(found, understood, called))
+    output.say(f"✓ {target}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
+    output.say(f"  next: donewhen mission check {target}", dim=True)
+    return output.finish(ExitCode.PASS, data | {"written": True})
+
+
+@command.command()
+@mission_argument
+@click.option("--all", "everything", is_flag=True, help=f"List everything that is wrong, not only the first {_SHOWN}.")
+@common_options
+@click.pass_obj
+def check(output: Output, mission: Path, everything: bool) -> ExitCode:
+    """Check all of MISSION: its settings, its language, its rules, and every ticket.
+
+    Everything that is wrong is named by file and line. Exit status 1 when something is, 2 when there is no mission that
+    could be read. What only deserves attention is a warning, and does not fail it.
+    """
+    with output.progress("looking at the mission"):
+        found = check_mission(mission)
+    problems = [Finding.of(one) for one in found.problems]
+    if found.mission is None:
+        show_problems(output, problems, everything=everything)
+        return output.finish(ExitCode.USAGE, {}, problems)
+    split = _split(found.mission)
+    warnings = _warnings(found.mission, found, split["validation"])
+    _tell_check(output, found.mission, found, split)
+    for warning in warnings:
+        output.say(f"! {warning}", fg="yellow")
+    show_problems(output, problems, everything=everything)
+    told = f"{len(problems)} problem(s)." if problems else "Nothing is wrong with it."
+    output.say(told, bold=True, fg="red" if problems else "green")
+    data = {
+        "mission": found.mission.name,
+        "folder": str(found.mission.folder),
+        "language": found.mission.settings.language,
+        "model": found.mission.settings.model,
+        "tickets": {"pass": found.passes, "fail": found.fails, "clusters": found.clusters},
+        "split": split,
+        "guidance": None
+        if found.guidance is None
+        else {
+            "step": found.guidance.step,
+            "scaffold": list(found.guidance.scaffold),
+            "learned": list(found.guidance.learned),
+        },
+        "warnings": warnings,
+    }
+    return output.finish(ExitCode.GATE_FAILED if problems else ExitCode.PASS, data, problems)
+
+
+def _only_tickets(source: Source, understood: Understood, mission: str) -> Iterator[Ticket]:
+    """The tickets, once more; a source that has changed since it was looked at is an error."""
+    for one in imported(source, understood, mission):
+        if isinstance(one, TicketError):
+            raise one
+        if isinstance(one, Ticket):
+            yield one
+
+
+def _tell_preview(
+    output: Output,
+    source: Source,
+    understood: Understood,
+    seen: Preview,
+    name: str,
+    language: str,
+    *,
+    guessed: bool,
+) -> None:
+    output.say(f"{name}  from {source.path} ({source.kind})", bold=True)
+    values = ", ".join(f"{written} → {verdict or '?'}" for written, verdict in understood.values.items())
+    rows = (
+        ("label", f"{understood.label}: {one_line(values, 200)}", "label" in understood.guessed),
+        ("text", ", ".join(understood.texts) or "the evidence in each row", "text" in understood.guessed),
+        ("ticket", understood.group or "named after its line", "group" in understood.guessed),
+        ("cluster", understood.cluster or "each ticket's own", "cluster" in understood.guessed),
+        ("language", language, guessed),
+        ("not used", ", ".join(understood.unused) or "-", False),
+    )
+    for title, told, guess in rows:
+        output.say(f"  {title.ljust(8)}  {one_line(told, 300)}{'  (guessed)' if guess else ''}")
+    for ticket in seen.examples:
+        output.say(f"  {ticket.label}  {one_line(ticket.group_id, 30)}  {one_line(ticket.text, _EXCERPT)}", dim=True)
+    passes, fails = seen.counts["pass"], seen.counts["fail"]
+    both = f"; {seen.both} group(s) have both labels" if seen.both else ""
+    output.say(f"{passes + fails} ticket(s): {passes} pass, {fails} fail{both}", bold=True)
+    if passes + fails:
+        output.say(f"  G0: {default_rule(seen.default, language)}")
+    for left in seen.left_out[:_SHOWN]:
+        output.say(f"! left out: {left.where}: {left.why}", fg="yellow")
+    if len(seen.left_out) > _SHOWN:
+        output.say(f"! … and {len(seen.left_out) - _SHOWN} more left out; --json lists them", fg="yellow")
+
+
+def _data(
+    source: Source, understood: Understood, seen: Preview, name: str, language: str, target: Path
+) -> dict[str, object]:
+    return {
+        "mission": name,
+        "folder": str(target),
+        "source": str(source.path),
+        "kind": source.kind,
+        "language": language,
+        "columns": {
+            "label": understood.label,
+            "text": list(understood.texts),
+            "group": understood.group,
+            "cluster": understood.cluster,
+            "unused": list(understood.unused),
+            "guessed": sorted(understood.guessed),
+        },
+        "values": dict(understood.values),
+        "tickets": dict(seen.counts),
+        "both_labels": seen.both,
+        "examples": [{"ticket_key": one.key, "text": one_line(one.text, _EXCERPT)} for one in seen.examples],
+        "left_out": [one._asdict() for one in seen.left_out],
+        "written": False,
+    }
+
+
+def _tell_check(output: Output, mission: Mission, found: MissionCheck, split: dict[str, int]) -> None:
+    settings = mission.settings
+    output.say(f"{mission.name}  ({mission.folder})", bold=True)
+    output.say(f"  judged by  {settings.model}, in {mission.language.title}, {len(mission.decodes)} answer(s) a ticket")
+    total = found.passes + found.fails
+    output.say(f"  tickets    {total}: {found.passes} pass, {found.fails} fail, in {found.clusters} cluster(s)")
+    told = f"{split['train']} to learn from, {split['validation']} for trials, {split['test']} to test"
+    output.say(f"  split      {told}")
+    if found.guidance is not None:
+        scaffold, learned = found.guidance.scaffold, found.guidance.learned
+        told = f"step {found.guidance.step}: {len(scaffold)} scaffold rule(s), {len(learned)} rule(s)"
+        output.say(f"  guidance   {told}")
+
+
+def _split(mission: Mission) -> dict[str, int]:
+    """How many tickets each part gets, divided as the learner divides them."""
+    members: list[Member] = []
+    with suppress(ConfigError):
+        members += (
+            Member(one.key, one.group_id, one.cluster, one.label)
+            for one in looked_at(mission.ticket_files, mission.name)
+            if isinstance(one, Ticket) and one.label is not None
+        )
+    splits = divided(members, mission.settings.split, mission.settings.seed)
+    return {part: len(getattr(splits, part)) for part in PARTS}
+
+
+def _warnings(mission: Mission, found: MissionCheck, unseen: int) -> list[str]:
+    warnings = []
+    trial = mission.settings.trial
+    if isinstance(trial, Trial) and unseen < trial.min_tickets:
+        warnings.append(
+            f"{unseen} unseen ticket(s) for trials, and trial.min_tickets is {trial.min_tickets}: "
+            "every change would be refused."
+        )
+    if found.guidance is not None and mission.settings.model == "contrast":
+        ignored = unread(found.guidance.rules)
+        if ignored:
+            warnings.append(
+                f"The contrast model can't read all of {', '.join(ignored)}, and ignores what it can't read."
+            )
+    return warnings

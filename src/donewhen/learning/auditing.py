@@ -1,0 +1,89 @@
+"""How good is the judge as it is? Every ticket judged once, nothing learned, and the same report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.judge import Judge
+from donewhen.judging.mission import Mission
+from donewhen.judging.verdict import Verdict
+from donewhen.learning.baseline import majority, word_counts
+from donewhen.learning.book import Book
+from donewhen.learning.metrics import mcnemar, measured
+from donewhen.learning.notes import noted
+from donewhen.learning.reporting import cost_of
+from donewhen.learning.splits import folds
+from donewhen.learning.summary import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
+from donewhen.models.asking import Asking
+from donewhen.models.roles import Binary
+
+
+async def audited(
+    mission: Mission, guidance: Guidance, asking: Asking, advance: Callable[[Verdict], None] = lambda _: None
+) -> LearningReport:
+    """Judge every labelled ticket of a mission. All of them are unseen: nothing was learned from any here."""
+    book = Book(mission)
+    began = mission.clock.monotonic()
+    rows: list[tuple[str, Binary, Binary | None]] = []
+    votes = 0
+    malformed: dict[str, int] = {}
+    stream = Judge(mission, guidance, asking).stream(book.tickets([one.key for one in book.members]))
+    try:
+        async for verdict in stream:
+            assert verdict.label is not None  # noqa: S101 - the book holds labelled tickets
+            rows.append((verdict.ticket_key, verdict.label, verdict.verdict))
+            votes += len(verdict.answers)
+            for vote, _ in verdict.answers:
+                if vote not in ("pass", "fail"):
+                    malformed[vote] = malformed.get(vote, 0) + 1
+            advance(verdict)
+    finally:
+        await stream.aclose()
+    spent: dict[str, Any] = {**vars(asking.meter), "seconds": round(mission.clock.monotonic() - began, 3)}
+    wrong = [label != verdict for _, label, verdict in rows]
+    labels = [one.label for one in book.members]
+    every = PartSizes(
+        passes=labels.count("pass"),
+        fails=labels.count("fail"),
+        clusters=len({one.cluster for one in book.members}),
+        hash=book.hash,
+    )
+    return noted(
+        LearningReport(
+            mission=mission.name,
+            run="audit",
+            model=asking.name,
+            status="audit",
+            finished_at=mission.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            seed=mission.settings.seed,
+            splits=SplitSizes(test=every),
+            before=measured((label, verdict) for _, label, verdict in rows),
+            guidance_before=guidance.step,
+            baselines=_baselines(book, wrong, mission.settings.seed),
+            rules=tuple(RuleRow(key=key, text=text) for key, text in guidance.rules.items()),
+            votes=votes,
+            malformed=malformed,
+            cost=cost_of(spent, mission),
+        )
+    )
+
+
+def _baselines(book: Book, wrong: list[bool], seed: int) -> tuple[Baseline, ...]:
+    """Each ticket by what the tickets of other clusters say."""
+    names: tuple[BaselineName, ...] = ("majority", "word_counts")
+    said: dict[BaselineName, dict[str, Binary]] = {name: {} for name in names}
+    for inside, outside in folds(book.members, seed):
+        train = [(book.ticket(one.key).text, one.label) for one in outside]
+        if len({label for _, label in train}) < 2:
+            return ()
+        predictors = {"majority": majority([label for _, label in train]), "word_counts": word_counts(train)}
+        for name in names:
+            said[name] |= {one.key: predictors[name](book.ticket(one.key).text) for one in inside}
+    found = []
+    for name in names:
+        pairs: list[tuple[Binary, Binary]] = [(one.label, said[name][one.key]) for one in book.members]
+        against = mcnemar([label != verdict for label, verdict in pairs], wrong)
+        found.append(Baseline(name=name, measures=measured(pairs), against=against))
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""Learn from a mission's tickets: a run from its beginning or from where it was cut off, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.files import write_atomically
+from donewhen.judging.guidance import Guidance, GuidanceError
+from donewhen.judging.mission import Mission
+from donewhen.learning.artifacts import write_artifacts
+from donewhen.learning.events import first_event
+from donewhen.learning.recorder import Watcher
+from donewhen.learning.reporting import report_of
+from donewhen.learning.run import Learner
+from donewhen.learning.runs import (
+    EVENTS,
+    Prepared,
+    adopt,
+    asking_for,
+    is_over,
+    only_writer,
+    open_answers,
+    open_log,
+    prepare,
+    prepare_again,
+    run_folders,
+)
+from donewhen.learning.state import RunState
+from donewhen.learning.summary import LearningReport, as_json
+from donewhen.models.roles import Model
+
+
+class Learned(NamedTuple):
+    """How a run ended."""
+
+    prepared: Prepared
+    state: RunState
+    report: LearningReport
+    guidance: Guidance | None
+    """The mission's guidance with what was learned in it; None where nothing was, or it could not be adopted."""
+    problem: GuidanceError | None = None
+    """Why what was learned was not adopted."""
+
+
+def learn(
+    mission: Mission, model: Model, watcher: Watcher | None = None, *, resume: Path | None = None, adopting: bool = True
+) -> Learned:
+    """Run to the end. Cut off in between, everything up to the last event is kept, and ``resume`` goes on from there.
+
+    What was learned becomes the mission's guidance, unless ``adopting`` is False.
+    """
+    with only_writer(mission), open_answers(mission) as answers:
+        prepared = prepare(mission, model) if resume is None else prepare_again(mission, model, resume)
+        log = open_log(prepared)
+        asking = asking_for(prepared, model, answers)
+        learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
+        was_over = resume is not None and is_over(resume)
+        try:
+            asyncio.run(learner.run())
+        finally:
+            log.close()
+            if log.recorded:
+                write_artifacts(prepared.folder, log.recorded, learner.state, mission.clock)
+        report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
+        write_atomically(prepared.folder / "report.json", as_json(report))
+        guidance, problem = None, None
+        if adopting and learner.state.changes and not was_over:
+            try:
+                guidance = adopt(mission, learner.state, prepared.id)
+            except GuidanceError as error:
+                problem = error
+    return Learned(prepared, learner.state, report, guidance, problem)
+
+
+def _openings(mission: Mission, prepared: Prepared) -> int:
+    """How many runs have looked at these very test tickets, this one included."""
+    wanted = prepared.splits.hashes["test"]
+    found = 0
+    for folder in run_folders(mission):
+        first = first_event(folder / EVENTS)
+        found += first is not None and first.data.get("splits", {}).get("hashes", {}).get("test") == wanted
+    return max(1, found)

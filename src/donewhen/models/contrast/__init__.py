@@ -1,0 +1,76 @@
+"""Contrast: a judge that follows written rules and a reflector that finds them, with nothing to download and no key.
+
+It reads rules of the language in ``sentences``, and ignores what it can't read. It understands nothing: it counts and
+compares. What it reaches is what rules about the wording of tickets can reach, and a model has to beat that.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from donewhen.models.contrast.features import Features
+from donewhen.models.contrast.judge import judged, unread
+from donewhen.models.contrast.proposer import Proposer
+from donewhen.models.contrast.rules import Default
+from donewhen.models.contrast.sentences import grammar_of, write_rule
+from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
+
+__all__ = ["Contrast", "default_rule", "unread"]
+
+_REMEMBERED = 16_000_000
+"""Characters of tickets whose features are kept."""
+_LABELS = {"en": ("Verdict", "Reason"), "zh": ("判定", "理由")}
+
+
+class Contrast:
+    """The model without a model."""
+
+    name = "contrast/1"
+    free = True
+
+    def __init__(self) -> None:
+        self._features: OrderedDict[tuple[tuple[str, str], ...], Features] = OrderedDict()
+        self._held = 0
+        self._proposer = Proposer(self.features)
+
+    async def roll(self, request: RolloutRequest) -> Completion:
+        """What the rules say of the ticket."""
+        told = judged(request.rules, self.features(request.evidence), request.decode.temperature)
+        grammar = grammar_of(request.language)
+        verdict_label, reason_label = _LABELS.get(request.language, _LABELS["en"])
+        reason = " ".join(f"{key}: {request.rules[key]}" for key in told.applied) or "no rule applies"
+        text = f"{verdict_label}: {grammar.verdicts[told.verdict]}\n{reason_label}: {reason}"
+        return Completion(text, margin=told.margin)
+
+    def study(self, cases: Sequence[Case]) -> None:
+        """See all training cases of an epoch."""
+        self._proposer.study(cases)
+
+    async def decide(self, request: ReflectionRequest) -> Completion:
+        """Which cases show nothing that goes with their label."""
+        return Completion(self._proposer.decide(request))
+
+    async def propose(self, request: ReflectionRequest) -> Completion:
+        """Rules that would judge the cases better."""
+        return Completion(self._proposer.propose(request))
+
+    def features(self, evidence: Mapping[str, str]) -> Features:
+        """What can be asked of a ticket, worked out once; the oldest are forgotten when there are too many."""
+        key = tuple(evidence.items())
+        known = self._features.get(key)
+        if known is None:
+            known = self._features[key] = Features(evidence)
+            self._held += _size(key)
+            while self._held > _REMEMBERED and len(self._features) > 1:
+                self._held -= _size(self._features.popitem(last=False)[0])
+        return known
+
+
+def default_rule(verdict: Binary, language: str) -> str:
+    """The sentence that says which verdict holds where no rule applies."""
+    return write_rule(Default(verdict), language)
+
+
+def _size(evidence: tuple[tuple[str, str], ...]) -> int:
+    return sum(len(text) for _, text in evidence)

@@ -1,0 +1,246 @@
+"""What could separate pass from fail among some cases: conditions, each with the cases for which it holds.
+
+A set of cases is an integer with one bit a case, so that a condition is weighed against labels with a few machine
+instructions. Terms count only when several clusters use them: the vocabulary of one task is no rule for the next.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from donewhen.models.contrast.features import Features, Where, spelled
+from donewhen.models.contrast.rules import (
+    Boxes,
+    Condition,
+    Length,
+    Number,
+    Occurs,
+    Section,
+    Statistic,
+    Unit,
+    length_of,
+    statistic_of,
+)
+from donewhen.models.roles import Binary
+
+_PLACES: tuple[Where, ...] = ("text", "end")
+
+_LONGEST_PHRASE = 3
+_LEAST_SHARE = 0.04
+_LEAST_CLUSTERS = 5
+_COUNTED_TERMS = 300
+_COUNTS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
+_PER_HUNDRED = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5)
+_STATISTICS: tuple[Statistic, ...] = ("first", "last", "highest", "lowest", "mean")
+_UNITS: tuple[Unit, ...] = ("words", "lines", "sections")
+_TELLING = re.compile(r"[^\W\d_]{4}|^(?:no|not)$|[\u3040-\u30ff\u3400-\u9fff]")
+
+
+class Studied(NamedTuple):
+    """A case as candidates are weighed on it."""
+
+    features: Features
+    label: Binary
+    cluster: str
+
+
+class Candidate(NamedTuple):
+    """A condition, or two, and the cases for which it holds."""
+
+    conditions: tuple[Condition, ...]
+    mask: int
+
+
+class Field(NamedTuple):
+    """The cases, as sets."""
+
+    everyone: int
+    failing: int
+    passing: int
+    clusters: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return self.everyone.bit_count()
+
+
+def field_of(cases: Sequence[Studied]) -> Field:
+    """The sets that candidates are weighed against."""
+    failing = _mask(case.label == "fail" for case in cases)
+    everyone = (1 << len(cases)) - 1
+    by_cluster: dict[str, int] = {}
+    for index, case in enumerate(cases):
+        by_cluster[case.cluster] = by_cluster.get(case.cluster, 0) | 1 << index
+    return Field(everyone, failing, everyone & ~failing, tuple(by_cluster.values()))
+
+
+def clusters_in(mask: int, field: Field) -> int:
+    """How many clusters a set of cases touches."""
+    return sum(1 for cluster in field.clusters if mask & cluster)
+
+
+def contrast(mask: int, field: Field) -> float:
+    """How much more often a set holds failing cases than passing ones, in standard errors; below zero for the reverse."""
+    fails, passes = field.failing.bit_count(), field.passing.bit_count()
+    failed, passed = (mask & field.failing).bit_count(), (mask & field.passing).bit_count()
+    share = (failed + passed) / max(1, fails + passes)
+    spread = share * (1 - share) * (1 / max(1, fails) + 1 / max(1, passes))
+    return (failed / max(1, fails) - passed / max(1, passes)) / math.sqrt(spread) if spread > 0 else 0.0
+
+
+def candidates_of(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> list[Candidate]:
+    """All single conditions worth weighing; no two with the same set of cases."""
+    found: dict[int, Candidate] = {}
+    for candidate in _all(cases, field, forbidden):
+        if 0 < candidate.mask < field.everyone:
+            found.setdefault(candidate.mask, candidate)
+    return list(found.values())
+
+
+def _all(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+    yield from _lengths(cases)
+    yield from _numbers(cases, forbidden)
+    yield from _sections(cases, field, forbidden)
+    yield from _boxes(cases)
+    for where in _PLACES:
+        terms = _terms(cases, field, where, forbidden)
+        for phrase, mask in terms:
+            yield Candidate((Occurs((phrase,), where),), mask)
+            yield Candidate((Occurs((phrase,), where, at_least=False),), field.everyone & ~mask)
+        yield from _amounts(cases, field, where, terms)
+
+
+def _mask(flags: Iterable[bool]) -> int:
+    return int("".join("1" if flag else "0" for flag in flags)[::-1] or "0", 2)
+
+
+def _steps(values: Sequence[float]) -> list[float]:
+    """Thresholds between values, as round as they can be: every value where there are few, else about ten quantiles."""
+    distinct = sorted(set(values))
+    if len(distinct) <= 12 and all(value == int(value) for value in distinct):
+        return distinct[1:]
+    ranked = sorted(values)
+    return sorted({_round(ranked[len(ranked) * tenth // 20]) for tenth in range(1, 20)})
+
+
+def _round(value: float) -> float:
+    if value == 0:
+        return 0.0
+    return float(f"{value:.2g}")
+
+
+def _thresholds(
+    values: Sequence[float | None], steps: Iterable[float], make: Callable[[bool, float], Condition]
+) -> Iterator[Candidate]:
+    known = _mask(value is not None for value in values)
+    for step in steps:
+        above = _mask(value is not None and value >= step for value in values)
+        yield Candidate((make(True, step),), above)
+        yield Candidate((make(False, step),), known & ~above)
+
+
+def _lengths(cases: Sequence[Studied]) -> Iterator[Candidate]:
+    for unit in _UNITS:
+        values = [float(length_of(case.features, unit)) for case in cases]
+        yield from _thresholds(values, _steps(values), lambda at_least, step, unit=unit: Length(unit, at_least, step))
+
+
+def _numbers(cases: Sequence[Studied], forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+    spread: Counter[str] = Counter()
+    for case in cases:
+        spread.update(label for label in case.features.numbers)
+    for label, count in sorted(spread.items()):
+        if count < max(_LEAST_CLUSTERS, len(cases) / 4) or forbidden(label):
+            continue
+        for statistic in _STATISTICS:
+            values = [
+                statistic_of(found, statistic) if (found := case.features.numbers.get(label)) else None
+                for case in cases
+            ]
+            steps = _steps([value for value in values if value is not None])
+            yield from _thresholds(
+                values, steps, lambda at_least, step, s=statistic, n=label: Number(n, s, at_least, step)
+            )
+
+
+def _sections(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+    for name in sorted({name for case in cases for name in case.features.sections}):
+        mask = _mask(name in case.features.sections for case in cases)
+        if _common(mask, field) and not forbidden(name):
+            yield Candidate((Section(name, present=True),), mask)
+            yield Candidate((Section(name, present=False),), field.everyone & ~mask)
+
+
+def _boxes(cases: Sequence[Studied]) -> Iterator[Candidate]:
+    for checked in (False, True):
+        condition = Boxes(checked)
+        yield Candidate((condition,), _mask(condition.holds(case.features) for case in cases))
+
+
+def _common(mask: int, field: Field) -> bool:
+    """Enough cases of enough clusters are in the set, and enough are not."""
+    least = max(_LEAST_CLUSTERS, _LEAST_SHARE * field.size)
+    return least <= mask.bit_count() <= field.size - least and clusters_in(mask, field) >= _LEAST_CLUSTERS
+
+
+def _terms(
+    cases: Sequence[Studied], field: Field, where: Where, forbidden: Callable[[str], bool]
+) -> list[tuple[str, int]]:
+    """Phrases by how well they separate, with the cases that have them."""
+    masks: dict[tuple[str, ...], int] = {}
+    for index, case in enumerate(cases):
+        bit = 1 << index
+        words = case.features.part(where)
+        for gram in _grams(words):
+            masks[gram] = masks.get(gram, 0) | bit
+    spread = max(_LEAST_CLUSTERS, _LEAST_SHARE * field.size)
+    rated = []
+    for gram, mask in masks.items():
+        if mask.bit_count() >= spread and _telling(gram):
+            phrase = spelled(gram)
+            if clusters_in(mask, field) >= _LEAST_CLUSTERS and not forbidden(phrase):
+                rated.append((-abs(contrast(mask, field)), len(gram), phrase, mask))
+    rated.sort()
+    kept: dict[int, tuple[str, int]] = {}
+    for _, _, phrase, mask in rated:
+        kept.setdefault(mask, (phrase, mask))
+    # A phrase that every case has says nothing by being there, but may by how often it is.
+    return list(kept.values())
+
+
+def _grams(words: list[str]) -> set[tuple[str, ...]]:
+    found: set[tuple[str, ...]] = set()
+    for size in range(1, _LONGEST_PHRASE + 1):
+        found.update(zip(*(words[start:] for start in range(size)), strict=False))
+    return found
+
+
+def _telling(gram: tuple[str, ...]) -> bool:
+    """No digits, which are identifiers more often than not, and a word that means something."""
+    return any(_TELLING.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
+
+
+def _amounts(
+    cases: Sequence[Studied], field: Field, where: Where, terms: list[tuple[str, int]]
+) -> Iterator[Candidate]:
+    lengths = [max(1, len(case.features.part(where))) for case in cases]
+    for phrase, _ in terms[:_COUNTED_TERMS]:
+        counts = [case.features.count(phrase, where) for case in cases]
+        most = max(counts)
+        yield from _thresholds(
+            counts,
+            [step for step in _COUNTS if step <= most],
+            lambda at_least, step, p=phrase: Occurs((p,), where, at_least, step),
+        )
+        if where == "text":
+            shares = [100 * count / length for count, length in zip(counts, lengths, strict=True)]
+            highest = max(shares)
+            yield from _thresholds(
+                shares,
+                [step for step in _PER_HUNDRED if step <= highest],
+                lambda at_least, step, p=phrase: Occurs((p,), where, at_least, step, per_hundred=True),
+            )

@@ -1,0 +1,135 @@
+"""What a rule says, apart from the language it is written in."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from donewhen.models.contrast.features import Features, Where
+from donewhen.models.roles import Binary
+
+Statistic = Literal["first", "last", "highest", "lowest", "mean"]
+Unit = Literal["words", "lines", "sections"]
+Strength = Literal["weak", "plain", "strong"]
+
+WEIGHTS: dict[Strength, int] = {"weak": 1, "plain": 2, "strong": 4}
+"""A strong sign outweighs a plain one and a weak one together."""
+
+
+class Occurs(msgspec.Struct, frozen=True):
+    """One of some phrases occurs often enough, or too seldom."""
+
+    phrases: tuple[str, ...]
+    where: Where = "text"
+    at_least: bool = True
+    amount: float = 1
+    per_hundred: bool = False
+
+    def holds(self, features: Features) -> bool:
+        found: float = sum(features.count(phrase, self.where) for phrase in self.phrases)
+        if self.per_hundred:
+            found = 100 * found / max(1, len(features.part(self.where)))
+        return (found >= self.amount) is self.at_least
+
+
+class Number(msgspec.Struct, frozen=True):
+    """A labelled number against a threshold; where the label has no number, neither side holds."""
+
+    label: str
+    statistic: Statistic
+    at_least: bool
+    threshold: float
+
+    def holds(self, features: Features) -> bool:
+        values = features.numbers.get(self.label)
+        return values is not None and (statistic_of(values, self.statistic) >= self.threshold) is self.at_least
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A section is there, or is not."""
+
+    name: str
+    present: bool
+
+    def holds(self, features: Features) -> bool:
+        return (self.name in features.sections) is self.present
+
+
+class Boxes(msgspec.Struct, frozen=True):
+    """A checklist has an open item, or all of its items are checked."""
+
+    checked: bool
+
+    def holds(self, features: Features) -> bool:
+        checked, unchecked = features.boxes
+        return checked > 0 == unchecked if self.checked else unchecked > 0
+
+
+class Length(msgspec.Struct, frozen=True):
+    """The text is long, or short."""
+
+    unit: Unit
+    at_least: bool
+    amount: float
+
+    def holds(self, features: Features) -> bool:
+        return (length_of(features, self.unit) >= self.amount) is self.at_least
+
+
+Condition: TypeAlias = Occurs | Number | Section | Boxes | Length
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """When the conditions hold, the text is a sign for the verdict."""
+
+    conditions: tuple[Condition, ...]
+    verdict: Binary
+    strength: Strength = "plain"
+    enough: int = 0
+    """How many of the conditions are enough; 0 when all must hold."""
+
+
+class Default(msgspec.Struct, frozen=True):
+    """The verdict where no rule decides."""
+
+    verdict: Binary
+
+
+def applies(rule: Rule, features: Features) -> bool:
+    """Whether enough conditions of a rule hold."""
+    spare = len(rule.conditions) - (rule.enough or len(rule.conditions))
+    for condition in rule.conditions:
+        held = features.held.get(condition)
+        if held is None:
+            held = features.held[condition] = condition.holds(features)
+        if not held:
+            spare -= 1
+            if spare < 0:
+                return False
+    return True
+
+
+def signed_weight(rule: Rule) -> int:
+    """What a rule adds to the balance: above zero for a pass."""
+    return WEIGHTS[rule.strength] if rule.verdict == "pass" else -WEIGHTS[rule.strength]
+
+
+def statistic_of(values: tuple[float, ...], statistic: Statistic) -> float:
+    """One number for several."""
+    if statistic == "first":
+        return values[0]
+    if statistic == "last":
+        return values[-1]
+    if statistic == "highest":
+        return max(values)
+    if statistic == "lowest":
+        return min(values)
+    return sum(values) / len(values)
+
+
+def length_of(features: Features, unit: Unit) -> int:
+    """How long a text is."""
+    if unit == "words":
+        return len(features.words)
+    return features.lines if unit == "lines" else len(features.sections)

@@ -1,0 +1,350 @@
+"""The language of rules: sentences that people and the judge read alike, in English and in Chinese.
+
+Each form of condition is one template a language. The template writes the sentence and, turned into a pattern, reads
+it, so that reading is the inverse of writing. A sentence of any other form is prose: nothing is guessed from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeVar
+
+from donewhen.models.contrast.features import Where, name_of
+from donewhen.models.contrast.rules import (
+    Boxes,
+    Condition,
+    Default,
+    Length,
+    Number,
+    Occurs,
+    Rule,
+    Section,
+    Statistic,
+    Strength,
+    Unit,
+)
+from donewhen.models.roles import Binary
+
+Key = TypeVar("Key", bound=str)
+
+LONGEST = 160
+"""Characters a rule may have."""
+
+Form = Literal[
+    "occurs", "never", "often", "seldom", "dense", "sparse",
+    "below", "at_least", "missing", "present", "unchecked", "checked", "long", "short",
+]  # fmt: skip
+
+
+class Grammar(NamedTuple):
+    """How one language says it."""
+
+    forms: dict[Form, str]
+    items: dict[Form, str]
+    """The same conditions, shorter, as items of a list."""
+    places: dict[Where, str]
+    statistics: dict[Statistic, str]
+    units: dict[Unit, str]
+    verdicts: dict[Binary, str]
+    strengths: dict[Strength, str]
+    rule: str
+    counted: str
+    default: str
+    also: str
+    next: str
+    """What stands between the items of a list."""
+    either: str
+    quotes: tuple[str, str]
+    lenient: tuple[tuple[str, str], ...]
+    """Other ways to write the same, as patterns, and what they are read as."""
+
+
+ENGLISH = Grammar(
+    forms={
+        "occurs": "{phrases} occurs{where}",
+        "never": "{phrases} never occurs{where}",
+        "often": "{phrases} occurs {amount}+ times{where}",
+        "seldom": "{phrases} occurs under {amount} times{where}",
+        "dense": "{phrases} occurs {amount}+ times per 100 words{where}",
+        "sparse": "{phrases} occurs under {amount} times per 100 words{where}",
+        "below": "the {statistic} {label} is below {amount}",
+        "at_least": "the {statistic} {label} is at least {amount}",
+        "missing": "the section {label} is missing",
+        "present": "the section {label} is present",
+        "unchecked": "a box is unchecked",
+        "checked": "every box is checked",
+        "long": "the text has {amount}+ {unit}",
+        "short": "the text has under {amount} {unit}",
+    },
+    items={
+        "occurs": "{phrases}{where}",
+        "never": "no {phrases}{where}",
+        "often": "{phrases} {amount}+ times{where}",
+        "seldom": "{phrases} under {amount} times{where}",
+        "dense": "{phrases} {amount}+ per 100 words{where}",
+        "sparse": "{phrases} under {amount} per 100 words{where}",
+        "below": "{statistic} {label} below {amount}",
+        "at_least": "{statistic} {label} at least {amount}",
+        "missing": "no section {label}",
+        "present": "a section {label}",
+        "unchecked": "an unchecked box",
+        "checked": "every box checked",
+        "long": "{amount}+ {unit}",
+        "short": "under {amount} {unit}",
+    },
+    places={"text": "", "start": " at the start", "end": " at the end"},
+    statistics={"first": "first", "last": "last", "highest": "highest", "lowest": "lowest", "mean": "mean"},
+    units={"words": "words", "lines": "lines", "sections": "sections"},
+    verdicts={"pass": "pass", "fail": "fail"},
+    strengths={"weak": " (weak sign)", "plain": "", "strong": " (strong sign)"},
+    rule="When {conditions}, the verdict is {verdict}{strength}.",
+    counted="When {enough}+ of these are found: {conditions}, the verdict is {verdict}{strength}.",
+    default="Unless a rule says otherwise, the verdict is {verdict}.",
+    also=" and ",
+    next="; ",
+    either=" or ",
+    quotes=('"', '"'),
+    lenient=((r"^if\b", "When"), (r", then the verdict\b", ", the verdict"), (r"(?<![.])$", ".")),
+)
+
+CHINESE = Grammar(
+    forms={
+        "occurs": "{where}出现{phrases}",
+        "never": "{where}未出现{phrases}",
+        "often": "{where}出现{phrases}至少{amount}次",
+        "seldom": "{where}出现{phrases}少于{amount}次",
+        "dense": "{where}每百字出现{phrases}至少{amount}次",
+        "sparse": "{where}每百字出现{phrases}少于{amount}次",
+        "below": "{statistic}{label}低于{amount}",
+        "at_least": "{statistic}{label}不低于{amount}",
+        "missing": "缺少{label}部分",
+        "present": "含有{label}部分",
+        "unchecked": "有未勾选项",
+        "checked": "各项均已勾选",
+        "long": "全文至少{amount}{unit}",
+        "short": "全文少于{amount}{unit}",
+    },
+    items={
+        "occurs": "{where}有{phrases}",
+        "never": "{where}无{phrases}",
+        "often": "{where}{phrases}至少{amount}次",
+        "seldom": "{where}{phrases}少于{amount}次",
+        "dense": "{where}每百字{phrases}至少{amount}次",
+        "sparse": "{where}每百字{phrases}少于{amount}次",
+        "below": "{statistic}{label}低于{amount}",
+        "at_least": "{statistic}{label}不低于{amount}",
+        "missing": "缺少{label}部分",
+        "present": "含有{label}部分",
+        "unchecked": "有未勾选项",
+        "checked": "各项均已勾选",
+        "long": "至少{amount}{unit}",
+        "short": "少于{amount}{unit}",
+    },
+    places={"text": "文中", "start": "开头", "end": "结尾"},
+    statistics={"first": "首个", "last": "末个", "highest": "最高", "lowest": "最低", "mean": "平均"},
+    units={"words": "字", "lines": "行", "sections": "部分"},
+    verdicts={"pass": "通过", "fail": "不通过"},
+    strengths={"weak": "（弱信号）", "plain": "", "strong": "（强信号）"},
+    rule="若{conditions}，则判定{verdict}{strength}。",
+    counted="若以下至少{enough}项成立：{conditions}，则判定{verdict}{strength}。",
+    default="若无规则另述，则判定{verdict}。",
+    also="，且",
+    next="；",
+    either="或",
+    quotes=("“", "”"),
+    lenient=(
+        (r"^(?:如果|当|如)", "若"),
+        (r"[,，]\s*(?:则)?(?:判定|判断|判)为?(?=不?通过)", "，则判定"),
+        (r"[,，]\s*且", "，且"),
+        (r"\((弱信号|强信号)\)", r"（\1）"),
+        (r"(?<!。)$", "。"),
+    ),
+)
+
+GRAMMARS: dict[str, Grammar] = {"en": ENGLISH, "zh": CHINESE}
+
+_OPENING, _CLOSING = "\"“「『", "\"”」』"
+_QUOTED = f"[{_OPENING}][^{_OPENING}{_CLOSING}]+[{_CLOSING}]"
+_AMOUNT = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_BETWEEN = re.compile(_QUOTED)
+_SENTENCE_END = re.compile(r"(?<=[.。])\s+|(?<=。)")
+
+
+def grammar_of(language: str) -> Grammar:
+    """The grammar of a mission's language; English for those without one."""
+    return GRAMMARS.get(language.partition("-")[0].lower(), ENGLISH)
+
+
+def write_rule(rule: Rule | Default, language: str) -> str:
+    """A rule as a sentence."""
+    grammar = grammar_of(language)
+    verdict = grammar.verdicts[rule.verdict]
+    if isinstance(rule, Default):
+        return grammar.default.format(verdict=verdict)
+    template = grammar.counted if rule.enough else grammar.rule
+    return template.format(
+        conditions=write_conditions(rule, language),
+        enough=rule.enough,
+        verdict=verdict,
+        strength=grammar.strengths[rule.strength],
+    )
+
+
+def write_conditions(rule: Rule, language: str) -> str:
+    """The part of a rule's sentence that says when it applies."""
+    grammar = grammar_of(language)
+    forms, between = (grammar.items, grammar.next) if rule.enough else (grammar.forms, grammar.also)
+    written = []
+    for condition in rule.conditions:
+        form, slots = _form_of(condition, grammar)
+        written.append(forms[form].format(**slots))
+    return between.join(written)
+
+
+def read_rule(text: str) -> Rule | Default | None:
+    """The rule that a sentence states, in whichever language; None for prose."""
+    for reader in _READERS:
+        rule = reader.read(text)
+        if rule is not None:
+            return rule
+    return None
+
+
+def sentences_of(text: str) -> list[str]:
+    """A text's sentences. A full stop inside quotation marks ends none."""
+    hidden = _BETWEEN.sub(lambda found: re.sub(r"[.。\s]", "x", found[0]), text)
+    cuts = [found.end() for found in _SENTENCE_END.finditer(hidden)]
+    starts = [0, *cuts]
+    return [part for start, end in zip(starts, [*cuts, len(text)], strict=True) if (part := text[start:end].strip())]
+
+
+def _form_of(condition: Condition, grammar: Grammar) -> tuple[Form, dict[str, str]]:
+    match condition:
+        case Occurs(phrases, where, at_least, amount, per_hundred):
+            slots = {"phrases": _listed(phrases, grammar), "where": grammar.places[where], "amount": _digits(amount)}
+            if per_hundred:
+                return "dense" if at_least else "sparse", slots
+            if amount == 1:
+                return "occurs" if at_least else "never", slots
+            return "often" if at_least else "seldom", slots
+        case Number(label, statistic, at_least, threshold):
+            slots = {"statistic": grammar.statistics[statistic], "label": _listed((label,), grammar)}
+            return "at_least" if at_least else "below", slots | {"amount": _digits(threshold)}
+        case Section(name, present):
+            return "present" if present else "missing", {"label": _listed((name,), grammar)}
+        case Boxes(checked):
+            return "checked" if checked else "unchecked", {}
+        case Length(unit, at_least, amount):
+            return "long" if at_least else "short", {"amount": _digits(amount), "unit": grammar.units[unit]}
+
+
+def _listed(phrases: Iterable[str], grammar: Grammar) -> str:
+    opening, closing = grammar.quotes
+    return grammar.either.join(f"{opening}{phrase}{closing}" for phrase in phrases)
+
+
+def _digits(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
+class _Reader:
+    """One language's templates as patterns."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        slots = {
+            "phrases": f"{_QUOTED}(?:{grammar.either}{_QUOTED})*",
+            "label": _QUOTED,
+            "amount": _AMOUNT,
+            "where": "|".join(grammar.places.values()),
+            "statistic": "|".join(grammar.statistics.values()),
+            "unit": "|".join(grammar.units.values()),
+        }
+        whole = {
+            "conditions": ".+",
+            "enough": r"[1-9]\d*",
+            "verdict": "|".join(grammar.verdicts.values()),
+            "strength": "|".join(map(re.escape, grammar.strengths.values())),
+        }
+        self._forms = [(form, _compiled(template, slots)) for form, template in grammar.forms.items()]
+        self._items = [(form, _compiled(template, slots)) for form, template in grammar.items.items()]
+        self._counted = _compiled(grammar.counted, whole)
+        self._rule = _compiled(grammar.rule, whole)
+        self._default = _compiled(grammar.default, whole)
+        self._lenient = [(re.compile(pattern, re.IGNORECASE), put) for pattern, put in grammar.lenient]
+
+    def read(self, text: str) -> Rule | Default | None:
+        text = " ".join(text.split())
+        for pattern, put in self._lenient:
+            text = pattern.sub(put, text)
+        if found := self._default.fullmatch(text):
+            return Default(self._verdict(found["verdict"]))
+        if found := self._counted.fullmatch(text):
+            between, forms, enough = self._grammar.next, self._items, int(found["enough"])
+        elif found := self._rule.fullmatch(text):
+            between, forms, enough = self._grammar.also, self._forms, 0
+        else:
+            return None
+        conditions = []
+        for clause in _clauses(found["conditions"], between):
+            condition = self._condition(clause, forms)
+            if condition is None:
+                return None
+            conditions.append(condition)
+        strength = _key_of(found["strength"], self._grammar.strengths)
+        return Rule(tuple(conditions), self._verdict(found["verdict"]), strength, enough)
+
+    def _condition(self, clause: str, forms: list[tuple[Form, re.Pattern[str]]]) -> Condition | None:
+        for form, pattern in forms:
+            if found := pattern.fullmatch(clause):
+                return self._built(form, found.groupdict())
+        return None
+
+    def _built(self, form: Form, slots: dict[str, str]) -> Condition | None:
+        amount = float(slots.get("amount", 1))
+        quoted = tuple(name_of(one[1:-1]) for one in _BETWEEN.findall(slots.get("phrases", slots.get("label", ""))))
+        if "" in quoted:
+            return None
+        positive = form in ("occurs", "often", "dense", "at_least", "present", "checked", "long")
+        match form:
+            case "occurs" | "never" | "often" | "seldom" | "dense" | "sparse":
+                where = _key_of(slots["where"], self._grammar.places)
+                return Occurs(quoted, where, positive, amount, form in ("dense", "sparse"))
+            case "below" | "at_least":
+                return Number(quoted[0], _key_of(slots["statistic"], self._grammar.statistics), positive, amount)
+            case "missing" | "present":
+                return Section(quoted[0], positive)
+            case "unchecked" | "checked":
+                return Boxes(positive)
+            case "long" | "short":
+                return Length(_key_of(slots["unit"], self._grammar.units), positive, amount)
+
+    def _verdict(self, word: str) -> Binary:
+        return _key_of(word, self._grammar.verdicts)
+
+
+def _key_of(word: str, words: dict[Key, str]) -> Key:
+    return next(key for key, one in words.items() if one.lower() == word.lower())
+
+
+def _clauses(text: str, between: str) -> list[str]:
+    """The parts of a list. What stands in quotation marks separates nothing."""
+    hidden = _BETWEEN.sub(lambda found: "x" * len(found[0]), text)
+    clauses, start = [], 0
+    for found in re.finditer(re.escape(between), hidden, re.IGNORECASE):
+        clauses.append(text[start : found.start()])
+        start = found.end()
+    return [*clauses, text[start:]]
+
+
+def _compiled(template: str, slots: dict[str, str]) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", template)
+    texts, names = parts[::2], parts[1::2]
+    pattern = re.escape(texts[0])
+    for name, text in zip(names, texts[1:], strict=True):
+        pattern += f"(?P<{name}>{slots[name]}){re.escape(text)}"
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_READERS = [_Reader(grammar) for grammar in GRAMMARS.values()]

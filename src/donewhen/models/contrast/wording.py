@@ -1,0 +1,99 @@
+"""What a rule says beside the rule itself: why it is proposed, what would refute it, and words it may not hold."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from donewhen.models.contrast.features import needle
+from donewhen.models.contrast.rules import Boxes, Condition, Length, Number, Occurs, Rule, Section
+from donewhen.models.contrast.sentences import grammar_of, write_conditions
+
+# A rule knows two verdicts: it does not look for words that name a third, or a verdict, or whose goods they are.
+_UNFIT_WORDS = (
+    "pass", "passes", "passed", "fail", "fails", "failed", "pending", "unclear", "inconclusive",
+    "review", "insufficient evidence", "enough evidence", "to be determined", "cannot determine",
+    "can not determine", "further confirmation", "should not", "must not", "do not judge", "brand", "brands", "branding",
+)  # fmt: skip
+_UNFIT_CHARACTERS = (
+    "通过", "复核", "複核", "覆核", "证据不足", "證據不足", "待定", "直接", "佐证", "佐證", "进一步", "進一步", "第三态",
+    "无法判断", "無法判斷", "判定", "判断", "判為", "判为", "品牌",
+)  # fmt: skip
+_UNFIT_NEEDLES = tuple(map(needle, _UNFIT_WORDS))
+
+
+def unfit(phrase: str) -> bool:
+    """Whether a rule with this phrase could be read as something else than one of two verdicts."""
+    searched = needle(phrase)
+    joined = searched.replace(" ", "")
+    return any(word in searched for word in _UNFIT_NEEDLES) or any(part in joined for part in _UNFIT_CHARACTERS)
+
+
+class _Said(NamedTuple):
+    add: str
+    update: str
+    delete: str
+    default: str
+    falsifier: str
+    proposed: str
+    nothing: str
+    decided: str
+    evidence_everywhere: str
+
+
+_SAID = {
+    "en": _Said(
+        "Of {n} studied tickets it turns {right} to the right verdict and {wrong} to the wrong one.",
+        "Of {n} studied tickets it judges {right} more right than the rule it replaces, and {wrong} more wrong.",
+        "Of {n} studied tickets {right} are judged right without it, and {wrong} wrong.",
+        "It is the verdict from which the signs in {n} studied tickets tell more.",
+        "Most tickets where {conditions} are labelled {other}.",
+        "{n} tickets were compared; {finds} rules would separate the labels better than the guidance does.",
+        "{n} tickets were compared; no rule would separate the labels better than the guidance does.",
+        "{n} of {cases} cases show none of the signs that go with their label in the {studied} studied tickets.",
+        "Each of {cases} cases shows signs that go with its label in the {studied} studied tickets.",
+    ),
+    "zh": _Said(
+        "在{n}份样本中，它使{right}份改为正确，{wrong}份改为错误。",
+        "在{n}份样本中，与所替换的规则相比，多判对{right}份，多判错{wrong}份。",
+        "在{n}份样本中，去掉它后{right}份改为正确，{wrong}份改为错误。",
+        "以此为默认时，{n}份样本中的信号更能区分两类。",
+        "满足“{conditions}”的样本多数标注为{other}。",
+        "比较了{n}份样本，有{finds}条规则比现有指导更能区分两类标注。",
+        "比较了{n}份样本，没有规则比现有指导更能区分两类标注。",
+        "{cases}例中有{n}例，在{studied}份样本里与其标注相伴的信号一个也没有出现。",
+        "{cases}例中每一例都带有在{studied}份样本里与其标注相伴的信号。",
+    ),
+}
+
+
+def said(language: str) -> _Said:
+    """The sentences of a language; English for those without."""
+    return _SAID.get(language.partition("-")[0].lower(), _SAID["en"])
+
+
+def falsifier(rule: Rule, language: str) -> str:
+    """What would refute a rule: the tickets that it speaks of have the other label."""
+    grammar = grammar_of(language)
+    conditions = write_conditions(rule, language).replace("“", "「")
+    other = grammar.verdicts["pass" if rule.verdict == "fail" else "fail"]
+    return said(language).falsifier.format(conditions=conditions.replace("”", "」"), other=other)
+
+
+def dimension(rule: Rule) -> str:
+    """What kind of sign a rule looks at."""
+    kinds = {_kind(condition) for condition in rule.conditions}
+    return kinds.pop() if len(kinds) == 1 else "several"
+
+
+def _kind(condition: Condition) -> str:
+    match condition:
+        case Occurs():
+            return "terms"
+        case Number():
+            return "numbers"
+        case Section():
+            return "sections"
+        case Boxes():
+            return "checklist"
+        case Length():
+            return "length"

@@ -1,0 +1,381 @@
+"""Tickets from tables and folders: what is guessed, what is refused, and that nothing gets lost on the way."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from donewhen.foundation.errors import UsageError
+from donewhen.judging.creating import create_mission
+from donewhen.judging.importing import Preview, Understood, Wishes, imported, meanings, preview, understand
+from donewhen.judging.mission import check_mission
+from donewhen.judging.settings import DEFAULT_SAMPLERS, ManualReview, Split, Trial
+from donewhen.judging.sources import LeftOut, Row, find_source
+from donewhen.judging.ticket import Ticket, TicketError
+
+
+def looked_at(path: Path, wishes: Wishes | None = None) -> tuple[Understood, Preview]:
+    source = find_source(path)
+    understood = understand(source, wishes or Wishes())
+    return understood, preview(source, understood, "m")
+
+
+def tickets_of(path: Path, wishes: Wishes | None = None) -> list[Ticket]:
+    source = find_source(path)
+    found = list(imported(source, understand(source, wishes or Wishes()), "m"))
+    assert all(isinstance(one, Ticket) for one in found)
+    return [one for one in found if isinstance(one, Ticket)]
+
+
+def refused(path: Path, wishes: Wishes | None = None) -> list[str]:
+    try:
+        _, seen = looked_at(path, wishes)
+    except TicketError as error:
+        return [str(error)]
+    return [str(one) for one in seen.problems]
+
+
+def test_a_table_is_understood_by_the_names_of_its_columns(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("Ticket ID,Body,Decision,Author\nQ1,It works,ok,ann\nQ2,It does not,nok,bob\n")
+    understood, seen = looked_at(table)
+    assert (understood.label, understood.texts, understood.group) == ("Decision", ("Body",), "Ticket ID")
+    assert understood.values == {"ok": "pass", "nok": "fail"}
+    assert understood.unused == ("Author",)
+    assert understood.guessed == {"label", "text", "group", "values"}
+    assert seen.problems == ()
+    assert [(one.key, one.text) for one in tickets_of(table)] == [("Q1::pass", "It works"), ("Q2::fail", "It does not")]
+
+
+def test_without_telling_names_the_label_is_the_column_of_verdict_words_and_the_text_the_longest(
+    tmp_path: Path,
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("x,y,z\nshort,a long and winding text,yes\nwords,another text of some length,no\n")
+    understood, _ = looked_at(table)
+    assert (understood.label, understood.texts, understood.group) == ("z", ("y",), None)
+
+
+def test_two_columns_that_could_be_the_label_are_for_a_person_to_tell_apart(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("x,y,z\nyes,some text,no\nno,other text,yes\n")
+    with pytest.raises(TicketError, match="No column looks like the label") as told:
+        looked_at(table)
+    assert "--label-column, 'x', 'y', 'z'" in str(told.value)
+    understood, _ = looked_at(table, Wishes(label="z"))
+    assert understood.values == {"no": "fail", "yes": "pass"}
+
+
+def test_what_the_caller_says_goes_before_what_could_be_guessed(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,text,label,other,part,who\n1,a,pass,0,left,x\n2,b,pass,1,right,y\n")
+    wishes = Wishes("other", ("text", "part"), "who", "id", ("0",), ("1",))
+    understood, seen = looked_at(table, wishes)
+    assert understood.guessed == set()
+    assert seen.problems == ()
+    first, second = tickets_of(table, wishes)
+    assert (first.key, first.cluster, dict(first.evidence)) == ("x::pass", "1", {"text": "a", "part": "left"})
+    assert second.key == "y::fail"
+
+
+@pytest.mark.parametrize(
+    ("values", "passes", "fails", "expected"),
+    [
+        (["1", "0"], (), (), {"1": "pass", "0": "fail"}),
+        (["通过", "不通过"], (), (), {"通过": "pass", "不通过": "fail"}),
+        (["ＯＫ", " NOK "], (), (), {"ＯＫ": "pass", " NOK ": "fail"}),
+        (["True", "FALSE", ""], (), (), {"True": "pass", "FALSE": "fail"}),
+        (["refund", "keep"], ("refund",), (), {"refund": "pass", "keep": "fail"}),
+        (["refund", "keep"], (), ("refund",), {"refund": "fail", "keep": "pass"}),
+        (["refund", "keep", "maybe"], ("refund",), (), {"refund": "pass", "keep": None, "maybe": None}),
+        (["0", "1"], ("0",), ("1",), {"0": "pass", "1": "fail"}),
+        (["1", "2", "3"], (), (), {"1": "pass", "2": None, "3": None}),
+    ],
+)
+def test_labels_are_understood_or_left_to_a_person(
+    values: list[str], passes: tuple[str, ...], fails: tuple[str, ...], expected: dict[str, str | None]
+) -> None:
+    assert meanings(values, passes, fails) == expected
+
+
+def test_a_value_can_not_mean_both() -> None:
+    with pytest.raises(TicketError, match="can't mean both"):
+        meanings(["a", "b"], ("A",), ("a",))
+
+
+def test_every_row_that_is_no_ticket_is_named_with_its_line(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    rows = ["id,text,label", "A,one,pass", 'B,"two', 'lines",fail', "C,three,maybe", "D,,fail", "E,four,", "F,five"]
+    table.write_text("\n".join([*rows, "G::x,six,pass"]) + "\n")
+    assert [one.partition(": ")[0] for one in refused(table)] == [f"{table}:{line}" for line in (5, 6, 7, 8, 9)]
+    told = " ".join(refused(table))
+    for word in ("'maybe' is neither", "no evidence", "no label", "2 field(s)", "without '::'"):
+        assert word in told
+
+
+def test_a_row_that_says_the_same_again_is_left_out_and_named_and_one_that_says_otherwise_is_refused(
+    tmp_path: Path,
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,text,label\nA,one,pass\nB,two,fail\nA,one,pass\nA,one,fail\nB,three,fail\n")
+    _, seen = looked_at(table)
+    assert seen.left_out == (LeftOut(f"{table}:4", f"it is the same as {table}:2"),)
+    assert [str(one.where) for one in seen.problems] == [f"{table}:6"]
+    assert "The first is at" in str(seen.problems[0])
+    assert (seen.counts, seen.both) == ({"pass": 1, "fail": 2}, 1)
+
+
+def test_without_a_name_the_same_text_is_the_same_group_so_that_no_split_divides_it(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("text,label\nsame,pass\nother,pass\nsame,fail\n")
+    found = tickets_of(table)
+    assert [one.key for one in found] == ["line-2::pass", "line-3::pass", "line-2::fail"]
+    assert found[0].cluster == found[2].cluster != found[1].cluster
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_tables_come_with_any_separator_a_byte_order_mark_and_windows_lines(tmp_path: Path, delimiter: str) -> None:
+    table = tmp_path / "t.csv"
+    lines = [delimiter.join(row) for row in (("id", "text", "label"), ("A", "né", "pass"), ("B", "二", "fail"))]
+    table.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
+    assert [(one.key, one.text) for one in tickets_of(table)] == [("A::pass", "né"), ("B::fail", "二")]
+
+
+def test_a_line_in_another_encoding_is_named_and_the_others_are_still_looked_at(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_bytes("id,text,label\nA,caf\xe9,pass\nB,b,fail\nC,c,maybe\n".encode("latin-1"))
+    first, second = refused(table)
+    assert first.startswith(f"{table}:2: The line is not UTF-8: byte 0xe9 at position 6.")
+    assert second.startswith(f"{table}:4: 'maybe'")
+    table.write_text("id,text,label\nA,a,pass\n", encoding="utf-16")
+    assert "UTF-16" in refused(table)[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "There is not one ticket"),
+        ("id,text,label\n", "There is not one ticket"),
+        ("\n\n", "There is not one ticket"),
+        ("label\npass\n", "it has one column"),
+        ("id,text,label,text\nA,a,pass,b\n", "two columns are named 'text'"),
+        ('id,text,label\nA,"never closed,pass\nB,b,fail\n', "opened and never closed"),
+        ("id,text,label\nA,a,pass\n", "No ticket is labelled fail"),
+    ],
+)
+def test_a_broken_table_says_how_it_is_broken(tmp_path: Path, content: str, told: str) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(content)
+    assert told in " ".join(refused(table))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"id": "A", "text": "a", "label": "pass"}\n{"id": "B", "te', ":2: The line is not JSON"),
+        ('{"id": "A", "text": "a", "label": true}\n[1]\n', ":2: The line is not an object"),
+        ('[{"id": "A"}]', "one JSON array"),
+        ('{"id": "A", "text": {"a": 1}, "label": 1}\n', ":1: text is not a text"),
+        ('{"id": "A", "evidence": {"a": 1}, "label": 1}\n', ":1: evidence must be names with texts"),
+        ('{"id": "A", "text": "\\ud800", "label": 1}\n', ":1: Its text holds half a character"),
+        ('{"id": "A\\u001b[2J", "text": "a", "label": 1}\n', ":1: The name 'A' holds characters"),
+        (
+            '{"id": "A", "text": "a", "label": 1, "mission": "x"}\n{"id": "B", "label": 0, "mission": "y"}',
+            "several missions: 'x', 'y'",
+        ),
+    ],
+)
+def test_broken_lines_of_json_say_how_they_are_broken(tmp_path: Path, content: str, told: str) -> None:
+    lines = tmp_path / "t.jsonl"
+    lines.write_text(content)
+    assert told in " ".join(refused(lines))
+
+
+def test_lines_that_are_tickets_already_stay_what_they_are(tmp_path: Path) -> None:
+    lines = tmp_path / "t.jsonl"
+    rows = [
+        {"group_id": "A", "mission": "old", "label": "pass", "per_image": {"image_1": "a"}, "label_source": "ann"},
+        {"group_id": "A", "mission": "old", "label": "fail", "evidence": {"x": "b", "y": "c"}, "cluster": "k"},
+        {"group_id": "B", "mission": "old", "label": "fail", "text": "d"},
+    ]
+    lines.write_text("\n".join(map(json.dumps, rows)))
+    understood, seen = looked_at(lines)
+    assert (understood.mission, understood.unused, seen.problems) == ("old", (), ())
+    first, second, third = tickets_of(lines)
+    assert (first.key, dict(first.evidence), first.label_source) == ("A::pass", {"image_1": "a"}, "ann")
+    assert (second.key, dict(second.evidence), second.cluster) == ("A::fail", {"x": "b", "y": "c"}, "k")
+    assert dict(third.evidence) == {"text": "d"}
+
+
+def folder_of(root: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = root / "texts" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root / "texts"
+
+
+def test_a_folder_of_folders_named_after_labels_is_read(tmp_path: Path) -> None:
+    folder = folder_of(
+        tmp_path,
+        {
+            "ok/a.txt": "one",
+            "nok/a.txt": "two",
+            "nok/b/front.md": "three",
+            "nok/b/back.md": "four",
+            "ok/.DS_Store": b"\0",
+        },
+    )
+    understood, seen = looked_at(folder)
+    assert understood.values == {"nok": "fail", "ok": "pass"}
+    assert seen.left_out == (LeftOut(str(folder / "ok/.DS_Store"), "it is hidden"),)
+    assert seen.problems == ()
+    found = {
+        one.key: dict(one.evidence) for one in imported(find_source(folder), understood, "m") if isinstance(one, Ticket)
+    }
+    assert found == {
+        "a.txt::fail": {"text": "two"},
+        "b::fail": {"back.md": "four", "front.md": "three"},
+        "a.txt::pass": {"text": "one"},
+    }
+
+
+def test_what_does_not_belong_into_a_folder_of_texts_is_named(tmp_path: Path) -> None:
+    folder = folder_of(
+        tmp_path,
+        {"pass/a.txt": "one", "fail/b.txt": "two", "fail/c.png": b"\x89PNG\xff", "maybe/d.txt": "x", "e.txt": "y"},
+    )
+    (folder / "pass" / "link.txt").symlink_to("/etc/hostname")
+    (folder / "fail" / "empty").mkdir()
+    os.mkfifo(folder / "pass" / "pipe")
+    told = refused(folder)
+    assert len(told) == 6
+    for name, word in (
+        ("e.txt", "in no folder that says its label"),
+        ("fail/c.png", "not text in UTF-8"),
+        ("fail/empty", "no evidence"),
+        ("maybe/d.txt", "'maybe' is neither pass nor fail"),
+        ("pass/link.txt", "can't be read"),
+        ("pass/pipe", "can't be read: Not a file"),
+    ):
+        assert any(one.startswith(f"{folder / name}: ") and word in one for one in told), name
+
+
+def test_texts_with_a_table_of_labels_are_read_and_every_file_needs_its_row(tmp_path: Path) -> None:
+    files = {"a.txt": "one", "sub/b.txt": "two", "labels.csv": "file,label,cluster\na.txt,1,k\nsub/b.txt,0,\n"}
+    folder = folder_of(tmp_path, dict(files))
+    assert [(one.key, one.text, one.cluster) for one in tickets_of(folder)] == [
+        ("a.txt::pass", "one", "k"),
+        ("sub/b.txt::fail", "two", "sub/b.txt"),
+    ]
+    (folder / "c.txt").write_text("three")
+    with (folder / "labels.csv").open("a") as table:
+        table.write("../../secret,1,\n/etc/hostname,0,\nmissing.txt,1,\n,1,\n")
+    told = refused(folder)
+    labels = folder / "labels.csv"
+    assert [one.partition(": ")[0] for one in told] == [
+        *(f"{labels}:{line}" for line in (4, 5, 6, 7)),
+        str(folder / "c.txt"),
+    ]
+    assert "names no file of the folder" in told[0]
+    assert "No such file" in told[2]
+
+
+def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text('id,text,label\nA,one,pass\nB,"two\nlines",fail\nC,three,fail\n')
+    found = tickets_of(table)
+    mission = create_mission(tmp_path / "new", "m", "en", "fail", found)
+    checked = check_mission(tmp_path / "new")
+    assert (checked.problems, checked.passes, checked.fails) == ((), 1, 2)
+    assert list(mission.tickets()) == found
+    assert mission.initial_guidance().rules == {"G0": "Unless a rule says otherwise, the verdict is fail."}
+    text = (tmp_path / "new" / "mission.toml").read_text()
+    uncommented = "\n".join(
+        line.removeprefix("# ") for line in text.split("\n") if re.match(r"(?:# )?(?:\[|\w+ = )", line)
+    )
+    data = tomllib.loads(uncommented)
+    assert data["verdict"] == {"pass": "pass", "fail": "fail"}
+    assert [(one["temperature"], one["samples"]) for one in data["sampler"]] == [
+        (one.temperature, one.samples) for one in DEFAULT_SAMPLERS
+    ]
+    assert data["manual_review"]["min_verdict_agreement"] == ManualReview().min_verdict_agreement
+    assert data["trial"]["min_tickets"] == Trial().min_tickets
+    assert data["split"] == {one: getattr(Split(), one) for one in ("train", "validation", "test")}
+
+
+def test_the_first_rule_is_in_the_language_of_the_mission(tmp_path: Path) -> None:
+    ticket = Ticket("A", "退款", "pass", {"text": "x"}, "A")
+    mission = create_mission(tmp_path / "zh", "退款", "zh", "pass", [ticket])
+    assert mission.initial_guidance().rules == {"G0": "若无规则另述，则判定通过。"}
+
+
+@pytest.mark.parametrize("name", ['quo"te', "back\\slash", "#[x]", "a = 1", "''' \"\"\"", "emoji 🎉", "名"])
+def test_any_name_that_can_be_shown_survives_the_settings_file(tmp_path: Path, name: str) -> None:
+    mission = create_mission(tmp_path / "m", name, "en", "fail", [Ticket("A", name, "pass", {"text": "x"}, "A")])
+    assert mission.name == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "two\nlines", "\x1b[2J", "x" * 101, "a\u202eb", "\ud800"])
+def test_a_name_that_can_not_be_shown_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="can't be the name"):
+        create_mission(tmp_path / "m", name, "en", "fail", [])
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("there", ["mission.toml", "tickets.jsonl", "initial_guidance.json", "guidance.json"])
+def test_nothing_of_a_mission_is_written_over(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).write_text("mine")
+    with pytest.raises(UsageError, match="already"):
+        create_mission(tmp_path, "m", "en", "fail", [])
+    assert [one.name for one in tmp_path.iterdir()] == [there]
+    assert (tmp_path / there).read_text() == "mine"
+
+
+def test_a_mission_that_can_not_be_finished_leaves_nothing_behind(tmp_path: Path) -> None:
+    def breaking() -> object:
+        yield Ticket("A", "m", "pass", {"text": "x"}, "A")
+        raise TicketError("It broke.")
+
+    with pytest.raises(TicketError, match="It broke"):
+        create_mission(tmp_path / "m", "m", "en", "fail", breaking())  # type: ignore[arg-type]
+    assert not (tmp_path / "m").exists()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "notes.txt").write_text("mine")
+    with pytest.raises(TicketError, match="It broke"):
+        create_mission(tmp_path / "kept", "m", "en", "fail", breaking())  # type: ignore[arg-type]
+    assert [one.name for one in (tmp_path / "kept").iterdir()] == ["notes.txt"]
+
+
+CELL = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(CELL, CELL, st.sampled_from(["ok", "nok", "?", ""])), min_size=1, max_size=8))
+def test_every_row_of_any_table_ends_as_a_ticket_as_left_out_or_as_a_problem(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]]
+) -> None:
+    written = io.StringIO()
+    csv.writer(written).writerows([("id", "text", "label"), *rows])
+    table = tmp_path_factory.mktemp("any") / "t.csv"
+    table.write_bytes(written.getvalue().encode())
+    source = find_source(table)
+    read = [row for row in source.rows() if isinstance(row, Row)]
+    told = [one for row in rows if any(part.strip() for part in row) for one in [row]]
+    assert [tuple(row.fields.values()) for row in read] == told
+    if told:
+        outcomes = list(imported(source, understand(source, Wishes()), "m"))
+        assert len(outcomes) == len(told)
+        for outcome, (name, text, label) in zip(outcomes, told, strict=True):
+            if isinstance(outcome, Ticket):
+                assert (outcome.group_id, outcome.text) == (" ".join(name.split()), text)
+                assert {"ok": "pass", "nok": "fail"}[label] == outcome.label

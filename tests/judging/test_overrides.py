@@ -1,0 +1,113 @@
+"""A mission's own code has the last word, and may say only what a verdict can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judging_kit import mission_in, ticket
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.judging.answer import Answer
+from donewhen.judging.overrides import Named, load_overrides, overridden
+from donewhen.judging.ticket import Ticket
+from donewhen.judging.vote import Vote, tally
+
+PASSED = tally([Answer("pass", "yes")])
+NOTHING = tally([])
+
+
+def says(value: Any) -> Any:
+    return lambda ticket, vote: value
+
+
+def test_without_overrides_the_vote_decides() -> None:
+    assert overridden(ticket(), PASSED, ()) == ("pass", None)
+    assert overridden(ticket(), NOTHING, ()) == (None, None)
+
+
+def test_the_first_that_speaks_decides_and_is_named() -> None:
+    named = (Named("a", says(None)), Named("b", says("fail")), Named("c", says("pass")))
+    assert overridden(ticket(), PASSED, named) == ("fail", "b")
+    assert overridden(ticket(), PASSED, named[:1]) == ("pass", None)
+    assert overridden(ticket(), PASSED, (named[2],)) == ("pass", "c")
+
+
+def test_an_override_sees_the_evidence_and_the_votes_but_never_the_label() -> None:
+    seen: list[tuple[Ticket, Vote]] = []
+
+    def look(ticket: Ticket, vote: Vote) -> None:
+        seen.append((ticket, vote))
+
+    one = ticket("QC-1", "fail", log="x")._replace(label_source="ada", label_timestamp="now")
+    overridden(one, PASSED, (Named("look", look),))
+    shown, vote = seen[0]
+    assert (shown.group_id, shown.evidence, vote) == ("QC-1", {"log": "x"}, PASSED)
+    assert (shown.label, shown.label_source, shown.label_timestamp, shown.key) == (None, "", "", "QC-1")
+
+
+@pytest.mark.parametrize("value", ["PASS", "", True, False, 1, 0, "maybe", ["pass"], {"pass": 1}, Answer("pass", "x")])
+def test_an_override_that_says_something_else_is_an_error_that_names_it(value: Any) -> None:
+    with pytest.raises(ConfigError, match="my override"):
+        overridden(ticket(), PASSED, (Named("my override", says(value)),))
+
+
+def test_an_override_that_breaks_is_an_error_that_names_it_and_the_ticket() -> None:
+    def breaks(ticket: Ticket, vote: Vote) -> None:
+        raise KeyError("voltage")
+
+    with pytest.raises(ConfigError, match=r"rules\.py:breaks failed on QC-9: KeyError: 'voltage'"):
+        overridden(ticket("QC-9"), PASSED, (Named("rules.py:breaks", breaks),))
+
+
+def test_overrides_come_from_a_file_of_the_mission(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import dataclass\n"
+        "@dataclass\nclass Limit:\n    volts: int = 400\n"
+        "def high(ticket, vote):\n    return 'fail' if f'{Limit().volts} V' in ticket.text else None\n"
+    )
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "mine.py").write_text("def high(ticket, vote):\n    return 'pass'\n")
+    found = mission_in(tmp_path, 'overrides = ["mine.py:high", "more/mine.py:high"]\n').overrides
+    assert [one.name for one in found] == ["mine.py:high", "more/mine.py:high"]
+    assert overridden(ticket(log="400 V"), PASSED, found) == ("fail", "mine.py:high")
+    assert overridden(ticket(log="230 V"), PASSED, found) == ("pass", "more/mine.py:high")
+
+
+def test_overrides_come_from_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cabinet_overrides_for_a_test.py").write_text("def none(ticket, vote):\n    return None\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (found,) = load_overrides(("cabinet_overrides_for_a_test:none",), tmp_path)
+    assert found.override(ticket(), PASSED) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mine", "names no override"),
+        (":high", "names no override"),
+        ("mine.py:", "names no override"),
+        ("mine.py:not a name", "names no override"),
+        ("", "names no override"),
+        ("missing.py:high", "FileNotFoundError"),
+        ("broken.py:high", "SyntaxError"),
+        ("raises.py:high", "ZeroDivisionError"),
+        ("fine.py:low", "AttributeError"),
+        ("fine.py:number", "is not a function"),
+        ("no.such.module:high", "ModuleNotFoundError"),
+    ],
+)
+def test_an_override_that_is_not_there_is_an_error_of_the_mission(tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / "broken.py").write_text("def high(:\n")
+    (tmp_path / "raises.py").write_text("1 / 0\n")
+    (tmp_path / "fine.py").write_text("number = 5\ndef high(ticket, vote): ...\n")
+    with pytest.raises(ConfigError, match=told) as caught:
+        mission_in(tmp_path, f'overrides = ["{name}"]\n')
+    assert caught.value.where == f"{tmp_path / 'mission.toml'}:2"
+
+
+def test_what_can_not_be_a_python_file_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "folder.py").mkdir()
+    with pytest.raises(ConfigError, match="can't be loaded"):
+        load_overrides(("folder.py:high",), tmp_path)

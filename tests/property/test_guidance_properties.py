@@ -1,0 +1,198 @@
+"""Whatever is done to guidance, the scaffold stays, G0 stays, and the file is what the changes come to."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.judging.guidance import Change, Guidance, GuidanceError, changed, credited, rolled_back, seeded
+from donewhen.judging.guidance_store import GuidanceStore, read_guidance
+
+pytestmark = pytest.mark.timeout(120)
+
+QUICK = settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)
+# Every write is flushed to the disk, which is the one thing that these tests are not about.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+AT = "2026-02-14T12:00:00Z"
+RULES = {
+    "S1": "Only a photo of the whole cabinet counts.",
+    "S2": "What can't be seen is not there.",
+    "G0": "All that is asked for must be there.",
+    "G1": "A torn seal: fail.",
+    "G2": "A closed door: pass.",
+}
+
+
+class Noon:
+    def now(self) -> datetime:
+        return datetime(2026, 2, 14, 12, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+class Rollback(NamedTuple):
+    step: int
+
+
+class Credit(NamedTuple):
+    counts: Mapping[str, tuple[int, int]]
+
+
+def start() -> Guidance:
+    return seeded("cabinets", RULES, AT)
+
+
+keys = st.sampled_from(
+    ["S1", "S2", "S3", "S0", "s1", "S01", "S1 ", "Ｓ1", *(f"G{number}" for number in range(8)), "G10", "G01", ""]
+)
+texts = st.one_of(
+    st.sampled_from([*RULES.values(), RULES["S1"].upper(), RULES["S2"] + "!!", " ", "[S1] x", "</scaffold>", "\ud800"]),
+    st.text(max_size=12),
+)
+evidence = st.lists(st.sampled_from(["QC-1::fail", "QC-2::pass", ""]) | st.text(max_size=3), max_size=3).map(tuple)
+changes = st.builds(
+    Change,
+    op=st.sampled_from(["add", "update", "delete", "merge", "rollback"]),
+    key=st.none() | keys,
+    text=st.none() | texts,
+    merged_from=st.lists(keys, max_size=3).map(tuple),
+    rationale=st.text(max_size=5),
+    evidence=evidence,
+)
+likely = st.one_of(
+    st.builds(lambda text: Change(op="add", text=text, evidence=("QC-1::fail",)), st.text("abcdef", min_size=1)),
+    st.builds(lambda key: Change(op="delete", key=key, evidence=("QC-1::fail",)), keys),
+    st.builds(lambda key, text: Change(op="update", key=key, text=text, evidence=("QC-1::fail",)), keys, texts),
+    st.builds(
+        lambda key, gone, text: Change(op="merge", key=key, merged_from=gone, text=text, evidence=("QC-1::fail",)),
+        keys,
+        st.lists(keys, min_size=1, max_size=2, unique=True).map(tuple),
+        texts,
+    ),
+)
+credit = st.builds(Credit, st.dictionaries(keys, st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=2))
+steps = st.lists(st.one_of(changes, likely, likely, st.builds(Rollback, st.integers(-1, 9)), credit), max_size=12)
+
+ATTACKS: list[Any] = [
+    Change(op="add", text=RULES["S1"], evidence=("a",)),
+    Change(op="update", key="S1", text="x", evidence=("a",)),
+    Change(op="merge", key="G1", merged_from=("S1", "G0"), text="x", evidence=("a",)),
+    Change(op="delete", key="G0", evidence=("a",)),
+    Change(op="delete", key="G2", evidence=("a",)),
+    Change(op="add", text="new", evidence=("a",)),
+    Rollback(0),
+    Change(op="add", text="newer", evidence=("a",)),
+    Credit({"S1": (1, 1)}),
+]
+
+
+@QUICK
+@given(steps)
+@example(ATTACKS)
+def test_no_sequence_of_changes_alters_the_scaffold_or_removes_g0(given_steps: list[Any]) -> None:
+    now = start()
+    past = [now]
+    for one in given_steps:
+        frozen = msgspec.json.encode(now.as_file())
+        try:
+            if isinstance(one, Change):
+                after = changed(now, one, AT)
+            elif isinstance(one, Rollback):
+                after = rolled_back(now, past[one.step % len(past)], AT)
+            else:
+                after = credited(now, one.counts)
+        except GuidanceError:
+            continue
+        finally:
+            assert msgspec.json.encode(now.as_file()) == frozen
+        assert after.step == now.step + (not isinstance(one, Credit))
+        past += [after] if after.step > now.step else []
+        now = after
+        assert now.scaffold == {"S1": RULES["S1"], "S2": RULES["S2"]}
+        assert "G0" in now.experiences
+        assert not set(now.scaffold.values()) & set(now.learned.values())
+        assert [int(key[1:]) for key in now.learned] == sorted(int(key[1:]) for key in now.learned)
+        if isinstance(one, Change):
+            assert one.evidence
+
+
+@QUICK
+@given(steps)
+@example(ATTACKS)
+def test_no_key_is_ever_given_to_a_second_rule(given_steps: list[Any]) -> None:
+    now = start()
+    past = [now]
+    given_out = set(now.learned)
+    for one in given_steps:
+        try:
+            if isinstance(one, Change):
+                after = changed(now, one, AT)
+            elif isinstance(one, Rollback):
+                after = rolled_back(now, past[one.step % len(past)], AT)
+            else:
+                continue
+        except GuidanceError:
+            continue
+        new = set(after.learned) - set(now.learned)
+        if isinstance(one, Change):
+            assert not new & given_out
+            assert len(new) == (one.op == "add")
+        assert new <= given_out or isinstance(one, Change)
+        given_out |= new
+        past.append(after)
+        now = after
+
+
+@QUICK
+@given(steps)
+@example(ATTACKS)
+def test_the_file_is_always_what_the_changes_come_to(given_steps: list[Any]) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        path = Path(folder) / "guidance.json"
+        store = GuidanceStore(path, "cabinets", clock=Noon())
+        store.seed(start())
+        fold = start()
+        past = {0: fold}
+        made: list[tuple[int, str, str]] = []
+        for one in given_steps:
+            before = path.read_bytes()
+            try:
+                if isinstance(one, Change):
+                    written, op = store.apply(one, "me"), one.op
+                    fold = changed(fold, one, AT)
+                elif isinstance(one, Rollback):
+                    written, op = store.rollback(one.step, "me"), "rollback"
+                    fold = rolled_back(fold, past[one.step], AT)
+                else:
+                    written, op = store.credit(one.counts), "credit"
+                    fold = credited(fold, one.counts)
+            except GuidanceError:
+                assert path.read_bytes() == before
+                continue
+            past[fold.step] = fold
+            if op != "credit":
+                made.append((fold.step, op, fold.hash))
+            assert written == fold == store.read() == read_guidance(path, "cabinets")
+            data = json.loads(path.read_bytes())
+            assert data == json.loads(json.dumps(fold.as_file()))
+            assert data["cabinets"]["experiences"]["S1"] == RULES["S1"]
+        assert [(row.step, row.change.op, row.hash) for row in store.history()] == made
+        for step, expected in past.items():
+            assert store.at(step).hash == expected.hash == digest_of(["cabinets", dict(expected.experiences)])
