@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.text import one_line
-from donewhen.judging.language import AnswerWords
+from donewhen.judging.language import AnswerWords, folded
 from donewhen.models.roles import Binary
 
 Malformation = Literal[
@@ -44,22 +43,19 @@ def read_answer(text: str, words: AnswerWords, *, complete: bool = True) -> Answ
     verdict = _after(lines[0], words.verdict)
     if verdict is None:
         return Malformed("no_verdict_line", shown)
-    meant = {_folded(words.pass_): "pass", _folded(words.fail): "fail"}.get(_folded(verdict))
+    meant = {folded(words.pass_): "pass", folded(words.fail): "fail"}.get(folded(verdict))
     if meant is None:
         return Malformed("unknown_verdict", shown)
-    if len(lines) < 2 or (reason := _after(lines[1], words.reason)) is None:
+    if len(lines) < 2 or (given := _after(lines[1], words.reason)) is None:
         return Malformed("no_reason_line", shown)
+    reason = one_line(given, _REASON)
     if not reason:
         return Malformed("no_reason", shown)
     if len(lines) > 2:
         return Malformed("extra_lines", shown)
-    return Answer("pass" if meant == "pass" else "fail", one_line(reason, _REASON))
+    return Answer("pass" if meant == "pass" else "fail", reason)
 
 
 def _after(line: str, label: str) -> str | None:
     found = re.match(rf"{re.escape(label)}\s*[:：]\s*(.*)", line, re.IGNORECASE)
     return found[1].strip() if found else None
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold().strip()

@@ -69,6 +69,7 @@ class Guidance(msgspec.Struct, frozen=True):
     updated_at: str
     experiences: Mapping[str, str]
     metadata: Mapping[str, RuleMeta] = {}
+    """Also of rules that are gone, so that their keys are not given to others."""
 
     @property
     def scaffold(self) -> dict[str, str]:
@@ -102,7 +103,7 @@ class Guidance(msgspec.Struct, frozen=True):
                 "step": self.step,
                 "updated_at": self.updated_at,
                 "experiences": rules,
-                "metadata": {key: msgspec.to_builtins(self.metadata[key]) for key in rules if key in self.metadata},
+                "metadata": {key: msgspec.to_builtins(self.metadata[key]) for key in in_order(self.metadata)},
             }
         }
 
@@ -128,8 +129,10 @@ def seeded(mission: str, experiences: Experiences, at: str, where: str | None = 
 
 def changed(guidance: Guidance, change: Change, at: str) -> Guidance:
     """The guidance after a change, one step further; GuidanceError where it may not be made."""
-    if not change.evidence or not all(change.evidence):
+    if not change.evidence or not all(one.strip() for one in change.evidence):
         raise GuidanceError(f"{change.label}: no ticket is given as evidence for it.")
+    if not all(_writable(one) for one in (change.rationale, change.reflection_id, *change.evidence)):
+        raise GuidanceError(f"{change.op}: half a character can't be written down.")
     match change.op:
         case "add":
             return _added(guidance, change, at)
@@ -138,7 +141,8 @@ def changed(guidance: Guidance, change: Change, at: str) -> Guidance:
             return _written(guidance, key, change, at)
         case "delete":
             key = _removable(guidance, change.key, "delete")
-            return _step(guidance, {k: v for k, v in guidance.experiences.items() if k != key}, guidance.metadata, at)
+            known = {key: guidance.metadata.get(key, RuleMeta()), **guidance.metadata}
+            return _step(guidance, {k: v for k, v in guidance.experiences.items() if k != key}, known, at)
         case "merge":
             return _merged(guidance, change, at)
         case "rollback":
@@ -147,9 +151,11 @@ def changed(guidance: Guidance, change: Change, at: str) -> Guidance:
 
 def rolled_back(guidance: Guidance, earlier: Guidance, at: str) -> Guidance:
     """What stood at an earlier step, as a new step: history only grows."""
-    if earlier.scaffold != guidance.scaffold or earlier.mission != guidance.mission:
+    if earlier.scaffold != guidance.scaffold or earlier.mission != guidance.mission or FIRST not in earlier.experiences:
         raise GuidanceError(f"Step {earlier.step} has another scaffold, and the scaffold can't be changed.")
-    return msgspec.structs.replace(earlier, step=guidance.step + 1, updated_at=at)
+    since = {key: guidance.metadata.get(key, RuleMeta()) for key in guidance.learned if key not in earlier.experiences}
+    known = {**guidance.metadata, **since, **earlier.metadata}
+    return msgspec.structs.replace(earlier, step=guidance.step + 1, updated_at=at, metadata=known)
 
 
 def credited(guidance: Guidance, counts: Mapping[str, tuple[int, int]]) -> Guidance:
@@ -165,13 +171,16 @@ def credited(guidance: Guidance, counts: Mapping[str, tuple[int, int]]) -> Guida
 
 
 def next_key(guidance: Guidance) -> str:
-    """The key that an added rule gets: above every one that is there, or was measured."""
+    """The key that an added rule gets: above every one that is there, or was there."""
     numbers = [int(key[1:]) for key in (*guidance.experiences, *guidance.metadata) if key[0] == "G"]
-    return f"G{max(numbers, default=-1) + 1}"
+    key = f"G{max(numbers, default=-1) + 1}"
+    if not KEY.fullmatch(key):
+        raise GuidanceError(f"There is no key above G{max(numbers)}.")
+    return key
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two texts say the same but for width, case, spaces and punctuation at the end."""
+    """Whether two texts say the same but for width, case, spaces and punctuation (other than that of numbers)."""
     return _squeezed(one) == _squeezed(other)
 
 
@@ -204,13 +213,13 @@ def _written(guidance: Guidance, key: str, change: Change, at: str, gone: Collec
     known = guidance.metadata.get(key, RuleMeta())
     sources = tuple(dict.fromkeys((*known.sources, *change.evidence)) if change.op != "add" else change.evidence)
     meta = RuleMeta(at, change.reflection_id, sources, change.rationale)
-    return _step(guidance, experiences, {**guidance.metadata, key: meta}, at)
+    left = {one: guidance.metadata.get(one, RuleMeta()) for one in gone}
+    return _step(guidance, experiences, {**left, **guidance.metadata, key: meta}, at)
 
 
 def _step(guidance: Guidance, experiences: Experiences, metadata: Mapping[str, RuleMeta], at: str) -> Guidance:
     ordered = {key: experiences[key] for key in in_order(experiences)}
-    kept = {key: metadata[key] for key in ordered if key in metadata}
-    after = Guidance(guidance.mission, guidance.step + 1, at, ordered, kept)
+    after = Guidance(guidance.mission, guidance.step + 1, at, ordered, metadata)
     # The last word, whatever the functions above have done.
     if after.scaffold != guidance.scaffold or FIRST not in after.experiences:
         raise GuidanceError("The scaffold can't be changed, and G0 can't be removed.")
@@ -235,11 +244,22 @@ def _removable(guidance: Guidance, key: str | None, op: str) -> str:
 
 
 def _check_text(text: object, where: str | None = None) -> str:
-    if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST or "\0" in text:
+    if not isinstance(text, str) or len(text) > _LONGEST or "\0" in text or not _writable(text) or not _squeezed(text):
         raise GuidanceError("A rule is a text that is neither empty nor endless.", where=where)
     return " ".join(text.split())
 
 
+def _writable(text: str) -> bool:
+    """Not so for half of a surrogate pair, which JSON can name and no file can hold."""
+    return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
 def _squeezed(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] not in "PZC")
+    bare = "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] not in "ZC")
+    # The point in 1.5 and the sign of -5 say something; the same characters elsewhere don't.
+    return re.sub(r"(?!(?<=\d)[.,:/-]\d|-\d|(?<=\d)%)[^\w\s]", _unless_symbol, bare)
+
+
+def _unless_symbol(found: re.Match[str]) -> str:
+    return "" if unicodedata.category(found[0])[0] == "P" else found[0]

@@ -10,10 +10,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from donewhen.foundation.canonical import unique_names
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked
-from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta, changed, credited, rolled_back, seeded
+from donewhen.judging.guidance import (
+    KEY,
+    Change,
+    Guidance,
+    GuidanceError,
+    RuleMeta,
+    changed,
+    credited,
+    rolled_back,
+    seeded,
+)
 
 
 class Revision(NamedTuple):
@@ -46,8 +57,9 @@ class GuidanceStore:
         """Begin with a first guidance; one that is there already stays."""
         with self._locked():
             if not self.exists:
-                checked = seeded(self._mission, guidance.experiences, guidance.updated_at)
-                self._write(msgspec.structs.replace(guidance, mission=self._mission, experiences=checked.experiences))
+                rules = seeded(self._mission, guidance.experiences, "").experiences
+                at = guidance.updated_at or self._now()
+                self._write(msgspec.structs.replace(guidance, mission=self._mission, experiences=rules, updated_at=at))
             return self.read()
 
     def apply(self, change: Change, by: str) -> Guidance:
@@ -121,6 +133,9 @@ class GuidanceStore:
             return [one for one in self._history.read_text(encoding="utf-8").split("\n") if one.strip()]
         except FileNotFoundError:
             return []
+        except (OSError, UnicodeDecodeError) as error:
+            told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise GuidanceError(f"The history can't be read: {told}.", where=str(self._history)) from error
 
     @property
     def _history(self) -> Path:
@@ -148,6 +163,10 @@ def read_guidance(path: Path, mission: str) -> Guidance:
     data = _table(_json(path), path)
     if mission not in data:
         raise GuidanceError(f"The file has no guidance for the mission {mission!r}.", where=str(path))
+    if len(data) > 1:
+        others = ", ".join(repr(one) for one in data if one != mission)
+        # Written whole, with steps and snapshots of its own: another mission in it would be lost at the first change.
+        raise GuidanceError(f"The file has guidance of other missions too: {others}.", where=str(path))
     return _guidance(mission, _table(data[mission], path), path)
 
 
@@ -168,12 +187,12 @@ def _guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidance:
         metadata = msgspec.convert(data.get("metadata", {}), dict[str, RuleMeta])
     except msgspec.ValidationError as error:
         raise GuidanceError(f"The metadata can't be used: {error}.", where=str(path)) from error
-    return Guidance(mission, step, at, rules, {key: one for key, one in metadata.items() if key in rules})
+    return Guidance(mission, step, at, rules, {key: one for key, one in metadata.items() if KEY.fullmatch(key)})
 
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes().decode().removeprefix("\ufeff"), object_pairs_hook=unique_names)
     except OSError as error:
         raise GuidanceError(f"The guidance can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, RecursionError) as error:

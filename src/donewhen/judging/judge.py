@@ -26,6 +26,7 @@ class Judge:
         self.model = model
         self._shared = shared_part(guidance, mission.language)
         self._rules = guidance.rules
+        self._decodes = mission.decodes
 
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside of a running event loop use ``judged`` instead."""
@@ -69,8 +70,8 @@ class Judge:
         """The questions to a model about a ticket. The label is in none of them."""
         prompt = rollout_prompt(self._shared, ticket.evidence)
         return tuple(
-            RolloutRequest(prompt, self._rules, ticket.evidence, decode, self.mission.settings.language)
-            for decode in self.mission.decodes
+            RolloutRequest(prompt, self._rules, ticket.evidence, decode, self.mission.language.name)
+            for decode in self._decodes
         )
 
     def verdict(self, ticket: Ticket, answers: Iterable[Answer | Malformed]) -> Verdict:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import string
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,14 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.judging.settings import converted
 
 SHIPPED = Path(__file__).parent / "languages"
-PROMPTS = ("rollout", "decision", "ops")
+_RULES = frozenset({"scaffold", "guidance"})
+_WORDS = frozenset({"verdict_label", "reason_label", "pass_word", "fail_word"})
+PROMPTS = {
+    "rollout": _RULES | _WORDS,
+    "decision": _RULES | _WORDS,
+    "ops": _RULES | _WORDS | {"g0", "max_length", "max_operations"},
+}
+"""Each with the fields that may stand in it. The rules must: a scaffold that is not shown binds nobody."""
 
 
 class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +74,10 @@ class Language(msgspec.Struct, frozen=True):
     def with_words(self, pass_: str | None, fail: str | None) -> Language:
         """The same language with a mission's own words for the two verdicts."""
         words = msgspec.structs.replace(self.answer, pass_=pass_ or self.answer.pass_, fail=fail or self.answer.fail)
-        if words.pass_.casefold() == words.fail.casefold():
+        for word in (words.pass_, words.fail):
+            if not folded(word) or not word.isprintable():
+                raise ConfigError(f"A verdict can't be written {word!r}; a printable word belongs there.")
+        if folded(words.pass_) == folded(words.fail):
             raise ConfigError(f"Both verdicts are written {words.pass_!r}, so no answer could be told from the other.")
         return msgspec.structs.replace(self, answer=words)
 
@@ -108,8 +120,26 @@ def read_language(folder: Path) -> Language:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The language is not valid TOML: {error}.", where=str(path)) from error
     file = converted(data, _File, text, str(path))
-    prompts = {one: _text(folder / f"{one}.md") for one in PROMPTS}
+    prompts = {one: _prompt(folder / f"{one}.md", fields) for one, fields in PROMPTS.items()}
     return Language(file.name, file.title, file.version, file.answer, file.wording, prompts)
+
+
+def folded(text: str) -> str:
+    """A word as answers are compared: whatever its width and case."""
+    return unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def _prompt(path: Path, fields: frozenset[str]) -> str:
+    text = _text(path)
+    try:
+        found = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+    except ValueError as error:
+        raise ConfigError(f"The prompt has a loose brace: {error}. Write {{{{ or }}}}.", where=str(path)) from error
+    for name in sorted(found - fields):
+        raise ConfigError(f"The prompt has a field {{{name}}}, which nothing fills.", where=str(path))
+    for name in sorted(_RULES - found):
+        raise ConfigError(f"The prompt has no field {{{name}}}, so no judge would see those rules.", where=str(path))
+    return text
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,7 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.overrides import Named, load_overrides
-from donewhen.judging.settings import MissionFile, converted
+from donewhen.judging.settings import MissionFile, converted, located, place
 from donewhen.judging.ticket import Ticket, TicketError, looked_at, read_tickets
 from donewhen.models.roles import Decode
 
@@ -40,7 +40,9 @@ class Mission(NamedTuple):
     @property
     def decodes(self) -> tuple[Decode, ...]:
         """Every answer that is asked for on a ticket."""
-        return tuple(Decode(row.temperature, at) for row in self.settings.sampler for at in range(row.samples))
+        temperatures = [row.temperature for row in self.settings.sampler for _ in range(row.samples)]
+        # Two rows of one temperature go on counting: the same decode would be the same question, with two votes.
+        return tuple(Decode(one, temperatures[:at].count(one)) for at, one in enumerate(temperatures))
 
     @property
     def store(self) -> GuidanceStore:
@@ -87,10 +89,14 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Mission:
     settings = converted(data, MissionFile, text, str(path))
     shares = settings.split.train + settings.split.validation + settings.split.test
     if abs(shares - 1.0) > 0.001:
-        raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=str(path))
-    language = find_language(settings.language, path.parent)
-    language = language.with_words(settings.verdict.pass_, settings.verdict.fail)
-    return Mission(path.parent, settings, language, load_overrides(settings.overrides, path.parent), clock)
+        raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=place(path, text, "split"))
+    with located(path, text, "language"):
+        language = find_language(settings.language, path.parent)
+    with located(path, text, "verdict"):
+        language = language.with_words(settings.verdict.pass_, settings.verdict.fail)
+    with located(path, text, "overrides"):
+        overrides = load_overrides(settings.overrides, path.parent)
+    return Mission(path.parent, settings, language, overrides, clock)
 
 
 def check_mission(folder: Path) -> MissionCheck:

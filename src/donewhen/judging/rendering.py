@@ -44,7 +44,7 @@ def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str
 
 def rules_block(rules: Mapping[str, str]) -> str:
     """Rules by their keys, a line each."""
-    return "\n".join(f"[{key}] {_tame(text)}" for key, text in rules.items()) or _NONE
+    return "\n".join(f"[{key}] {' '.join(_tame(text).split())}" for key, text in rules.items()) or _NONE
 
 
 def _tame(text: str) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -144,18 +147,37 @@ def converted(data: Any, kind: type[T], text: str, where: str) -> T:
         raise ConfigError(f"{told}: {message}.", where=f"{where}:{_line(text, keys)}", next_step=advice) from error
 
 
+def place(path: Path, text: str, key: str) -> str:
+    """Where a key stands in a file."""
+    return f"{path}:{_line(text, [key])}"
+
+
+@contextmanager
+def located(path: Path, text: str, key: str) -> Iterator[None]:
+    """An error of settings that doesn't know its place gets that of the key that it is about."""
+    try:
+        yield
+    except ConfigError as error:
+        error.where = error.where or place(path, text, key)
+        raise
+
+
 def _suggestion(name: str, kind: Any, path: list[str]) -> str | None:
     for step in path:
         found = next((one for one in msgspec.structs.fields(kind) if one.encode_name == step), None)
-        inner = getattr(found, "type", None)
-        options = getattr(inner, "__args__", (inner,))
-        structs = [one for one in options if isinstance(one, type) and issubclass(one, msgspec.Struct)]
-        if not structs:
+        kind = _struct(getattr(found, "type", None))
+        if kind is None:
             return None
-        kind = structs[0]
     names = [one.encode_name for one in msgspec.structs.fields(kind)]
     near = difflib.get_close_matches(name, names, 1)
     return f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(names)}."
+
+
+def _struct(kind: Any) -> Any:
+    """The first struct within a type: in a choice, in a tuple, with bounds or without."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return kind
+    return next((found for one in get_args(kind) if (found := _struct(one)) is not None), None)
 
 
 def _line(text: str, keys: list[str]) -> int:

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeGuard
 
+from donewhen.foundation.canonical import unique_names
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.text import one_line
 from donewhen.models.roles import Binary
@@ -49,7 +50,9 @@ class Ticket(NamedTuple):
 def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool = True) -> Ticket:
     """One line of JSON as a ticket; what is wrong with it is said with its place."""
     try:
-        data = json.loads(line)
+        # Not json.loads of bytes: that guesses an encoding, and lets half of a surrogate pair through.
+        text = line.decode("utf-8").removeprefix("\ufeff") if isinstance(line, bytes) else line
+        data = json.loads(text, object_pairs_hook=unique_names)
     except (ValueError, RecursionError) as error:
         told = f"{error.msg} (column {error.colno})" if isinstance(error, json.JSONDecodeError) else str(error)
         raise TicketError(f"The line is not JSON: {told}.", where=where, next_step="One object a line.") from error
@@ -61,8 +64,8 @@ def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool 
 def ticket_of(data: Mapping[str, Any], where: str, mission: str, *, labelled: bool = True) -> Ticket:
     """A ticket from its fields."""
     group = data.get("group_id")
-    if not isinstance(group, str) or not group.strip() or "::" in group or len(group) > _LONGEST_NAME:
-        raise TicketError("group_id must be a short text without '::'.", where=where)
+    if not _is_name(group) or "::" in group:
+        raise TicketError("group_id must be a short printable text without '::'.", where=where)
     stated = data.get("mission", None if labelled else mission)
     if stated != mission:
         told = "It has no mission." if stated is None else f"It belongs to the mission {one_line(str(stated), 60)!r}."
@@ -72,12 +75,17 @@ def ticket_of(data: Mapping[str, Any], where: str, mission: str, *, labelled: bo
         told = "It has no label." if label is None else f"{one_line(str(label), 60)!r} is no label."
         raise TicketError(told, where=where, next_step="A label is pass or fail.")
     cluster = data.get("cluster", group)
-    if not isinstance(cluster, str) or not cluster:
-        raise TicketError("cluster must be a text.", where=where)
+    if not _is_name(cluster):
+        raise TicketError("cluster must be a short printable text.", where=where)
     source, timestamp = data.get("label_source", ""), data.get("label_timestamp", "")
     if not isinstance(source, str) or not isinstance(timestamp, str):
         raise TicketError("label_source and label_timestamp must be texts.", where=where)
     return Ticket(group, mission, label, _evidence(data, where), cluster, source, timestamp)
+
+
+def _is_name(value: object) -> TypeGuard[str]:
+    """Names stand in prompts, files and messages: no line ends, nothing hidden, no half of a surrogate pair."""
+    return isinstance(value, str) and value.isprintable() and bool(value.strip()) and len(value) <= _LONGEST_NAME
 
 
 def _evidence(data: Mapping[str, Any], where: str) -> dict[str, str]:
@@ -132,7 +140,7 @@ def from_lines(
             yield error
             continue
         # A hash, because a million keys would be a lot of text.
-        mark = hashlib.blake2b(ticket.key.encode("utf-8", "replace"), digest_size=16).digest()
+        mark = hashlib.blake2b(ticket.key.encode(), digest_size=16).digest()
         if mark in seen:
             yield TicketError(
                 f"The ticket {one_line(ticket.key, 80)} occurs twice.",

@@ -50,9 +50,8 @@ def _write_guidance(folder: Path, state: RunState, clock: Clock) -> None:
     now = store.seed(first)
     for change in state.applied[now.step - first.step :]:
         store.apply(change, f"run {folder.name}")
-    counts = {key: (one.hit_count, one.miss_count) for key, one in state.guidance.metadata.items()}
-    if counts:
-        store.credit(counts)
+    if state.counts:
+        store.credit(state.counts)
 
 
 def _metrics(state: RunState) -> dict[str, Any]:

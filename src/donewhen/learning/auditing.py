@@ -78,7 +78,7 @@ def _baselines(book: Book, wrong: list[bool], seed: int) -> tuple[Baseline, ...]
         train = [(book.ticket(one.key).text, one.label) for one in outside]
         if len({label for _, label in train}) < 2:
             return ()
-        predictors = {"majority": majority([label for _, label in train]), "word_counts": word_counts(train)}
+        predictors = {"majority": majority(train), "word_counts": word_counts(train)}
         for name in names:
             said[name] |= {one.key: predictors[name](book.ticket(one.key).text) for one in inside}
     found = []

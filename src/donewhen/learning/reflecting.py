@@ -62,7 +62,7 @@ def decision_request(mission: Mission, guidance: Guidance, shown: Packed, attemp
         Prompt(shared_of(mission, guidance, "decision"), shown.own),
         guidance.rules,
         shown.shown,
-        mission.settings.language,
+        mission.language.name,
         DECISION_SCHEMA,
         attempt=attempt,
     )
@@ -74,7 +74,7 @@ def ops_request(mission: Mission, guidance: Guidance, shown: Packed, attempt: in
         Prompt(shared_of(mission, guidance, "ops"), shown.own),
         guidance.rules,
         shown.shown,
-        mission.settings.language,
+        mission.language.name,
         OPS_SCHEMA,
         mission.settings.reflection.max_operations,
         attempt,

@@ -102,7 +102,7 @@ def baselines_of(
     if not known or not tested:
         return ()
     labels = [label for _, label in known]
-    predictors = {"majority": majority(labels)}
+    predictors = {"majority": majority(known)}
     if len(set(labels)) > 1:
         predictors["word_counts"] = word_counts(known)
     found = []

@@ -155,8 +155,7 @@ def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
         )
     for one in state.applied:
         now = store.apply(one, f"run {run}")
-    counts = {key: (one.hit_count, one.miss_count) for key, one in state.guidance.metadata.items()}
-    return store.credit(counts) if counts else now
+    return store.credit(state.counts) if state.counts else now
 
 
 def _manifest(

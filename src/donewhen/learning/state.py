@@ -112,6 +112,12 @@ class RunState:
                 self.finished_at = event.at
 
     @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """What was measured of the rules that are there: hits and misses."""
+        known = self.guidance.metadata
+        return {key: (known[key].hit_count, known[key].miss_count) for key in self.guidance.learned if key in known}
+
+    @property
     def applied(self) -> tuple[Change, ...]:
         """The changes of the guidance, in order."""
         return tuple(msgspec.convert(one["change"], Change) for one in self.changes)

@@ -18,6 +18,7 @@ _TABLE = (
     "create table if not exists answers (question text primary key, payer text not null, call integer not null, "
     "answer text not null)"
 )
+_DELETE = "Delete the file, if it is broken; it only saves asking again."
 
 
 class AnswersError(DonewhenError):
@@ -47,27 +48,35 @@ class Answers:
             self._connection.execute("pragma synchronous = normal")
             self._connection.execute(_TABLE)
         except (sqlite3.Error, OSError) as error:
+            if hasattr(self, "_connection"):
+                self._connection.close()
             raise AnswersError(
                 f"The answers of models can't be kept: {error}.",
                 where=str(path),
-                next_step="Delete the file, if it is broken; it only saves asking again.",
+                next_step=_DELETE,
             ) from error
 
     def get(self, question: str) -> Kept | None:
         """The answer to a question, if it was answered before."""
-        row = self._connection.execute(
-            "select payer, call, answer from answers where question = ?", (question,)
-        ).fetchone()
-        return None if row is None else Kept(_decoded(row[2]), row[0], row[1])
+        find = "select payer, call, answer from answers where question = ?"
+        try:
+            row = self._connection.execute(find, (question,)).fetchone()
+            return None if row is None else Kept(_decoded(row[2]), row[0], row[1])
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise AnswersError(
+                f"A kept answer can't be read: {error}.", where=str(self._path), next_step=_DELETE
+            ) from error
 
-    def put(self, question: str, completion: Completion, payer: str, call: int = 0) -> None:
-        """Keep an answer."""
+    def put(self, question: str, completion: Completion, payer: str, call: int = 0) -> Completion:
+        """Keep an answer, and give back the one that is kept: the first that came, from whichever run."""
         try:
             self._connection.execute(
-                "insert or replace into answers values (?, ?, ?, ?)", (question, payer, call, _encoded(completion))
+                "insert or ignore into answers values (?, ?, ?, ?)", (question, payer, call, _encoded(completion))
             )
         except sqlite3.Error as error:
             raise AnswersError(f"An answer can't be kept: {error}.", where=str(self._path)) from error
+        kept = self.get(question)
+        return completion if kept is None else kept.completion
 
     def close(self) -> None:
         self._connection.close()
@@ -81,7 +90,12 @@ class Answers:
 
 def question_of(model: str, role: str, request: RolloutRequest | ReflectionRequest) -> str:
     """The name of a question: the model, the role, and all that the model is shown."""
-    drawn = [request.decode.temperature, request.decode.sample] if isinstance(request, RolloutRequest) else []
+    drawn: list[object]
+    if isinstance(request, RolloutRequest):
+        drawn = [request.decode.temperature, request.decode.sample]
+    else:
+        # A second attempt at the same cases is another question: the first answer is what it is about.
+        drawn = [request.attempt, request.max_operations, request.schema]
     return digest_of([model, role, request.prompt.shared, request.prompt.own, drawn])
 
 

@@ -94,7 +94,8 @@ class Asking:
         self.meter = meter or Meter()
         self._answers = None if model.free else answers
         self._run = run
-        self._asked_here: dict[str, asyncio.Future[Completion]] = {}
+        self._open: dict[str, asyncio.Future[Completion]] = {}
+        self._met: set[bytes] = set()
         self._counted_before = self.meter.calls
 
     def resume(self) -> None:
@@ -122,42 +123,50 @@ class Asking:
         self, role: str, request: RolloutRequest | ReflectionRequest, ask: Callable[[], Awaitable[Completion]]
     ) -> Completion:
         if self._answers is None:
-            return await self._counted(role, ask)
+            return (await self._counted(role, ask))[0]
         question = question_of(self.name, role, request)
-        known = self._asked_here.get(question)
-        if known is None:
-            known = self._asked_here[question] = asyncio.ensure_future(self._kept(role, question, self._answers, ask))
-        try:
-            # The question may be one for several; giving up one of them must not take it from the others.
-            return await asyncio.shield(known)
-        except Exception:
-            self._asked_here.pop(question, None)
-            raise
+        asked = self._open.get(question)
+        if asked is None:
+            asked = self._open[question] = asyncio.ensure_future(self._kept(role, question, self._answers, ask))
+            asked.add_done_callback(lambda done: self._closed(question, done))
+        # The question may be one for several; giving up one of them must not take it from the others.
+        return await asyncio.shield(asked)
+
+    def _closed(self, question: str, done: asyncio.Future[Completion]) -> None:
+        self._open.pop(question, None)
+        if not done.cancelled():
+            # Looked at, because all who asked may have given up: then nobody else does.
+            done.exception()
 
     async def _kept(
         self, role: str, question: str, answers: Answers, ask: Callable[[], Awaitable[Completion]]
     ) -> Completion:
+        # Half of a hash, because a run has many questions: enough to know that one was met before.
+        mark = bytes.fromhex(question[-32:])
         kept = answers.get(question)
         if kept is None:
-            completion = await self._counted(role, ask)
-            answers.put(question, completion, self._run, self.meter.calls)
-            return completion
+            completion, call = await self._counted(role, ask)
+            self._met.add(mark)
+            return answers.put(question, completion, self._run, call)
+        if mark in self._met:
+            return kept.completion
         if kept.payer != self._run:
             self.meter.reused += 1
-            return kept.completion
-        if kept.call <= self._counted_before:
-            return kept.completion
-        # What this run has paid for counts as paid: one that was killed has the budget that it had, and no more.
-        self.meter.admit(role)
-        self.meter.record(kept.completion)
+        elif kept.call > self._counted_before:
+            # What this run has paid for counts as paid: one that was killed has the budget that it had, and no more.
+            self.meter.admit(role)
+            self.meter.record(kept.completion)
+        self._met.add(mark)
         return kept.completion
 
-    async def _counted(self, role: str, ask: Callable[[], Awaitable[Completion]]) -> Completion:
+    async def _counted(self, role: str, ask: Callable[[], Awaitable[Completion]]) -> tuple[Completion, int]:
         self.meter.admit(role)
+        # Now, and not when the answer is there: others are counted meanwhile.
+        call = self.meter.calls
         try:
             completion = await ask()
         except ModelError:
             self.meter.errors += 1
             raise
         self.meter.record(completion)
-        return completion
+        return completion, call
