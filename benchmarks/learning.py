@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from donewhen.judging.mission import read_mission
-from donewhen.learning.learn import learn
+from donewhen.learning.learn_mission import learn
 from donewhen.learning.metrics import Estimate, Measures
 from donewhen.learning.summary import LearningReport
 from donewhen.models.contrast import default_rule

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from donewhen.models.contrast import default_rule
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 TABLE = "ticket,body,decision,author\nQ1,The receipt is there,ok,ann\nQ2,Nothing is there,nok,bob\nQ3,Paid,ok,ann\n"
@@ -44,7 +46,7 @@ def test_a_table_becomes_a_mission_with_a_preview_of_how_it_was_understood(
         "  pass  Q1  The receipt is there",
         "  fail  Q2  Nothing is there",
         "3 ticket(s): 2 pass, 1 fail",
-        "  G0: Unless a rule says otherwise, the verdict is pass.",
+        f"  G0: {default_rule('pass', 'en')}",
     ):
         assert line in made.stdout.split("\n")
     assert sorted(one.name for one in (tmp_path / "refunds").iterdir()) == [

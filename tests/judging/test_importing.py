@@ -21,6 +21,7 @@ from donewhen.judging.mission import check_mission
 from donewhen.judging.settings import DEFAULT_SAMPLERS, ManualReview, Split, Trial
 from donewhen.judging.sources import LeftOut, Row, find_source
 from donewhen.judging.ticket import Ticket, TicketError
+from donewhen.models.contrast import default_rule
 
 
 def looked_at(path: Path, wishes: Wishes | None = None) -> tuple[Understood, Preview]:
@@ -298,7 +299,7 @@ def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Pat
     checked = check_mission(tmp_path / "new")
     assert (checked.problems, checked.passes, checked.fails) == ((), 1, 2)
     assert list(mission.tickets()) == found
-    assert mission.initial_guidance().rules == {"G0": "Unless a rule says otherwise, the verdict is fail."}
+    assert mission.initial_guidance().rules == {"G0": default_rule("fail", "en")}
     text = (tmp_path / "new" / "mission.toml").read_text()
     uncommented = "\n".join(
         line.removeprefix("# ") for line in text.split("\n") if re.match(r"(?:# )?(?:\[|\w+ = )", line)
@@ -316,7 +317,7 @@ def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Pat
 def test_the_first_rule_is_in_the_language_of_the_mission(tmp_path: Path) -> None:
     ticket = Ticket("A", "退款", "pass", {"text": "x"}, "A")
     mission = create_mission(tmp_path / "zh", "退款", "zh", "pass", [ticket])
-    assert mission.initial_guidance().rules == {"G0": "若无规则另述，则判定通过。"}
+    assert mission.initial_guidance().rules == {"G0": default_rule("pass", "zh")}
 
 
 @pytest.mark.parametrize("name", ['quo"te', "back\\slash", "#[x]", "a = 1", "''' \"\"\"", "emoji 🎉", "名"])

@@ -17,7 +17,7 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Trial
-from donewhen.learning.learn import Learned, learn
+from donewhen.learning.learn_mission import Learned, learn
 from donewhen.learning.runs import find_run, is_over, unfinished
 from donewhen.models.registry import open_model
 from donewhen.reports.learning_page import learning_page

@@ -9,12 +9,11 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.baseline import majority, word_counts
+from donewhen.learning.baseline import Learn, majority, out_of_fold, word_counts
 from donewhen.learning.book import Book
 from donewhen.learning.metrics import mcnemar, measured
 from donewhen.learning.notes import noted
 from donewhen.learning.reporting import cost_of
-from donewhen.learning.splits import folds
 from donewhen.learning.summary import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
 from donewhen.models.asking import Asking
 from donewhen.models.roles import Binary
@@ -61,7 +60,7 @@ async def audited(
             splits=SplitSizes(test=every),
             before=measured((label, verdict) for _, label, verdict in rows),
             guidance_before=guidance.step,
-            baselines=_baselines(book, wrong, mission.settings.seed),
+            baselines=_baselines(book, wrong),
             rules=tuple(RuleRow(key=key, text=text) for key, text in guidance.rules.items()),
             votes=votes,
             malformed=malformed,
@@ -70,20 +69,13 @@ async def audited(
     )
 
 
-def _baselines(book: Book, wrong: list[bool], seed: int) -> tuple[Baseline, ...]:
+def _baselines(book: Book, wrong: list[bool]) -> tuple[Baseline, ...]:
     """Each ticket by what the tickets of other clusters say."""
-    names: tuple[BaselineName, ...] = ("majority", "word_counts")
-    said: dict[BaselineName, dict[str, Binary]] = {name: {} for name in names}
-    for inside, outside in folds(book.members, seed):
-        train = [(book.ticket(one.key).text, one.label) for one in outside]
-        if len({label for _, label in train}) < 2:
-            return ()
-        predictors = {"majority": majority(train), "word_counts": word_counts(train)}
-        for name in names:
-            said[name] |= {one.key: predictors[name](book.ticket(one.key).text) for one in inside}
+    tickets = [(book.ticket(one.key).text, one.label, one.cluster) for one in book.members]
+    learners: dict[BaselineName, Learn] = {"majority": majority, "word_counts": word_counts}
     found = []
-    for name in names:
-        pairs: list[tuple[Binary, Binary]] = [(one.label, said[name][one.key]) for one in book.members]
-        against = mcnemar([label != verdict for label, verdict in pairs], wrong)
-        found.append(Baseline(name=name, measures=measured(pairs), against=against))
+    for name, learn in learners.items():
+        said = list(zip((label for _, label, _ in tickets), out_of_fold(tickets, learn), strict=True))
+        against = mcnemar([label != verdict for label, verdict in said], wrong)
+        found.append(Baseline(name=name, measures=measured(said), against=against))
     return tuple(found)

@@ -17,8 +17,9 @@ Predict = Callable[[str], Binary]
 Learn = Callable[[Iterable[tuple[str, Binary]]], Predict]
 
 # Words of two letters and more; scripts that are written without spaces come in runs.
-_WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿぀-ヿ]+|[^\W㐀-䶿一-鿿豈-﫿぀-ヿ]{2,}")
-_RUN = re.compile(r"[㐀-䶿一-鿿豈-﫿぀-ヿ]")
+_UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]{{2,}}")
+_RUN = re.compile(rf"[{_UNSPACED}]")
 
 FEWEST_TICKETS = 2
 MOST_FEATURES = 20_000
@@ -53,14 +54,13 @@ def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
     if len(set(labels)) < 2:
         return majority(known)
     counts = [Counter(terms(text)) for text, _ in known]
-    weight_of = _rarity(counts)
-    place_of = {term: place for place, term in enumerate(weight_of)}
-    vectors = [_vector(one, weight_of, place_of) for one in counts]
+    features = _features(counts)
+    vectors = [_vector(one, features) for one in counts]
     del counts
-    weights = _fitted(vectors, labels, len(place_of))
+    weights = _fitted(vectors, labels, len(features))
 
     def predict(text: str) -> Binary:
-        return "pass" if _score(_vector(Counter(terms(text)), weight_of, place_of), weights) > 0 else "fail"
+        return "pass" if _score(_vector(Counter(terms(text)), features), weights) > 0 else "fail"
 
     return predict
 
@@ -92,7 +92,12 @@ def terms(text: str) -> Iterator[str]:
         yield f"{one} {two}"
 
 
-def _rarity(counts: list[Counter[str]]) -> dict[str, float]:
+class _Feature(NamedTuple):
+    place: int
+    rarity: float
+
+
+def _features(counts: list[Counter[str]]) -> dict[str, _Feature]:
     """The terms that are counted, each with its inverse document frequency."""
     tickets: Counter[str] = Counter()
     for one in counts:
@@ -100,13 +105,16 @@ def _rarity(counts: list[Counter[str]]) -> dict[str, float]:
     often = [term for term, count in tickets.items() if count >= FEWEST_TICKETS]
     # By name among equals, so that the order of the tickets chooses nothing.
     often.sort(key=lambda term: (-tickets[term], term))
-    return {term: log((1 + len(counts)) / (1 + tickets[term])) + 1 for term in often[:MOST_FEATURES]}
+    return {
+        term: _Feature(place, log((1 + len(counts)) / (1 + tickets[term])) + 1)
+        for place, term in enumerate(often[:MOST_FEATURES], 1)
+    }
 
 
-def _vector(counts: Counter[str], weight_of: Mapping[str, float], place_of: Mapping[str, int]) -> _Sparse:
+def _vector(counts: Counter[str], features: Mapping[str, _Feature]) -> _Sparse:
     """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
-    known = ((term, count) for term, count in counts.items() if term in place_of)
-    there = [(place_of[term] + 1, (1 + log(count)) * weight_of[term]) for term, count in known]
+    known = ((features[term], count) for term, count in counts.items() if term in features)
+    there = [(feature.place, (1 + log(count)) * feature.rarity) for feature, count in known]
     length = sqrt(sum(value * value for _, value in there)) or 1.0
     places, values = array("l", [0]), array("d", [1.0])
     for place, value in there:

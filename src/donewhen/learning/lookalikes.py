@@ -5,20 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from donewhen.learning.baseline import word_counts
+from donewhen.learning.baseline import out_of_fold, word_counts
 from donewhen.learning.book import Book
-from donewhen.learning.splits import Member, folds
+from donewhen.learning.splits import Member
 
-_MOST = 2000
+_MOST = 4000
 
 
 def unlike_their_label(book: Book, members: Sequence[Member], seed: int) -> frozenset[str]:
     """Tickets whose words, counted among tickets of other clusters, speak for the other label."""
-    found: set[str] = set()
-    for inside, others in folds(members, seed):
-        if len({one.label for one in others}) < 2:
-            continue
-        sample = others if len(others) <= _MOST else random.Random(seed).sample(others, _MOST)
-        predict = word_counts((book.ticket(one.key).text, one.label) for one in sample)
-        found |= {one.key for one in inside if predict(book.ticket(one.key).text) != one.label}
-    return frozenset(found)
+    sample = list(members) if len(members) <= _MOST else random.Random(seed).sample(members, _MOST)
+    said = out_of_fold([(book.ticket(one.key).text, one.label, one.cluster) for one in sample], word_counts)
+    return frozenset(one.key for one, verdict in zip(sample, said, strict=True) if verdict != one.label)

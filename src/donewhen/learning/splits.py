@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
@@ -57,16 +57,6 @@ def divided(members: Iterable[Member], shares: Split, seed: int) -> Splits:
             have[part][one.label] += 1
             chosen[part].append(one.key)
     return Splits(tuple(chosen["train"]), tuple(chosen["validation"]), tuple(chosen["test"]))
-
-
-def folds(members: Sequence[Member], seed: int, count: int = 5) -> Iterator[tuple[list[Member], list[Member]]]:
-    """Each part of the tickets with all the others, by cluster: to say of every ticket what the others make of it."""
-    clusters = sorted({one.cluster for one in members})
-    random.Random(f"{seed} folds").shuffle(clusters)
-    fold_of = {name: number % count for number, name in enumerate(clusters)}
-    for fold in range(min(count, len(clusters))):
-        inside = [one for one in members if fold_of[one.cluster] == fold]
-        yield inside, [one for one in members if fold_of[one.cluster] != fold]
 
 
 def _room(cluster: list[Member], share: float, have: Mapping[Binary, int], totals: Mapping[Binary, int]) -> float:

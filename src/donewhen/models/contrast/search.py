@@ -168,9 +168,9 @@ def _diverse(singles: Sequence[Find]) -> list[Find]:
     return kept
 
 
-def alike(one: int, other: int, share: float = ALIKE) -> bool:
+def alike(one: int, other: int) -> bool:
     """Whether two sets are nearly the same."""
-    return (one & other).bit_count() > share * (one | other).bit_count()
+    return (one & other).bit_count() > ALIKE * (one | other).bit_count()
 
 
 def _together(leaders: Sequence[Find], stakes: Stakes, language: str) -> Iterator[Find]:
