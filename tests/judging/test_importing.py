@@ -188,7 +188,7 @@ def test_a_broken_table_says_how_it_is_broken(tmp_path: Path, content: str, told
         ('{"id": "A", "text": {"a": 1}, "label": 1}\n', ":1: text is not a text"),
         ('{"id": "A", "evidence": {"a": 1}, "label": 1}\n', ":1: evidence must be names with texts"),
         ('{"id": "A", "text": "\\ud800", "label": 1}\n', ":1: Its text holds half a character"),
-        ('{"id": "A\\u001b[2J", "text": "a", "label": 1}\n', ":1: The name 'A' holds characters"),
+        ('{"id": "A\\u001b[2J", "text": "a", "label": 1}\n', ":1: group_id must be a short printable text"),
         (
             '{"id": "A", "text": "a", "label": 1, "mission": "x"}\n{"id": "B", "label": 0, "mission": "y"}',
             "several missions: 'x', 'y'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -49,7 +50,7 @@ def guidance_of_step(mission: Mission, step: int) -> Guidance:
 
 def harmless_json(data: object, indent: int | None = None) -> str:
     """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
-    text = json.dumps(data, ensure_ascii=False, indent=indent).replace("<promise>", "\\u003cpromise>")
+    text = re.sub(r"<(?=/?promise>)", r"\\u003c", json.dumps(data, ensure_ascii=False, indent=indent))
     if not text.isprintable():
         text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
     return text

@@ -13,7 +13,7 @@ import msgspec
 from donewhen.foundation.canonical import unique_names
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.files import write_atomically
-from donewhen.foundation.locks import locked
+from donewhen.foundation.locks import locked_folder
 from donewhen.judging.guidance import (
     KEY,
     Change,
@@ -154,7 +154,8 @@ class GuidanceStore:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self.path.with_name(f".{self.path.name}.lock")):
+        # The folder itself: a lock file would be one more thing to commit.
+        with locked_folder(self.path.parent):
             yield
 
 

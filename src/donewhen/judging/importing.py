@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.foundation.text import one_line, plain
+from donewhen.foundation.text import one_line
 from donewhen.judging.sources import FILE_COLUMNS, LeftOut, Row, Source
 from donewhen.judging.ticket import LABELS, Ticket, TicketError, ticket_of
 from donewhen.models.roles import Binary
@@ -230,9 +230,6 @@ def _ticket(row: Row, understood: Understood, mission: str, names: dict[bytes, s
     label = _label(row, understood)
     line = f"line-{row.where.rpartition(':')[2]}"
     group = line if understood.group is None else " ".join(_written(row.fields.get(understood.group)).split())
-    if plain(group) != group:
-        told = f"The name {one_line(group, 80)!r} holds characters that can't be shown."
-        raise TicketError(told, where=row.where)
     data: dict[str, Any] = {"group_id": group, "mission": mission, "label": label, **_evidence(row, understood)}
     if understood.cluster is not None and (cluster := _written(row.fields.get(understood.cluster)).strip()):
         data["cluster"] = cluster

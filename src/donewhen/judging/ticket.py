@@ -127,10 +127,16 @@ def looked_at(paths: Iterable[Path], mission: str, *, labelled: bool = True) -> 
 
 
 def from_lines(
-    lines: IO[bytes] | Iterable[bytes], name: str, mission: str, seen: dict[bytes, str], *, labelled: bool = True
+    lines: IO[bytes] | Iterable[bytes],
+    name: str,
+    mission: str,
+    seen: dict[bytes, str],
+    *,
+    labelled: bool = True,
+    first: int = 1,
 ) -> Iterator[Ticket | TicketError]:
     """The same for lines that come from anywhere. ``seen`` remembers keys, so that none comes twice."""
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         where = f"{name}:{number}"
         if not line.strip():
             continue

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -15,6 +16,7 @@ from donewhen.judging.guidance_store import GuidanceStore
 from donewhen.learning.events import Event
 from donewhen.learning.state import RunState, began_with
 
+_TRAJECTORIES = "trajectories.jsonl"
 _LINES: dict[str, tuple[str, ...]] = {
     "selections.jsonl": ("selected",),
     "reflections.jsonl": ("decided", "proposed", "closed"),
@@ -25,22 +27,30 @@ _LINES: dict[str, tuple[str, ...]] = {
 
 def write_artifacts(folder: Path, events: Iterable[Event], state: RunState, clock: Clock) -> None:
     """Write everything but the report."""
-    rows: dict[str, list[bytes]] = {name: [] for name in _LINES}
-    trajectories: list[bytes] = []
-    for event in events:
-        for name, kinds in _LINES.items():
-            if event.type in kinds:
-                rows[name].append(_line({"event": event.number, "type": event.type, **event.data}))
-        if event.type == "rolled":
-            trajectories += [_line({"epoch": event.data["epoch"], **row}) for row in event.data["rows"]]
-    for name, lines in rows.items():
-        write_atomically(folder / name, b"".join(lines))
-    write_atomically(folder / "trajectories.jsonl", b"".join(trajectories))
+    with ExitStack() as stack:
+        # Trajectories of many tickets are long: they go from file to file.
+        files = {name: stack.enter_context(_replaced(folder / name)) for name in (*_LINES, _TRAJECTORIES)}
+        for event in events:
+            for name, kinds in _LINES.items():
+                if event.type in kinds:
+                    files[name].write(_line({"event": event.number, "type": event.type, **event.data}))
+            if event.type == "rolled":
+                for row in event.data["rows"]:
+                    files[_TRAJECTORIES].write(_line({"epoch": event.data["epoch"], **row}))
     write_atomically(folder / "stop_gradient.jsonl", b"".join(map(_line, state.queue)))
     write_atomically(folder / "hypotheses.json", _page([msgspec.to_builtins(one) for one in state.pool.values()]))
     write_atomically(folder / "manifest.json", _page(dict(state.manifest)))
     write_atomically(folder / "metrics.json", _page(_metrics(state)))
     _write_guidance(folder, state, clock)
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of another when it is complete."""
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        yield file
+    part.replace(path)
 
 
 def _write_guidance(folder: Path, state: RunState, clock: Clock) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from donewhen.foundation.errors import DonewhenError
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, parse_ticket
 from donewhen.learning.splits import Member
@@ -25,14 +24,14 @@ class Book:
         content = hashlib.sha256()
         seen: dict[bytes, str] = {}
         for path in mission.ticket_files:
-            for line, start, where in _lines(path):
+            for number, line, start in _lines(path):
                 content.update(line)
-                for found in from_lines([line], where.rpartition(":")[0], self._mission, seen):
+                for found in from_lines([line], str(path), self._mission, seen, first=number):
                     if isinstance(found, TicketError):
-                        raise TicketError(found.message, where=where, next_step=found.next_step)
+                        raise found
                     if found.label is not None:
                         self.members.append(Member(found.key, found.group_id, found.cluster, found.label))
-                        self._places[found.key] = (path, start, where)
+                        self._places[found.key] = (path, start, f"{path}:{number}")
         self.hash = f"sha256:{content.hexdigest()}"
         self.ticket = lru_cache(maxsize=_AT_HAND)(self._read)
         if not self.members:
@@ -53,12 +52,12 @@ class Book:
         return ticket
 
 
-def _lines(path: Path) -> Iterator[tuple[bytes, int, str]]:
+def _lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
     start = 0
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                yield line, start, f"{path}:{number}"
+                yield number, line, start
                 start += len(line)
     except OSError as error:
-        raise DonewhenError(f"The tickets can't be read: {error.strerror}.", where=str(path)) from error
+        raise TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path)) from error

@@ -32,6 +32,7 @@ EventType = Literal[
     "run_finished",
 ]
 
+_BLOCK = 1 << 16
 _TYPES: frozenset[str] = frozenset(get_args(EventType))
 
 
@@ -59,23 +60,34 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """The events of one run in a file that only grows. One writer."""
+    """The events of one run in a file that only grows. One writer. What is on record is read as it is wanted."""
 
     def __init__(self, path: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.path = path
         self._clock = clock
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.recorded = list(read_events(path)) if path.exists() else []
         self._file = path.open("ab")
-        if path.stat().st_size:
-            self._cut_torn_line()
+        _cut_torn_line(path)
+        self._earlier = _events(path, path.stat().st_size)
+        self._count = 0
+
+    @property
+    def recorded(self) -> tuple[Event, ...]:
+        """All of them, from the file."""
+        return read_events(self.path)
+
+    def earlier(self) -> Event | None:
+        """The next of the events that were there when the log was opened; None when there are no more."""
+        event = next(self._earlier, None)
+        self._count += event is not None
+        return event
 
     def append(self, kind: EventType, data: Mapping[str, Any], spent: Mapping[str, float]) -> Event:
         """Write an event down; when this returns, a process that is killed has not lost it."""
         # As it will be read again: what was a tuple comes back as a list.
         content = json.loads(canonical_json(data))
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        event = Event(len(self.recorded) + 1, kind, at, content, dict(spent))
+        event = Event(self._count + 1, kind, at, content, dict(spent))
         row = {"number": event.number, "type": kind, "at": at, "data": content, "spent": event.spent}
         try:
             self._file.write(canonical_json(row) + b"\n")
@@ -86,18 +98,26 @@ class EventLog:
                 where=str(self.path),
                 next_step="Make room, then: donewhen learn --resume",
             ) from error
-        self.recorded.append(event)
+        self._count += 1
         return event
 
     def close(self) -> None:
         os.fsync(self._file.fileno())
         self._file.close()
 
-    def _cut_torn_line(self) -> None:
-        """A writer that was cut off has left half a line; what it had not finished has not happened."""
-        content = self.path.read_bytes()
-        if not content.endswith(b"\n"):
-            os.truncate(self.path, content.rfind(b"\n") + 1)
+
+def _cut_torn_line(path: Path) -> None:
+    """A writer that was cut off has left half a line; what it had not finished has not happened."""
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        tail = b""
+        while size and b"\n" not in tail:
+            step = min(_BLOCK, size)
+            size -= step
+            file.seek(size)
+            tail = file.read(step) + tail
+        if tail and not tail.endswith(b"\n"):
+            file.truncate(size + tail.rfind(b"\n") + 1)
 
 
 def read_events(path: Path) -> tuple[Event, ...]:
@@ -105,15 +125,24 @@ def read_events(path: Path) -> tuple[Event, ...]:
     return tuple(_events(path))
 
 
+def each_event(path: Path) -> Iterator[Event]:
+    """The same one by one, for runs with many."""
+    return _events(path)
+
+
 def first_event(path: Path) -> Event | None:
     """The first event of a run, which says what it began with."""
     return next(_events(path), None)
 
 
-def _events(path: Path) -> Iterator[Event]:
+def _events(path: Path, up_to: int | None = None) -> Iterator[Event]:
+    position = 0
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
+                position += len(line)
+                if up_to is not None and position > up_to:
+                    return
                 if line.endswith(b"\n"):
                     yield _event(line, number, f"{path}:{number}")
     except OSError as error:

@@ -10,7 +10,7 @@ from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.learning.artifacts import write_artifacts
-from donewhen.learning.events import first_event
+from donewhen.learning.events import each_event, first_event
 from donewhen.learning.recorder import Watcher
 from donewhen.learning.reporting import report_of
 from donewhen.learning.run import Learner
@@ -61,8 +61,8 @@ def learn(
             asyncio.run(learner.run())
         finally:
             log.close()
-            if log.recorded:
-                write_artifacts(prepared.folder, log.recorded, learner.state, mission.clock)
+            if learner.state.manifest:
+                write_artifacts(prepared.folder, each_event(log.path), learner.state, mission.clock)
         report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
         write_atomically(prepared.folder / "report.json", as_json(report))
         guidance, problem = None, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -53,7 +52,6 @@ class Recorder:
         self._asking = asking
         self._clock = clock
         self._allowed = seconds
-        self._recorded = deque(log.recorded)
         self._live = False
         self._seconds_before = 0.0
         self._began = clock.monotonic()
@@ -100,7 +98,7 @@ class Recorder:
         return self._append(kind, data).data
 
     def _next_recorded(self) -> Event | None:
-        return self._recorded.popleft() if self._recorded else None
+        return None if self._live else self._log.earlier()
 
     def _taken(self, event: Event) -> None:
         self.state.apply(event)

@@ -12,6 +12,7 @@ import msgspec
 from donewhen import __version__
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.clock import Clock
+from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
@@ -140,7 +141,12 @@ def open_log(prepared: Prepared) -> EventLog:
 
 def open_answers(mission: Mission) -> Answers:
     """The answers that all runs of a mission share."""
-    return Answers(runs_folder(mission) / "answers.sqlite")
+    folder = runs_folder(mission)
+    ignored = folder / ".gitignore"
+    if not ignored.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(ignored, b"answers.sqlite*\n.lock\n")
+    return Answers(folder / "answers.sqlite")
 
 
 def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
