@@ -19,6 +19,7 @@ help:  ## Show what can be made
 demo: $(VENV)/.demo  ## Watch an agent being held back until the proof is there
 	@$(BIN)/donewhen demo $(ARGS)
 	@$(BIN)/donewhen demo --job $(ARGS)
+	@$(BIN)/donewhen demo --judge $(ARGS)
 
 test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
 	@$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)

@@ -14,7 +14,7 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
-from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.text import plain
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _NEXT = (
     ("{donewhen} check --run 'python -m unittest --help'", "the same question, asked by you or by CI"),
     ("{donewhen} demo --job", "an agent that edits the plan, and why that does not help it"),
+    ("{donewhen} demo --judge", "a judge that learns from people's verdicts, in writing"),
     ("{donewhen} hooks install --claude", "let Claude Code (or --codex) ask it at every stop"),
     ("{donewhen} explain", "every reason that donewhen can give"),
     ("docs/tutorial-task-completion.md", "write, combine and test checkers of your own"),
@@ -35,14 +36,16 @@ _NEXT = (
 
 @click.command()
 @click.option("--fast", is_flag=True, help="Don't pause between lines.")
-@click.option("--job", is_flag=True, help="The other story: a job that can't be talked into done.")
+@click.option("--job", is_flag=True, help="The second story: a job that can't be talked into done.")
+@click.option("--judge", is_flag=True, help="The third story: a judge that learns in writing.")
 @common_options
 @click.pass_obj
-def command(output: Output, fast: bool, job: bool) -> ExitCode:
+def command(output: Output, fast: bool, job: bool, judge: bool) -> ExitCode:
     """Watch an agent say done too early, be told what is missing, finish, and be let go.
 
     The agent is a script, so there is no model and no key. Everything else is real: the folder, the files, the
-    tests, the checks; with --job also the commands, and the terminal at which a person agrees.
+    tests, the checks; with --job also the commands, and the terminal at which a person agrees. With --judge, the
+    reports are made up, and the learning is real.
     """
     from rich.console import Console
 
@@ -51,8 +54,12 @@ def command(output: Output, fast: bool, job: bool) -> ExitCode:
     console = Console(no_color=not output.color, highlight=False, quiet=output.json, soft_wrap=False)
     pause = 0.0 if fast or output.json or not sys.stdout.isatty() else 0.9
     teller = Teller(console, pause)
+    if job and judge:
+        raise UsageError("One story at a time: --job or --judge.")
     if job:
         return _job(output, teller)
+    if judge:
+        return _judge(output, teller)
     with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
         teller.begin()
         response = play(Path(folder), teller.tell)
@@ -85,6 +92,28 @@ def _job(output: Output, teller: Teller) -> ExitCode:
         teller.say(f"\n[bold]{ending.because}[/bold]\n")
     data = {"story": [one._asdict() for one in lines], "told": ending.told, "because": ending.because}
     return output.finish(ExitCode.INTERNAL if ending.broken else ExitCode.PASS, data)
+
+
+def _judge(output: Output, teller: Teller) -> ExitCode:
+    import msgspec
+
+    from donewhen.demo.judge_story import play_judge
+
+    lines: list[Line] = []
+
+    def tell(line: Line) -> None:
+        lines.append(line)
+        teller.line(line)
+
+    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
+        teller.say(
+            "\n[bold]Would people accept it?[/bold] They have said so of some work. Here is a judge that listens.\n"
+        )
+        ending = play_judge(Path(folder), tell)
+    if ending.better:
+        teller.say("\n[bold]Every rule has its tickets, every change its trial, and nothing was trained.[/bold]\n")
+    data = {"story": [one._asdict() for one in lines], "report": msgspec.to_builtins(ending.report)}
+    return output.finish(ExitCode.PASS if ending.better else ExitCode.INTERNAL, data)
 
 
 class Teller:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from donewhen.jobs.approval import AGENT_VARIABLES, agent_at_work
 
-Who = Literal["person", "agent", "donewhen"]
+Who = Literal["person", "agent", "donewhen", "people", "judge", "learned", "in truth"]
 
 TITLE = "Slugs without dashes at the edges"
 _CHECK = "python3 -m unittest -q"
