@@ -11,10 +11,18 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.codes import FINDINGS
 from donewhen.jobs.gates.result import GATE_REASONS
+from donewhen.learning.rejections import MEANINGS as REJECTIONS
+from donewhen.learning.stop_gradient import MEANINGS as QUEUED
+from donewhen.learning.trial import MEANINGS as TRIALS
 from donewhen.protocols import REASONS
 from donewhen.protocols.reasons import Reason
 
-_CODES: dict[str, Reason] = {
+_LEARNING: dict[str, Reason] = {
+    **{code: Reason(meaning, "Look at reflections.jsonl in the run's folder.") for code, meaning in REJECTIONS.items()},
+    **{code: Reason(meaning, "Look at trials.jsonl in the run's folder.") for code, meaning in TRIALS.items()},
+    **{code: Reason(meaning, "Look at stop_gradient.jsonl in the run's folder.") for code, meaning in QUEUED.items()},
+}
+_CODES: dict[str, Reason] = _LEARNING | {
     str(code): reason for code, reason in (*GATE_REASONS.items(), *FINDINGS.items(), *REASONS.items())
 }
 

@@ -8,6 +8,13 @@ from donewhen.models.roles import Binary
 
 ReasonCode = Literal["reflection_no_evidence_after_gt", "budget_exhausted", "suspected_label_noise", "policy_question"]
 
+MEANINGS: dict[ReasonCode, str] = {
+    "reflection_no_evidence_after_gt": "Nothing in the ticket speaks for its label, so nothing can be learned from it.",
+    "budget_exhausted": "It was asked about as often as is allowed, and no answer covered it.",
+    "suspected_label_noise": "Every vote is against the label, epoch after epoch, and so are its words: look at the label.",
+    "policy_question": "The labels disagree about what the rule is: decide, and label accordingly.",
+}
+
 
 class Queued(NamedTuple):
     """One row of the queue."""

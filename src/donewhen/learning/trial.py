@@ -14,6 +14,16 @@ TrialReason = Literal[
     "better", "no_worse", "too_few_tickets", "more_errors", "more_false_releases", "not_better", "not_sure"
 ]
 
+MEANINGS: dict[TrialReason, str] = {
+    "better": "The added rule lowers the error on unseen tickets, and lets no more bad work through.",
+    "no_worse": "The change raises neither the error nor the false releases on unseen tickets.",
+    "too_few_tickets": "There are fewer unseen tickets than a trial needs.",
+    "more_errors": "The error on unseen tickets would be higher.",
+    "more_false_releases": "More bad work would be let through on unseen tickets.",
+    "not_better": "The added rule does not lower the error on unseen tickets.",
+    "not_sure": "The error is lower, but not in enough of the resamples.",
+}
+
 
 class Judged(NamedTuple):
     """A label and the verdict on it."""
