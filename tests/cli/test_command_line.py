@@ -17,6 +17,7 @@ import pytest
 from donewhen import __version__
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.gates.result import GateCode
+from donewhen.learning import rejections, stop_gradient, trial
 from donewhen.protocols import ReasonCode
 
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -47,10 +48,14 @@ def test_help_is_grouped_and_names_every_verb_and_exit_status() -> None:
     for word in (
         "See it work",
         "Decide",
+        "Judge: learn from people's verdicts",
         "Find your way",
         "demo",
         "check",
         "baseline",
+        "mission",
+        "judge",
+        "guidance",
         "doctor",
         "explain",
         "completion",
@@ -61,7 +66,7 @@ def test_help_is_grouped_and_names_every_verb_and_exit_status() -> None:
     )
 
 
-@pytest.mark.parametrize("verb", ["demo", "check", "baseline", "doctor", "explain", "completion"])
+@pytest.mark.parametrize("verb", ["demo", "check", "baseline", "judge", "doctor", "explain", "completion"])
 def test_every_verb_explains_itself(verb: str) -> None:
     shown = run(verb, "--help")
     assert shown.returncode == 0
@@ -213,7 +218,10 @@ def test_a_test_command_without_a_place_for_the_report_is_explained() -> None:
 
 def test_explain_knows_every_code_and_suggests_near_ones() -> None:
     everything = envelope("explain", "--json")["data"]["reasons"]
-    assert set(everything) == {code.value for kind in (ReasonCode, GateCode, FindingCode) for code in kind}
+    codes = {code.value for kind in (ReasonCode, GateCode, FindingCode) for code in kind}
+    for told in (rejections.MEANINGS, trial.MEANINGS, stop_gradient.MEANINGS):
+        codes |= set(told)
+    assert set(everything) == codes
     one = run("explain", "gate_error")
     assert one.returncode == 0
     assert "The check itself broke" in one.stdout

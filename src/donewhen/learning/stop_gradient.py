@@ -11,7 +11,7 @@ ReasonCode = Literal["reflection_no_evidence_after_gt", "budget_exhausted", "sus
 MEANINGS: dict[ReasonCode, str] = {
     "reflection_no_evidence_after_gt": "Nothing in the ticket speaks for its label, so nothing can be learned from it.",
     "budget_exhausted": "It was asked about as often as is allowed, and no answer covered it.",
-    "suspected_label_noise": "Every vote is against the label, epoch after epoch, and so are its words: look at the label.",
+    "suspected_label_noise": "All votes are against the label, in every epoch, and so are its words.",
     "policy_question": "The labels disagree about what the rule is: decide, and label accordingly.",
 }
 
