@@ -30,7 +30,7 @@ _NAMES: dict[Role, tuple[str, ...]] = {
     ),
     "group": (
         "group_id", "group", "ticket_id", "ticket", "case_id", "id", "key", "uid", "uuid", "number",
-        "编号", "工单号", "工单", "单号", "组号", *FILE_COLUMNS,
+        "编号", "工单号", "工单", "单号", "组号",
     ),
     "cluster": ("cluster", "cluster_id", "聚类", "簇"),
 }  # fmt: skip
@@ -47,6 +47,8 @@ _MEANS: dict[Binary, tuple[str, ...]] = {
         "不通过", "未通过", "不合格", "否", "错", "错误", "不正确", "失败", "不达标", "不同意", "拒绝",
     ),
 }  # fmt: skip
+_OWN: dict[Role, str] = {"label": "label", "text": "text", "group": "group_id", "cluster": "cluster"}
+"""As tickets call them; whoever does, too, has not been guessed."""
 _PIECES = ("evidence", "per_image")
 """Fields of JSON rows that hold pieces of evidence by their names."""
 _KEPT = ("label_source", "label_timestamp")
@@ -112,8 +114,9 @@ def understand(source: Source, wishes: Wishes) -> Understood:
     def chosen(role: Role, wish: str | None, taken: Sequence[str | None] = ()) -> str | None:
         if wish is not None:
             return _column(wish, columns, role, where)
-        found = _by_name(role, [one for one in columns if one not in taken])
-        if found is not None and not (source.kind == "folder" and found in ("label", "group_id")):
+        names = (*_NAMES[role], *FILE_COLUMNS) if role == "group" and source.kind == "folder" else _NAMES[role]
+        found = _by_name(names, [one for one in columns if one not in taken])
+        if found is not None and found != _OWN[role]:
             guessed.add(role)
         return found
 
@@ -131,12 +134,14 @@ def understand(source: Source, wishes: Wishes) -> Understood:
     if not texts and not any(isinstance(row.fields.get(one), dict) for row in sample for one in _PIECES):
         rest = [one for one in columns if one not in (label, group, cluster, "mission", *_KEPT)]
         texts = (_text_column(sample, rest, where),)
-        guessed.add("text")
+        if texts != (_OWN["text"],):
+            guessed.add("text")
     counts, missions = _full_look(source, label)
     if len(missions) > 1:
         told = _listed(sorted(missions))
         raise TicketError(f"Its rows belong to several missions: {told}.", where=where, next_step="One mission a run.")
-    if not (wishes.pass_values and wishes.fail_values):
+    values = meanings(counts, wishes.pass_values, wishes.fail_values)
+    if not (wishes.pass_values and wishes.fail_values) and any(one != verdict for one, verdict in values.items()):
         guessed.add("values")
     used = {label, group, cluster, *(texts or ("text",)), "mission", *_PIECES, *_KEPT}
     return Understood(
@@ -144,7 +149,7 @@ def understand(source: Source, wishes: Wishes) -> Understood:
         texts,
         group,
         cluster,
-        meanings(counts, wishes.pass_values, wishes.fail_values),
+        values,
         tuple(one for one in columns if one not in used),
         frozenset(guessed),
         next(iter(missions), None),
@@ -291,9 +296,9 @@ def _column(wish: str, columns: Sequence[str], role: Role, where: str) -> str:
     return found[0]
 
 
-def _by_name(role: Role, columns: Sequence[str]) -> str | None:
+def _by_name(names: Sequence[str], columns: Sequence[str]) -> str | None:
     named = {re.sub(r"[\s_-]+", "_", _folded(one)): one for one in reversed(columns)}
-    return next((named[one] for one in _NAMES[role] if one in named), None)
+    return next((named[one] for one in names if one in named), None)
 
 
 def _by_values(sample: Sequence[Row], columns: Sequence[str]) -> str | None:
@@ -307,7 +312,7 @@ def _by_values(sample: Sequence[Row], columns: Sequence[str]) -> str | None:
 
 
 def _text_column(sample: Sequence[Row], columns: Sequence[str], where: str) -> str:
-    named = _by_name("text", columns)
+    named = _by_name(_NAMES["text"], columns)
     if named is not None:
         return named
     lengths = {one: sum(len(_written(row.fields.get(one))) for row in sample) for one in columns}

@@ -14,7 +14,7 @@ from donewhen.judging.rendering import rollout_prompt, shared_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import tally
-from donewhen.models.roles import ModelError, Roller, RolloutRequest
+from donewhen.models.roles import AnswerForm, ModelError, Roller, RolloutRequest
 
 
 class Judge:
@@ -69,8 +69,10 @@ class Judge:
     def requests(self, ticket: Ticket) -> tuple[RolloutRequest, ...]:
         """The questions to a model about a ticket. The label is in none of them."""
         prompt = rollout_prompt(self._shared, ticket.evidence)
+        words = self.mission.language.answer
+        form = AnswerForm(words.verdict, words.reason, words.pass_, words.fail)
         return tuple(
-            RolloutRequest(prompt, self._rules, ticket.evidence, decode, self.mission.language.name)
+            RolloutRequest(prompt, self._rules, ticket.evidence, decode, self.mission.language.name, form)
             for decode in self._decodes
         )
 

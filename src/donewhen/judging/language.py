@@ -65,6 +65,8 @@ class Language(msgspec.Struct, frozen=True):
     answer: AnswerWords
     wording: Wording
     prompts: Mapping[str, str]
+    plain: tuple[str, str] = ("pass", "fail")
+    """The language's own words for the two verdicts, which rules may use whatever a mission calls them."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -121,7 +123,8 @@ def read_language(folder: Path) -> Language:
         raise ConfigError(f"The language is not valid TOML: {error}.", where=str(path)) from error
     file = converted(data, _File, text, str(path))
     prompts = {one: _prompt(folder / f"{one}.md", fields) for one, fields in PROMPTS.items()}
-    return Language(file.name, file.title, file.version, file.answer, file.wording, prompts)
+    own = file.answer.pass_, file.answer.fail
+    return Language(file.name, file.title, file.version, file.answer, file.wording, prompts, own)
 
 
 def folded(text: str) -> str:

@@ -63,6 +63,8 @@ def find_source(path: Path) -> Source:
     """What kind of source a path is, by its name and, where that says nothing, by how it begins."""
     if path.is_dir():
         return Source(path, "folder")
+    if path.exists() and not path.is_file():
+        raise TicketError("This is no file: it is read more than once, and a pipe can't be.", where=str(path))
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv"):
         return Source(path, "CSV")

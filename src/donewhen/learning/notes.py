@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from donewhen.judging.guidance import FIRST
 from donewhen.learning.metrics import Estimate, McNemar, Measures
 from donewhen.learning.summary import LearningReport, Note, NoteCode
 
@@ -102,7 +103,7 @@ def beats(judge: Measures, baseline: Measures) -> bool:
 
 
 def _rate(code: NoteCode, name: str, found: Estimate, meaning: str) -> Iterator[Note]:
-    told = f"{name} is {found.value:.2f} ({found.low:.2f}–{found.high:.2f}, {found.of} tickets)"
+    told = f"{name} is {found.value:.2f} ({found.low:.2f} to {found.high:.2f}, {found.of} tickets)"
     if found.value < FLOOR:
         yield Note(code=code, text=f"{told}, below the floor of {FLOOR:g}: {meaning}.", serious=True)
     elif found.value < AIM:
@@ -128,7 +129,9 @@ def _of_the_learning(report: LearningReport) -> Iterator[Note]:
         yield Note(code="nothing_learned", text=text)
     elif report.after is not None:
         yield from _change(report.before, report.after, report.comparison)
-    idle = [rule.key for rule in report.rules if not rule.scaffold and rule.effect is not None and rule.effect <= 0]
+    # G0 always stays, so that there is nothing to be done about it.
+    own = [rule for rule in report.rules if not rule.scaffold and rule.key != FIRST]
+    idle = [rule.key for rule in own if rule.effect is not None and rule.effect <= 0]
     if idle:
         text = f"Left out, {', '.join(idle)} would not be missed: no more tickets are right with than without."
         yield Note(code="idle_rules", text=text)
@@ -154,10 +157,10 @@ def _change(before: Measures, after: Measures, comparison: McNemar | None) -> It
 def _for_people(report: LearningReport) -> Iterator[Note]:
     noisy, unclear = report.queued("suspected_label_noise"), report.queued("policy_question")
     if noisy:
-        text = f"{_tickets(len(noisy))} may be labelled wrongly. Somebody should look at them: the report lists them."
+        text = f"{_tickets(len(noisy))} may be labelled wrongly: for somebody to look at."
         yield Note(code="label_noise", text=text)
     if unclear:
-        text = f"{_tickets(len(unclear))} raise a question of policy: the labels disagree about what the rule is."
+        text = f"{_tickets(len(unclear))} may be a question of policy: the labels disagree about what the rule is."
         yield Note(code="policy", text=text)
 
 

@@ -71,8 +71,9 @@ def _verdicts(text: str, language: Language) -> set[Binary]:
     found: set[Binary] = set()
     rest = text
     # "不通过" holds "通过", so the longer word is taken out first.
-    ordered: list[tuple[str, Binary]] = [(words.pass_, "pass"), (words.fail, "fail")]
-    for word, verdict in sorted(ordered, key=lambda one: -len(one[0])):
+    known: dict[str, Binary] = {language.plain[0]: "pass", language.plain[1]: "fail"}
+    known |= {words.pass_: "pass", words.fail: "fail"}
+    for word, verdict in sorted(known.items(), key=lambda one: -len(one[0])):
         folded = _folded(word, language)
         shape = re.escape(folded) if _CJK.search(folded) else rf"(?<!\w){re.escape(folded)}(?:es|ed|s)?(?!\w)"
         rest, count = re.subn(shape, " ", rest)

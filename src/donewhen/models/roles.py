@@ -59,6 +59,15 @@ class Prompt(NamedTuple):
     own: str
 
 
+class AnswerForm(NamedTuple):
+    """How the two lines of an answer are written."""
+
+    verdict: str = "Verdict"
+    reason: str = "Reason"
+    pass_: str = "pass"
+    fail: str = "fail"
+
+
 class RolloutRequest(NamedTuple):
     """One judgement of one ticket. The label is not in it."""
 
@@ -69,6 +78,7 @@ class RolloutRequest(NamedTuple):
     """The ticket's texts by name."""
     decode: Decode
     language: str
+    form: AnswerForm = AnswerForm()
 
 
 class Case(NamedTuple):

@@ -13,14 +13,13 @@ from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import judged, unread
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import Default
-from donewhen.models.contrast.sentences import grammar_of, write_rule
+from donewhen.models.contrast.sentences import write_rule
 from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
 
 __all__ = ["Contrast", "default_rule", "unread"]
 
 _REMEMBERED = 16_000_000
 """Characters of tickets whose features are kept."""
-_LABELS = {"en": ("Verdict", "Reason"), "zh": ("判定", "理由")}
 
 
 class Contrast:
@@ -37,10 +36,9 @@ class Contrast:
     async def roll(self, request: RolloutRequest) -> Completion:
         """What the rules say of the ticket."""
         told = judged(request.rules, self.features(request.evidence), request.decode.temperature)
-        grammar = grammar_of(request.language)
-        verdict_label, reason_label = _LABELS.get(request.language, _LABELS["en"])
+        form = request.form
         reason = " ".join(f"{key}: {request.rules[key]}" for key in told.applied) or "no rule applies"
-        text = f"{verdict_label}: {grammar.verdicts[told.verdict]}\n{reason_label}: {reason}"
+        text = f"{form.verdict}: {form.pass_ if told.verdict == 'pass' else form.fail}\n{form.reason}: {reason}"
         return Completion(text, margin=told.margin)
 
     def study(self, cases: Sequence[Case]) -> None:

@@ -224,9 +224,7 @@ def _telling(gram: tuple[str, ...]) -> bool:
     return any(_TELLING.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
 
 
-def _amounts(
-    cases: Sequence[Studied], field: Field, where: Where, terms: list[tuple[str, int]]
-) -> Iterator[Candidate]:
+def _amounts(cases: Sequence[Studied], field: Field, where: Where, terms: list[tuple[str, int]]) -> Iterator[Candidate]:
     lengths = [max(1, len(case.features.part(where))) for case in cases]
     for phrase, _ in terms[:_COUNTED_TERMS]:
         counts = [case.features.count(phrase, where) for case in cases]

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from donewhen.models.contrast.features import Features, Where
+from donewhen.models.contrast.features import Features, Where, words_of
 from donewhen.models.roles import Binary
 
 Statistic = Literal["first", "last", "highest", "lowest", "mean"]
@@ -133,3 +133,18 @@ def length_of(features: Features, unit: Unit) -> int:
     if unit == "words":
         return len(features.words)
     return features.lines if unit == "lines" else len(features.sections)
+
+
+def subjects(condition: Condition) -> frozenset[str]:
+    """What a condition looks at: two that share a word or a label are no independent signs."""
+    match condition:
+        case Occurs(phrases):
+            return frozenset(word for phrase in phrases for word in words_of(phrase))
+        case Number(label):
+            return frozenset({f"number {label}"})
+        case Section(name):
+            return frozenset({f"section {name}"})
+        case Boxes():
+            return frozenset({"boxes"})
+        case Length():
+            return frozenset({"length"})

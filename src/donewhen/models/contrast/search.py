@@ -15,7 +15,7 @@ import msgspec
 
 from donewhen.models.contrast.candidates import Candidate, Field, Studied
 from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.rules import WEIGHTS, Rule, Strength, applies
+from donewhen.models.contrast.rules import WEIGHTS, Rule, Strength, applies, subjects
 from donewhen.models.contrast.sentences import LONGEST, write_rule
 from donewhen.models.roles import Binary
 
@@ -27,8 +27,8 @@ RELEASE = 2.0
 """How much worse it is to turn a failing case to pass than the reverse."""
 _WEIGHED = 600
 _LEADERS = 40
-ALIKE = 0.8
-VOTERS = (3, 5, 7)
+ALIKE = 0.7
+VOTERS = (3, 5, 7, 9)
 _SHORTEST = 14
 PAIR_CAUTION = 3.0
 PAIRED = 30
@@ -159,10 +159,14 @@ def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[Find]:
 
 
 def _diverse(singles: Sequence[Find]) -> list[Find]:
+    """The best that differ: in what they look at, and in the cases that they hold for."""
     kept: list[Find] = []
+    looked: set[str] = set()
     for find in singles:
-        if all(not alike(find.mask, other.mask) for other in kept):
+        looks = subjects(find.rule.conditions[0])
+        if not looks & looked and all(not alike(find.mask, other.mask) for other in kept):
             kept.append(find)
+            looked |= looks
             if len(kept) == _LEADERS:
                 break
     return kept

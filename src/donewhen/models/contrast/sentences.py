@@ -80,10 +80,10 @@ ENGLISH = Grammar(
     items={
         "occurs": "{phrases}{where}",
         "never": "no {phrases}{where}",
-        "often": "{phrases} {amount}+ times{where}",
-        "seldom": "{phrases} under {amount} times{where}",
-        "dense": "{phrases} {amount}+ per 100 words{where}",
-        "sparse": "{phrases} under {amount} per 100 words{where}",
+        "often": "{amount}+ {phrases}{where}",
+        "seldom": "under {amount} {phrases}{where}",
+        "dense": "{amount}+ {phrases} per 100 words{where}",
+        "sparse": "under {amount} {phrases} per 100 words{where}",
         "below": "{statistic} {label} below {amount}",
         "at_least": "{statistic} {label} at least {amount}",
         "missing": "no section {label}",
@@ -99,7 +99,7 @@ ENGLISH = Grammar(
     verdicts={"pass": "pass", "fail": "fail"},
     strengths={"weak": " (weak sign)", "plain": "", "strong": " (strong sign)"},
     rule="When {conditions}, the verdict is {verdict}{strength}.",
-    counted="When {enough}+ of these are found: {conditions}, the verdict is {verdict}{strength}.",
+    counted="With {enough}+ of these: {conditions}, the verdict is {verdict}{strength}.",
     default="Unless a rule says otherwise, the verdict is {verdict}.",
     also=" and ",
     next="; ",
@@ -164,7 +164,7 @@ CHINESE = Grammar(
 
 GRAMMARS: dict[str, Grammar] = {"en": ENGLISH, "zh": CHINESE}
 
-_OPENING, _CLOSING = "\"“「『", "\"”」』"
+_OPENING, _CLOSING = '"“「『', '"”」』'
 _QUOTED = f"[{_OPENING}][^{_OPENING}{_CLOSING}]+[{_CLOSING}]"
 _AMOUNT = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _BETWEEN = re.compile(_QUOTED)
