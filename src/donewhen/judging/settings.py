@@ -71,8 +71,9 @@ class Rules(_Table, frozen=True, kw_only=True):
     """From this likeness on, a new rule of the same verdict updates the old one."""
     cleanup_below: Share = 0.35
     cleanup_misses: Count = 3
-    credit_tickets: Natural = 200
-    """On so many training tickets, at most, each rule is left out to see what it does; 0 for never."""
+    credit_tickets: Natural | None = None
+    """On so many training tickets, at most, each rule is left out to see what it does; 0 for never. Without a number,
+    200 for a model that costs nothing, and 40 for one that does."""
 
 
 class Trial(_Table, frozen=True, kw_only=True):

@@ -14,6 +14,8 @@ from donewhen.learning.splits import Splits
 from donewhen.learning.trial import Judged
 from donewhen.models.asking import Asking
 
+CREDIT_TICKETS_FREE = 200
+CREDIT_TICKETS_PAID = 40
 _REMEMBERED = 6
 
 
@@ -28,7 +30,10 @@ class Panel:
         settings = mission.settings
         most = len(splits.validation) if settings.trial == "off" else settings.trial.max_tickets
         self.validation = _sample(splits.validation, most, settings.seed)
-        self.credit = _sample(splits.train, settings.rules.credit_tickets, settings.seed)
+        wanted = settings.rules.credit_tickets
+        if wanted is None:
+            wanted = CREDIT_TICKETS_FREE if asking.free else CREDIT_TICKETS_PAID
+        self.credit = _sample(splits.train, wanted, settings.seed)
 
     async def on_validation(self, guidance: Guidance) -> dict[str, Judged]:
         """The unseen tickets under a guidance."""
