@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +17,8 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import agent_at_work, somebody
-from donewhen.judging.guidance import Guidance, RuleMeta, in_order
+from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, in_order
+from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.rendering import shared_part
 
@@ -111,12 +113,11 @@ def log(output: Output, mission: Path, limit: int) -> ExitCode:
     found = read_mission(mission)
     history = found.store.history() if found.store.exists else ()
     for one in history[-limit:]:
-        change = one.change
-        tickets = f"{len(change.evidence)} ticket(s)" if change.evidence else "-"
-        why = one_line(change.rationale, 120)
-        output.say(f"{str(one.step).rjust(4)}  {one.at}  {change.label.ljust(10)}  {tickets}  {one.by}  {why}")
-        if change.text:
-            output.say(f"      {one_line(change.text, _RULE)}", dim=True)
+        tickets = f", {len(one.change.evidence)} ticket(s)" if one.change.evidence else ""
+        output.say(f"{one.step}  {one.at}  {_label(found, one)}  by {one.by}{tickets}")
+        for line in (one.change.text, one.change.rationale):
+            if line:
+                output.say(f"    {one_line(line, _RULE)}", dim=line != one.change.text)
     if not history:
         output.say("Nothing was learned yet.")
     elif len(history) > limit:
@@ -228,6 +229,15 @@ def _title(mission: Mission, guidance: Guidance) -> str:
     if not mission.store.exists:
         return "nothing was learned yet; this is what it begins with"
     return f"step {guidance.step}" + (f", {guidance.updated_at}" if guidance.updated_at else "")
+
+
+def _label(mission: Mission, revision: Revision) -> str:
+    """What a change did; an added rule has its key from the guidance that it made."""
+    if revision.change.op == "add":
+        with suppress(GuidanceError):
+            before, after = (mission.store.at(step).experiences for step in (revision.step - 1, revision.step))
+            return f"add {' '.join(after.keys() - before.keys())}"
+    return revision.change.label
 
 
 def _tell_changes(output: Output, changes: list[RuleChange]) -> None:

@@ -64,8 +64,9 @@ def command(
     MISSION is a folder; without one, it is this folder. A ticket is a line of JSON with a group_id and a text (or
     evidence), labelled or not; the label is never shown to the model. With --text, it is a plain text.
 
-    Each verdict is a line of JSON on standard output, in the order of the tickets, as soon as it is there; no more
-    tickets are read ahead than are being judged. With --json there is one envelope at the end, which holds all of them.
+    Each verdict is a line of JSON on standard output (on a terminal, a line for people), in the order of the tickets,
+    as soon as it is there; no more tickets are read ahead than are judged at once. With --json there is one envelope
+    at the end, which holds all of them.
 
     A bad line is named on standard error and keeps nobody from the others. Exit status: 0 when every ticket was
     judged, 1 when the model gave no well-formed answer on one (its verdict is null), 2 when a line was bad or
@@ -84,8 +85,10 @@ def command(
     judge = Judge(mission, guidance_at(mission, guidance), asking)
     if not files:
         files = (Path(STDIN),)
-        if sys.stdin.isatty() and not quiet:
+        if os.isatty(0) and not quiet:
             output.note("Reading from standard input; Ctrl-D ends it.")
+    if Path(STDIN) in files and sys.stdin is None:
+        raise UsageError("There is no standard input to read from.")
     tally = Tally()
     collected: list[dict[str, Any]] = []
     problems: list[Finding] = []
@@ -100,11 +103,14 @@ def command(
                 tally.count(one)
                 bar.moved()
                 if isinstance(one, TicketError):
-                    problems.append(Finding.of(one))
-                    if not output.json:
+                    if output.json:
+                        problems.append(Finding.of(one))
+                    else:
                         output.note(f"✗ {one}")
                 elif output.json and out is None:
                     collected.append(one.as_dict())
+                elif on_screen:
+                    _show(output, one)
                 else:
                     write(harmless_json(one.as_dict()).encode() + b"\n")
 
@@ -183,10 +189,22 @@ class Tally:
         }
 
 
+def _show(output: Output, verdict: Verdict) -> None:
+    color = {"pass": "green", "fail": "red", None: "yellow"}[verdict.verdict]
+    votes = f"{verdict.passes}:{verdict.fails}" + (f" ({verdict.malformed} malformed)" if verdict.malformed else "")
+    wrong = f"  but people said {verdict.label}" if verdict.signals.conflict_flag else ""
+    output.say(f"{verdict.verdict or '-':4}  {verdict.group_id}  {votes}  {verdict.reason}{wrong}", fg=color)
+
+
 def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
     """The mission, which is a folder or its settings file, and the files."""
-    if arguments and (arguments[0].is_dir() or arguments[0].name == MISSION_FILE):
-        return arguments[0], arguments[1:]
+    if not arguments:
+        return Path(), ()
+    first = arguments[0]
+    # A name that is nothing at all is a mistyped mission, unless there is a mission here.
+    nothing = not first.exists() and str(first) != STDIN and not Path(MISSION_FILE).exists()
+    if first.is_dir() or first.name == MISSION_FILE or nothing:
+        return first, arguments[1:]
     return Path(), arguments
 
 

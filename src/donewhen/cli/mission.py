@@ -173,9 +173,13 @@ def _tell_preview(
     guessed: bool,
 ) -> None:
     output.say(f"{name}  from {source.path} ({source.kind})", bold=True)
-    values = ", ".join(f"{written} → {verdict or '?'}" for written, verdict in understood.values.items())
+    values = ", ".join(
+        written if written == verdict else f"{written} → {verdict or '?'}"
+        for written, verdict in understood.values.items()
+    )
+    labels = f"{understood.label}: {one_line(values, 200)}"
     rows = (
-        ("label", f"{understood.label}: {one_line(values, 200)}", "label" in understood.guessed),
+        ("label", labels, bool({"label", "values"} & understood.guessed)),
         ("text", ", ".join(understood.texts) or "the evidence in each row", "text" in understood.guessed),
         ("ticket", understood.group or "named after its line", "group" in understood.guessed),
         ("cluster", understood.cluster or "each ticket's own", "cluster" in understood.guessed),

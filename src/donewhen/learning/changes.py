@@ -42,6 +42,10 @@ class Changes:
             after = changed(now, change, now.updated_at)
         except GuidanceError as error:
             return False, error.message
+        known = self._state.refused.get((now.hash, after.hash))
+        if known is not None:
+            # The same change of the same guidance, on the same tickets: it would come out the same.
+            return False, known
         why = "no trial"
         if self._settings.trial != "off":
             data = await self._recorder.step("trialled", partial(self._trial, now, after, change, origin))
@@ -62,7 +66,7 @@ class Changes:
         seed = int(digest_of([self._settings.seed, msgspec.to_builtins(change)])[7:15], 16)
         result = tried(change.op, *judged, trial, seed)
         told = {"change": msgspec.to_builtins(change), "origin": origin, "epoch": self._state.epoch.number}
-        return {**told, "step": now.step, **result.as_dict()}
+        return {**told, "step": now.step, "before": now.hash, "after": after.hash, **result.as_dict()}
 
     async def clean_up(self, epoch: int) -> None:
         """Measure what each rule does, and try to do without those that don't pay."""

@@ -119,7 +119,10 @@ def _of_the_learning(report: LearningReport) -> Iterator[Note]:
     elif report.status == "interrupted":
         text = "The run was interrupted; what is shown is what it had reached."
         yield Note(code="stopped_early", text=text, serious=True)
-    if report.status == "audit":
+    elif report.status == "no_usable_reflection":
+        text = "Not one answer of the reflecting model could be used, so nothing was learned. Try another model."
+        yield Note(code="no_usable_reflection", text=text, serious=True)
+    if report.status in ("audit", "no_usable_reflection"):
         return
     if report.trial_off:
         text = "Trials were off: changes were made without a look at what they do to unseen tickets."

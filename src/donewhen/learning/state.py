@@ -47,6 +47,8 @@ class RunState:
     queue: list[dict[str, Any]] = field(default_factory=list)
     rejections: list[dict[str, Any]] = field(default_factory=list)
     trials: list[dict[str, Any]] = field(default_factory=list)
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Changes that were tried in vain, by the guidance before and after, with why."""
     changes: list[dict[str, Any]] = field(default_factory=list)
     evaluations: dict[str, list[list[Any]]] = field(default_factory=dict)
     credited_on: int = 0
@@ -94,7 +96,9 @@ class RunState:
                 self.epoch.promotions += one.fate == "promoted"
             case "trialled":
                 self.trials.append(dict(data))
-                self.epoch.refused += not data["accepted"]
+                if not data["accepted"]:
+                    self.epoch.refused += 1
+                    self.refused[data["before"], data["after"]] = data["reason"]
             case "guidance_changed":
                 self._change(data, event.at)
             case "queued":

@@ -8,16 +8,17 @@ from typing import Literal
 import msgspec
 
 from donewhen.learning.metrics import Estimate, McNemar, Measures, PairedResult
+from donewhen.learning.stop_gradient import ReasonCode
 from donewhen.models.roles import Binary
 
 SCHEMA = "donewhen/learning-report/v1"
 
-Status = Literal["finished", "budget_exhausted", "interrupted", "audit"]
+Status = Literal["finished", "budget_exhausted", "no_usable_reflection", "interrupted", "audit"]
 BaselineName = Literal["majority", "word_counts"]
 HypothesisState = Literal["waiting", "promoted", "refused"]
-QueueReason = Literal["reflection_no_evidence_after_gt", "budget_exhausted", "suspected_label_noise", "policy_question"]
 NoteCode = Literal[
     "stopped_early",
+    "no_usable_reflection",
     "nothing_held_out",
     "few_labels",
     "unbalanced",
@@ -178,7 +179,7 @@ class QueueRow(_Record, frozen=True, kw_only=True):
     """A row of the stop-gradient queue: nothing is learned from this ticket, and here is why."""
 
     ticket_key: str
-    reason_code: QueueReason
+    reason_code: ReasonCode
     label: Binary
     verdict: Binary | None = None
     note: str = ""
@@ -271,7 +272,7 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     def baseline(self, name: BaselineName) -> Baseline | None:
         return next((one for one in self.baselines if one.name == name), None)
 
-    def queued(self, reason: QueueReason) -> tuple[QueueRow, ...]:
+    def queued(self, reason: ReasonCode) -> tuple[QueueRow, ...]:
         return tuple(one for one in self.queue if one.reason_code == reason)
 
 

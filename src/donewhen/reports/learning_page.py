@@ -1,0 +1,228 @@
+"""The report of a learning run, or of an audit, as one page that can be sent to anybody."""
+
+from __future__ import annotations
+
+from donewhen.learning.metrics import Estimate, Measures
+from donewhen.learning.notes import notes_of
+from donewhen.learning.summary import LearningReport, PartSizes
+from donewhen.reports import learning_lists as lists
+from donewhen.reports import plots
+from donewhen.reports.markup import page, section, shown, table
+from donewhen.reports.phrases import (
+    NOTHING,
+    STATUS,
+    amount,
+    baseline_name,
+    bounds,
+    compared,
+    duration,
+    headline,
+    money,
+    share,
+    signed,
+    with_interval,
+)
+
+_MEASURES = {
+    "accuracy": "accuracy",
+    "kappa": "κ",
+    "tpr": "TPR (good work passed)",
+    "tnr": "TNR (bad work failed)",
+    "false_release": "false releases (bad work passed)",
+    "false_block": "false blocks (good work failed)",
+}
+
+
+def learning_page(report: LearningReport) -> str:
+    """The page."""
+    title = f"{report.mission}: {'audit of the judge' if report.status == 'audit' else 'what the judge learned'}"
+    parts = (
+        _head(report, title),
+        _cards(report),
+        _notes(report),
+        section("Against people’s labels", _comparison(report), _measures(report), _prevalence(report)),
+        section("Learning curve", _curve(report)),
+        section("Rules", lists.rules(report)),
+        section("Rules that went", lists.removed(report)),
+        section("Trials on unseen tickets", lists.trials(report)),
+        section("Hypotheses", *lists.hypotheses(report)),
+        section("For people to decide", *lists.for_people(report)),
+        section("Nothing learned from these", lists.queue(report)),
+        section("Proposed and not taken", lists.dropped(report)),
+        section("Cost", _cost(report)),
+        section("Tickets", _splits(report)),
+    )
+    return page(title, "\n".join(part for part in parts if part))
+
+
+def _head(report: LearningReport, title: str) -> str:
+    steps = f"guidance step {report.guidance_before}"
+    if report.guidance_after is not None:
+        steps += f" → {report.guidance_after}"
+    about = (STATUS[report.status], f"model {report.model}", steps, f"run {report.run}", f"seed {report.seed}")
+    return (
+        f'<header><h1>{shown(title)}</h1><p class="about">{" · ".join(shown(one) for one in about)} · '
+        f'{shown(report.finished_at)}</p><p class="lead">{shown(headline(report), 600)}</p></header>'
+    )
+
+
+def _cards(report: LearningReport) -> str:
+    before, now = report.before, report.now
+    if not now.confusion.tickets:
+        return ""
+    names = {"accuracy": "accuracy", "kappa": "κ", "tpr": "TPR", "tnr": "TNR"}
+    cards = [_card(name, getattr(before, field), getattr(now, field), report) for field, name in names.items()]
+    released, was = now.confusion.false_pass, before.confusion.false_pass
+    told = f"<span>of {now.confusion.fails} labelled fail</span>"
+    told += "" if report.after is None else f"<span>before: {was}</span>"
+    cards.append(f'<div class="card"><span>false releases</span><b>{released}</b>{told}</div>')
+    return f'<div class="cards">{"".join(cards)}</div>'
+
+
+def _card(name: str, before: Estimate | None, now: Estimate | None, report: LearningReport) -> str:
+    if now is None:
+        return f'<div class="card"><span>{name}</span><b>{NOTHING}</b><span>not measurable</span></div>'
+    told = f"<span>{bounds(now)}</span>" + ("" if report.after is None else f"<span>before: {share(before)}</span>")
+    return f'<div class="card"><span>{name}</span><b>{share(now)}</b>{told}</div>'
+
+
+def _notes(report: LearningReport) -> str:
+    notes = "".join(
+        f'<li class="{"serious" if one.serious else "note"}">{shown(one.text, 800)}</li>' for one in notes_of(report)
+    )
+    return f'<ul class="notes">{notes}</ul>' if notes else ""
+
+
+def _judges(report: LearningReport) -> list[tuple[str, Measures, plots.Tone]]:
+    judges: list[tuple[str, Measures, plots.Tone]] = [
+        (baseline_name(one), one.measures, "base") for one in report.baselines
+    ]
+    if report.after is None:
+        return [*judges, ("judge", report.before, "now")]
+    return [*judges, ("before", report.before, "then"), ("after", report.after, "now")]
+
+
+def _comparison(report: LearningReport) -> str:
+    judges = _judges(report)
+    if not report.before.confusion.tickets:
+        return ""
+    drawn = [
+        plots.whiskers("Accuracy, with 95 % intervals", [plots.Whisker(n, m.accuracy, t) for n, m, t in judges]),
+        plots.whiskers("κ, agreement beyond chance", [plots.Whisker(n, m.kappa, t) for n, m, t in judges]),
+    ]
+    if report.after is None:
+        drawn.append(plots.confusion_square("Verdicts", report.before.confusion))
+    else:
+        drawn.append(plots.confusion_square("Verdicts before", report.before.confusion))
+        drawn.append(plots.confusion_square("Verdicts after", report.after.confusion))
+    return f'<div class="plots">{"".join(drawn)}</div>'
+
+
+def _measures(report: LearningReport) -> str:
+    judges = _judges(report)
+    if not report.before.confusion.tickets:
+        return ""
+    rows = [[name, *(with_interval(getattr(one, field)) for _, one, _ in judges)] for field, name in _MEASURES.items()]
+    rows.append(["no verdict", *(str(one.confusion.invalid) for _, one, _ in judges)])
+    told = [f"Share labelled pass: {with_interval(report.before.base_rate)}. Intervals are 95 %, by Wilson."]
+    if report.comparison is not None:
+        told.append(f"From before to after: {compared(report.comparison)}.")
+    if report.difference is not None:
+        found = report.difference
+        between = f"{signed(100 * found.low, 1)} to {signed(100 * found.high, 1)}"
+        told.append(f"Error {signed(100 * found.mean_difference, 1)} points ({between}, paired bootstrap).")
+    told += [
+        f"From {baseline_name(one)} to the judge: {compared(one.against)}."
+        for one in report.baselines
+        if one.against is not None
+    ]
+    numbers = range(1, len(judges) + 1)
+    return (
+        table(["", *(name for name, _, _ in judges)], rows, numbers=numbers) + f'<p class="about">{" ".join(told)}</p>'
+    )
+
+
+def _prevalence(report: LearningReport) -> str:
+    found = report.prevalence
+    if found is None or not found.tickets:
+        return ""
+    seen = f"The judge passes {found.judged_pass} of the other {found.tickets} tickets"
+    if found.corrected is None:
+        return f'<p class="about">{seen}; it is no better than chance, so that does not say how many should pass.</p>'
+    corrected = f"corrected for its errors (Rogan–Gladen), {with_interval(found.corrected)} of them pass"
+    return f'<p class="about">{seen}, {found.judged_pass / found.tickets:.3f}; {corrected}.</p>'
+
+
+def _curve(report: LearningReport) -> str:
+    if not report.epochs:
+        return ""
+    epochs = report.epochs
+    lines = [
+        plots.Line("training", [one.train_accuracy for one in epochs], "then"),
+        plots.Line("validation", [one.validation_after for one in epochs], "now"),
+    ]
+    below = [f"{one.accepted} of {one.accepted + one.refused}" for one in epochs]
+    drawn = plots.curve("Accuracy by epoch, with changes accepted", [one.number for one in epochs], lines, below)
+    rows = [
+        [
+            str(one.number),
+            *(
+                NOTHING if x is None else f"{x:.3f}"
+                for x in (one.train_accuracy, one.validation_before, one.validation_after)
+            ),
+            str(one.accepted),
+            str(one.refused),
+            amount(one.calls),
+        ]
+        for one in epochs
+    ]
+    headings = ["epoch", "training", "validation", "after", "accepted", "refused", "calls"]
+    return f'<div class="plots">{drawn}<div>{table(headings, rows, numbers=range(7))}</div></div>'
+
+
+def _cost(report: LearningReport) -> str:
+    cost, allowed = report.cost, report.cost.budget
+    fresh = max(0, cost.prompt_tokens - cost.cached_tokens)
+    drawn = plots.stacked(
+        "Calls and tokens",
+        [
+            (
+                "calls",
+                [
+                    plots.Part("judging", cost.rollout_calls, "now"),
+                    plots.Part("reflection", cost.reflection_calls, "warn"),
+                ],
+            ),
+            (
+                "tokens",
+                [
+                    plots.Part("prompt", fresh, "now"),
+                    plots.Part("cached", cost.cached_tokens, "base"),
+                    plots.Part("answers", cost.completion_tokens, "warn"),
+                ],
+            ),
+        ],
+    )
+    rows = [
+        ["calls", amount(cost.calls), "" if allowed.calls is None else amount(allowed.calls)],
+        ["tokens", amount(cost.tokens), "" if allowed.tokens is None else amount(allowed.tokens)],
+        ["money", money(cost.cost), "" if allowed.cost is None else money(allowed.cost)],
+        ["time", duration(cost.seconds), "" if allowed.seconds is None else duration(allowed.seconds)],
+        ["answers known already", amount(cost.reused), ""],
+        ["calls without an answer", amount(cost.errors), ""],
+    ]
+    return f'<div class="plots">{drawn}<div>{table(["", "spent", "allowed"], rows, numbers=[1, 2])}</div></div>'
+
+
+def _splits(report: LearningReport) -> str:
+    parts: dict[str, PartSizes] = {
+        "training": report.splits.train,
+        "validation": report.splits.validation,
+        "test": report.splits.test,
+    }
+    rows = [
+        [name, str(one.tickets), str(one.passes), str(one.fails), str(one.clusters), f"<code>{shown(one.hash)}</code>"]
+        for name, one in parts.items()
+        if one.tickets
+    ]
+    return table(["part", "tickets", "pass", "fail", "clusters", "hash"], rows, numbers=range(1, 5)) if rows else ""

@@ -1,0 +1,189 @@
+"""The report of a learning run, or of an audit, for a terminal: the headline first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from donewhen.foundation.text import one_line
+from donewhen.learning.metrics import Measures
+from donewhen.learning.notes import notes_of
+from donewhen.learning.summary import LearningReport, RuleRow
+from donewhen.reports.columns import aligned, wrapped
+from donewhen.reports.phrases import (
+    FOR_PEOPLE,
+    NOTHING,
+    STATUS,
+    amount,
+    baseline_name,
+    duration,
+    headline,
+    meaning,
+    money,
+    plural,
+    queue_counts,
+    share,
+    signed,
+    with_interval,
+)
+
+T = TypeVar("T")
+
+_MOST = 10
+"""Of one kind; the page has them all."""
+_MEASURES = {
+    "accuracy": "accuracy",
+    "kappa": "κ",
+    "tpr": "TPR",
+    "tnr": "TNR",
+    "false_release": "false release",
+    "false_block": "false block",
+}
+
+
+def learning_text(report: LearningReport, width: int = 80) -> list[str]:
+    """Lines of at most ``width`` columns, without colour."""
+    blocks = (
+        _head(report, width),
+        _notes(report, width),
+        _measures(report, width),
+        _epochs(report, width),
+        _rules(report, width),
+        _trials(report, width),
+        _waiting(report, width),
+        _queue(report, width),
+        _dropped(report, width),
+        _cost(report, width),
+    )
+    lines: list[str] = []
+    for block in map(list, blocks):
+        if block and lines:
+            lines.append("")
+        lines += block
+    return lines
+
+
+def _head(report: LearningReport, width: int) -> Iterator[str]:
+    about = f"{report.mission}: {STATUS[report.status]} · {report.model} · run {report.run} · seed {report.seed}"
+    yield from wrapped(about, width)
+    yield from wrapped(headline(report), width)
+
+
+def _notes(report: LearningReport, width: int) -> Iterator[str]:
+    for note in notes_of(report):
+        yield from wrapped(note.text, width, "! " if note.serious else "- ", "  ")
+
+
+def _measures(report: LearningReport, width: int) -> Iterator[str]:
+    if not report.before.confusion.tickets:
+        return
+    judges: list[tuple[str, Measures, bool]] = (
+        [("judge", report.before, True)]
+        if report.after is None
+        else [("before", report.before, True), ("after", report.after, True)]
+    )
+    judges += [(baseline_name(one), one.measures, False) for one in report.baselines]
+    rows = [["", *(name for name, _, _ in judges)]]
+    for field, name in _MEASURES.items():
+        found = [(getattr(one, field), interval) for _, one, interval in judges]
+        rows.append([name, *(with_interval(one) if interval else share(one) for one, interval in found)])
+    rows.append(["no verdict", *(str(one.confusion.invalid) for _, one, _ in judges)])
+    yield from aligned(rows, width)
+
+
+def _epochs(report: LearningReport, width: int) -> Iterator[str]:
+    if not report.epochs:
+        return
+    rows = [["epoch", "training", "validation", "after", "accepted", "refused", "calls"]]
+    for one in report.epochs[-_MOST:]:
+        shares = (one.train_accuracy, one.validation_before, one.validation_after)
+        counts = (one.accepted, one.refused, one.calls)
+        told = (NOTHING if found is None else f"{found:.3f}" for found in shares)
+        rows.append([str(one.number), *told, *map(amount, counts)])
+    yield from aligned(rows, width)
+
+
+def _rules(report: LearningReport, width: int) -> Iterator[str]:
+    if not report.rules:
+        return
+    yield from wrapped("Rules, with how many tickets more are right with than without", width)
+    for rule in report.rules:
+        yield from wrapped(rule.text, width, f"  {one_line(rule.key, 8):<4}{_effect(rule):>5}  ")
+    for gone in report.removed:
+        yield from wrapped(f"{gone.text} Removed: {gone.why}", width, f"  {one_line(gone.key, 8):<4} gone  ")
+
+
+def _effect(rule: RuleRow) -> str:
+    if rule.effect is not None:
+        return signed(rule.effect)
+    return "fixed" if rule.scaffold else "?"
+
+
+def _trials(report: LearningReport, width: int) -> Iterator[str]:
+    if not report.trials:
+        return
+    taken = sum(one.accepted for one in report.trials)
+    told = f"Trials on unseen tickets: {taken} of {plural(len(report.trials), 'change')} accepted"
+    yield from wrapped(told, width)
+    refused = [one for one in report.trials if not one.accepted]
+    for one in refused[:_MOST]:
+        errors = f"errors {one.errors_before} → {one.errors_after}"
+        yield from wrapped(
+            f"{one.change}, {one.why.replace('_', ' ') or 'refused'} ({errors}): {one.text}", width, "  ", "    "
+        )
+    yield from _more(refused)
+
+
+def _waiting(report: LearningReport, width: int) -> Iterator[str]:
+    waiting = [one for one in report.hypotheses if one.state == "waiting"]
+    if not waiting:
+        return
+    yield "Hypotheses that wait"
+    for one in waiting[:_MOST]:
+        support = f"{plural(one.cycles, 'cycle')}, {plural(len(one.evidence), 'ticket')}"
+        missing = f"; missing: {one.why}" if one.why else ""
+        yield from wrapped(f"{one.text} ({support}{missing})", width, "  ", "    ")
+    yield from _more(waiting)
+
+
+def _queue(report: LearningReport, width: int) -> Iterator[str]:
+    if report.queue:
+        yield from wrapped("Tickets that nothing was learned from", width)
+    for reason, count in queue_counts(report.queue):
+        yield from wrapped(f"{plural(count, 'ticket')}: {meaning(reason)}", width, "  ", "    ")
+        if reason in FOR_PEOPLE:
+            rows = report.queued(reason)
+            for one in rows[:_MOST]:
+                told = f"{one.ticket_key}, judged {one.verdict or 'neither'}" + (f": {one.note}" if one.note else "")
+                yield from wrapped(told, width, "    ", "      ")
+            yield from _more(rows, "    ")
+
+
+def _dropped(report: LearningReport, width: int) -> Iterator[str]:
+    if not report.dropped:
+        return
+    kinds = sorted(report.dropped, key=lambda one: (-one.count, one.reason))
+    told = ", ".join(f"{one.reason} {one.count}" for one in kinds)
+    yield from wrapped(f"Proposed and not taken: {told}", width, "", "  ")
+
+
+def _cost(report: LearningReport, width: int) -> Iterator[str]:
+    cost, allowed = report.cost, report.cost.budget
+    parts = [
+        f"{amount(cost.calls)} calls ({amount(cost.rollout_calls)} judging, {amount(cost.reflection_calls)} reflection)"
+        + ("" if allowed.calls is None else f" of {amount(allowed.calls)}"),
+        f"{amount(cost.tokens)} tokens ({amount(cost.cached_tokens)} cached)"
+        + ("" if allowed.tokens is None else f" of {amount(allowed.tokens)}"),
+        f"cost {money(cost.cost)}" + ("" if allowed.cost is None else f" of {money(allowed.cost)}"),
+        duration(cost.seconds) + ("" if allowed.seconds is None else f" of {duration(allowed.seconds)}"),
+    ]
+    yield from wrapped(" · ".join(parts), width)
+    sizes = {"training": report.splits.train, "validation": report.splits.validation, "test": report.splits.test}
+    told = ", ".join(f"{name} {one.tickets}" for name, one in sizes.items() if one.tickets)
+    if told:
+        yield from wrapped(f"Tickets: {told}", width)
+
+
+def _more(found: Sequence[T], before: str = "  ") -> Iterator[str]:
+    if len(found) > _MOST:
+        yield f"{before}and {len(found) - _MOST} more"

@@ -1,0 +1,84 @@
+"""Pieces of a page. Whatever comes from tickets, people and models is text here, never markup."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from donewhen.foundation.text import one_line, plain
+
+_LONG = 320
+_FEW = 3
+
+
+def shown(text: object, limit: int = 200) -> str:
+    """Any text as one line of a page, where nothing in it is markup or turns the direction of what follows."""
+    return html.escape(one_line(str(text), limit))
+
+
+def foreign(text: str) -> str:
+    """A text that somebody else wrote, whole, in its own direction; one that is long is folded."""
+    words = " ".join(plain(text).split())
+    if len(words) <= _LONG:
+        return f'<span dir="auto" class="foreign">{html.escape(words)}</span>'
+    head = html.escape(one_line(words, _LONG))
+    return f'<details class="foreign" dir="auto"><summary>{head}</summary>{html.escape(words)}</details>'
+
+
+def key(name: str) -> str:
+    """The key of a rule, or something as short, which no line break divides."""
+    return f'<code class="key">{shown(name, 24)}</code>'
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
+    """A table of cells that are markup already. ``numbers`` are the columns that are set to the right.
+
+    Each cell carries its heading, so that a narrow screen can show a row as a list.
+    """
+    right = frozenset(numbers)
+    head = "".join(f'<th scope="col"{_class(at in right)}>{title}</th>' for at, title in enumerate(headings))
+    body = "\n".join(
+        "<tr>"
+        + "".join(
+            f'<td data-of="{title}"{_class(at in right)}>{cell}</td>'
+            for at, (title, cell) in enumerate(zip(headings, row, strict=True))
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def listed(what: str, names: Sequence[str], most: int) -> str:
+    """Names of tickets, folded where there are many; how many there are is always said."""
+    tags = [f"<code>{shown(name, 120)}</code>" for name in names[:most]]
+    if len(names) > most:
+        tags.append(f'<span class="quiet">and {len(names) - most} more</span>')
+    inside = " ".join(tags)
+    if len(names) <= _FEW:
+        return f"{what}{inside or 'none'}"
+    return f"<details><summary>{what}{len(names)} tickets</summary>{inside}</details>"
+
+
+def section(title: str, *parts: str) -> str:
+    """A part of the page; nothing where there is nothing to show."""
+    body = "\n".join(part for part in parts if part)
+    return f"<section><h2>{title}</h2>\n{body}\n</section>" if body else ""
+
+
+def page(title: str, body: str) -> str:
+    """A page that stands alone: it loads nothing, runs nothing, and is readable by day and by night."""
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    head = f"{_HEAD}<title>{shown(title)}</title>\n<style>\n{style}</style></head>"
+    return f'<!doctype html>\n<html lang="en">{head}<body>\n{body}\n</body></html>\n'
+
+
+def _class(number: bool) -> str:
+    return ' class="number"' if number else ""
+
+
+_HEAD = """<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="color-scheme" content="light dark">
+"""

@@ -1,0 +1,251 @@
+"""Pictures of a report as inline SVG: drawn for the width of a phone, coloured by the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import ceil, floor
+from typing import Literal, NamedTuple
+
+from donewhen.learning.metrics import Confusion, Estimate
+from donewhen.reports.markup import shown
+from donewhen.reports.phrases import amount, minus, share, signed
+
+Tone = Literal["now", "then", "base", "good", "bad", "warn"]
+_Place = Callable[[int], float]
+_Height = Callable[[float], float]
+WIDTH = 380
+
+
+class Whisker(NamedTuple):
+    """A number with its interval."""
+
+    name: str
+    estimate: Estimate | None
+    tone: Tone
+
+
+class Line(NamedTuple):
+    """A number that changes; None where it was not measured."""
+
+    name: str
+    values: Sequence[float | None]
+    tone: Tone
+
+
+class Part(NamedTuple):
+    """A piece of a bar."""
+
+    name: str
+    value: float
+    tone: Tone
+
+
+def whiskers(title: str, rows: Sequence[Whisker]) -> str:
+    """Numbers with their intervals, one under the other on one scale."""
+    found = [row.estimate for row in rows if row.estimate is not None]
+    if not found:
+        return ""
+    low, high = _scale([one.low for one in found] + [one.high for one in found])
+    left, right, step = 92, 332, 30
+    bottom = 8 + step * len(rows)
+
+    def x(value: float) -> float:
+        return left + (right - left) * (value - low) / (high - low)
+
+    drawn = [_tick(x(at), 4, bottom, minus(f"{at:.1f}")) for at in _steps(low, high)]
+    for place, (name, estimate, tone) in enumerate(rows):
+        y = 8 + step * place + step / 2
+        drawn.append(_text(0, y + 4, name))
+        if estimate is None:
+            drawn.append(_text(left + 4, y + 4, "not measurable", "soft"))
+            continue
+        drawn.append(
+            f'<g class="{tone}"><line class="stroke" x1="{x(estimate.low):.1f}" x2="{x(estimate.high):.1f}" '
+            f'y1="{y:.1f}" y2="{y:.1f}"/><circle class="fill" cx="{x(estimate.value):.1f}" cy="{y:.1f}" r="5"/></g>'
+        )
+        drawn.append(_text(WIDTH, y + 4, share(estimate), anchor="end"))
+    told = "; ".join(
+        f"{row.name} {row.estimate.value:.3f}, {row.estimate.low:.2f} to {row.estimate.high:.2f}"
+        for row in rows
+        if row.estimate is not None
+    )
+    return _figure(title, told, bottom + 20, drawn)
+
+
+def curve(title: str, numbers: Sequence[int], lines: Sequence[Line], below: Sequence[str] = ()) -> str:
+    """Lines over epochs. ``below`` has a word for each epoch."""
+    found = [value for line in lines for value in line.values if value is not None]
+    if not found:
+        return ""
+    low, high = _scale(found)
+    left, right, top, bottom = 40, WIDTH - 24, 30, 180
+
+    def x(place: int) -> float:
+        return (left + right) / 2 if len(numbers) == 1 else left + (right - left) * place / (len(numbers) - 1)
+
+    def y(value: float) -> float:
+        return bottom - (bottom - top) * (value - low) / (high - low)
+
+    drawn = [
+        f'<line class="grid" x1="{left}" x2="{right}" y1="{y(at):.1f}" y2="{y(at):.1f}"/>'
+        + _text(left - 14, y(at) + 4, f"{at:.1f}", "soft", "end")
+        for at in _steps(low, high)
+    ]
+    every = ceil(len(numbers) / 8)
+    for place in range(0, len(numbers), every):
+        drawn.append(_text(x(place), bottom + 18, str(numbers[place]), "soft", "middle"))
+        if below:
+            drawn.append(_text(x(place), bottom + 34, below[place], "soft", "middle"))
+    across = 0.0
+    for line in lines:
+        drawn.append(
+            f'<g class="{line.tone}">{_path(line, x, y)}<circle class="fill" cx="{across + 5:.0f}" cy="10" r="5"/></g>'
+        )
+        drawn.append(_text(across + 15, 14, line.name))
+        across += 34 + 6.6 * len(line.name)
+    last = [f"{line.name}: " + ", ".join("—" if one is None else f"{one:.3f}" for one in line.values) for line in lines]
+    return _figure(title, "; ".join(last), bottom + (42 if below else 26), drawn)
+
+
+def _path(line: Line, x: _Place, y: _Height) -> str:
+    points = [None if value is None else (x(place), y(value)) for place, value in enumerate(line.values)]
+    between = [
+        f'<line class="stroke" x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{two[0]:.1f}" y2="{two[1]:.1f}"/>'
+        for one, two in pairwise(points)
+        if one is not None and two is not None
+    ]
+    radius = 4 if len(points) <= 40 else 2
+    dots = [
+        f'<circle class="fill" cx="{one[0]:.1f}" cy="{one[1]:.1f}" r="{radius}"/>' for one in points if one is not None
+    ]
+    return "".join(between + dots)
+
+
+def diverging(title: str, bars: Sequence[tuple[str, int]]) -> str:
+    """Bars to both sides of nothing: to the right what helps, to the left what harms."""
+    if not bars:
+        return ""
+    most = max(1, *(abs(value) for _, value in bars))
+    left, right, step = 44, WIDTH, 24
+    middle = (left + right) / 2
+    reach = (right - left) / 2 - 34
+    bottom = 6 + step * len(bars)
+    drawn = [f'<line class="axis" x1="{middle}" x2="{middle}" y1="2" y2="{bottom}"/>']
+    for place, (name, value) in enumerate(bars):
+        y = 6 + step * place
+        width = reach * abs(value) / most
+        tone: Tone = "good" if value > 0 else "bad" if value < 0 else "base"
+        start = middle if value >= 0 else middle - width
+        drawn.append(_text(0, y + 15, name))
+        drawn.append(
+            f'<g class="{tone}"><rect class="fill" x="{start:.1f}" y="{y + 3}" width="{width:.1f}" height="{step - 8}" '
+            'rx="2"/></g>'
+        )
+        at, anchor = (middle + width + 6, "start") if value >= 0 else (middle - width - 6, "end")
+        drawn.append(_text(at, y + 15, signed(value), anchor=anchor))
+    return _figure(title, "; ".join(f"{name} {signed(value)}" for name, value in bars), bottom + 6, drawn)
+
+
+def confusion_square(title: str, found: Confusion) -> str:
+    """Verdicts against labels; a missing verdict has a column of its own where there is one."""
+    rows = [
+        (
+            "people: pass",
+            [(found.true_pass, "good", ""), (found.false_fail, "warn", "false block")],
+            found.invalid_pass,
+        ),
+        (
+            "people: fail",
+            [(found.false_pass, "bad", "false release"), (found.true_fail, "good", "")],
+            found.invalid_fail,
+        ),
+    ]
+    columns = ["judge: pass", "judge: fail"] + (["no verdict"] if found.invalid else [])
+    left, top, tall = 86, 24, 58
+    wide = (WIDTH - left) / len(columns)
+    drawn = [_text(left + wide * (at + 0.5), 15, name, "soft", "middle") for at, name in enumerate(columns)]
+    for down, (name, cells, invalid) in enumerate(rows):
+        y = top + down * (tall + 4)
+        drawn.append(_text(0, y + tall / 2 + 4, name, "soft"))
+        every = cells + ([(invalid, "bad", "")] if found.invalid else [])
+        of = sum(count for count, _, _ in every) or 1
+        for at, (count, tone, word) in enumerate(every):
+            x = left + wide * at
+            strength = 0.08 + 0.42 * count / of
+            drawn.append(
+                f'<g class="{tone}"><rect class="fill" x="{x:.1f}" y="{y}" width="{wide - 4:.1f}" height="{tall}" '
+                f'rx="4" opacity="{strength:.2f}"/></g>'
+            )
+            drawn.append(_text(x + wide / 2 - 2, y + (28 if word else 36), str(count), "big", "middle"))
+            if word:
+                drawn.append(_text(x + wide / 2 - 2, y + 46, word, "soft", "middle"))
+    told = (
+        f"right: {found.true_pass} pass, {found.true_fail} fail; false releases {found.false_pass}, "
+        f"false blocks {found.false_fail}, no verdict {found.invalid}"
+    )
+    return _figure(title, told, top + 2 * (tall + 4), drawn)
+
+
+def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]]) -> str:
+    """Bars that are made of parts, each to its own scale, with their numbers in words below."""
+    rows = [(name, [part for part in parts if part.value > 0]) for name, parts in rows]
+    rows = [(name, parts) for name, parts in rows if parts]
+    if not rows:
+        return ""
+    drawn: list[str] = []
+    for place, (name, parts) in enumerate(rows):
+        y = 4 + 64 * place
+        total = sum(part.value for part in parts)
+        drawn.append(_text(0, y + 12, name) + _text(WIDTH, y + 12, amount(total), anchor="end"))
+        x = 0.0
+        for part in parts:
+            width = WIDTH * part.value / total
+            drawn.append(
+                f'<g class="{part.tone}"><rect class="fill" x="{x:.1f}" y="{y + 18}" width="{max(1.0, width - 1):.1f}" '
+                'height="14" rx="2"/></g>'
+            )
+            x += width
+        across = 0.0
+        for part in parts:
+            words = f"{part.name} {amount(part.value)}"
+            drawn.append(f'<g class="{part.tone}"><circle class="fill" cx="{across + 4:.0f}" cy="{y + 44}" r="4"/></g>')
+            drawn.append(_text(across + 12, y + 48, words, "soft"))
+            across += 26 + 6.3 * len(words)
+    told = "; ".join(
+        f"{name}: " + ", ".join(f"{one.name} {amount(one.value)}" for one in parts) for name, parts in rows
+    )
+    return _figure(title, told, 64 * len(rows), drawn)
+
+
+def _figure(title: str, told: str, height: float, drawn: Sequence[str]) -> str:
+    return (
+        f"<figure><figcaption>{shown(title)}</figcaption>"
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{shown(f"{title}. {told}", 2000)}">'
+        f"{''.join(drawn)}</svg></figure>"
+    )
+
+
+def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{shown(words, 40)}</text>'
+
+
+def _tick(x: float, top: float, bottom: float, words: str) -> str:
+    line = f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"/>'
+    return line + _text(x, bottom + 15, words, "soft", "middle")
+
+
+def _scale(values: Sequence[float]) -> tuple[float, float]:
+    """Full tenths around values, never less than two of them."""
+    low, high = floor(min(values) * 10 + 1e-9) / 10, ceil(max(values) * 10 - 1e-9) / 10
+    if high - low < 0.15:
+        low, high = (low - 0.1, high) if high >= 1 else (low, high + 0.1)
+    return low, high
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """Round places on a scale, at most seven."""
+    tenths = range(round(low * 10), round(high * 10) + 1)
+    every = next(one for one in (1, 2, 5, 10) if len(tenths) / one <= 7)
+    return [at / 10 for at in tenths if at % every == 0]
