@@ -95,6 +95,10 @@ def test_the_log_tells_every_change_with_its_evidence(donewhen: Run, learned: Pa
     assert "delete G2" in shown
     assert "It misled." in shown
     assert "(10 older; -n shows more)" in shown
+    assert (
+        "add G10  by learn, 2 ticket(s)\n    Rule number 10.\n    Because.\n"
+        in donewhen(["guidance", "log"], learned).stdout
+    )
     told = data(donewhen(["guidance", "log", "--json"], learned))
     assert told["total"] == len(told["revisions"]) == 12
     assert told["revisions"][0]["change"]["evidence"] == ["Q1::fail", "Q0::pass"]

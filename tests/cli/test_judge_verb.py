@@ -297,16 +297,15 @@ def test_verdicts_are_utf_8_whatever_the_terminal_speaks(mission: Path) -> None:
     assert json.loads(done.stdout.decode())["group_id"] == "工单"
 
 
-def test_a_bar_is_for_a_watched_terminal_and_for_nobody_else(mission: Path) -> None:
-    code = SCRIPTED.replace("verb.open_model =", "verb._BAR_AFTER = 0.0; verb.open_model =")
-    tickets = "".join(json.dumps({"group_id": f"T{at}", "text": "good", "label": "pass"}) + "\n" for at in range(300))
-    (mission / "many.jsonl").write_text(tickets)
+def on_a_terminal(command: list[str], *, stdout: bool) -> tuple[int, str]:
+    """How it ends, and what is seen where standard error (and perhaps standard output) is a terminal."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "judge", str(mission), str(mission / "many.jsonl"), "--out", os.devnull],
+        command,
         stdin=subprocess.DEVNULL,
+        stdout=follower if stdout else subprocess.DEVNULL,
         stderr=follower,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"},
     )
     os.close(follower)
     shown = b""
@@ -316,11 +315,34 @@ def test_a_bar_is_for_a_watched_terminal_and_for_nobody_else(mission: Path) -> N
     except OSError:
         pass
     os.close(leader)
-    assert process.wait(60) == 0
-    assert b"accuracy 1.000" in shown
-    assert b"/300" in shown
+    return process.wait(60), shown.decode()
+
+
+def test_a_bar_is_for_a_watched_terminal_and_for_nobody_else(mission: Path) -> None:
+    code = SCRIPTED.replace("verb.open_model =", "verb._BAR_AFTER = 0.0; verb.open_model =")
+    tickets = "".join(json.dumps({"group_id": f"T{at}", "text": "good", "label": "pass"}) + "\n" for at in range(300))
+    (mission / "many.jsonl").write_text(tickets)
+    command = [sys.executable, "-c", code, "judge", str(mission), str(mission / "many.jsonl")]
+    status, shown = on_a_terminal(command, stdout=False)
+    assert status == 0
+    assert "accuracy 1.000" in shown
+    assert "/300" in shown
+    for quiet in ([*command, "--quiet"], [*command, "--json"]):
+        assert on_a_terminal(quiet, stdout=False) == (0, "")
+    _, together = on_a_terminal(command, stdout=True)
+    assert "/300" not in together
     unwatched = piped(["judge", str(mission), "many.jsonl", "--out", os.devnull], "", mission, scripted=True)
     assert "accuracy" not in unwatched.stderr
+
+
+def test_on_a_terminal_verdicts_are_lines_for_people(mission: Path) -> None:
+    (mission / "new.jsonl").write_text(GOOD.replace('"group_id": "B"', '"group_id": "B", "label": "pass"'))
+    status, shown = on_a_terminal([*DONEWHEN, "judge", str(mission), str(mission / "new.jsonl")], stdout=True)
+    first, second, *_ = shown.split("\r\n")
+    assert status == 0
+    assert first.startswith("pass  A  3:0  ")
+    assert second.startswith("fail  B  0:3  ")
+    assert second.endswith("but people said pass")
 
 
 def test_it_explains_itself(donewhen: Run, tmp_path: Path) -> None:
@@ -335,3 +357,13 @@ def test_without_a_mission_it_says_where_it_looked(tmp_path: Path) -> None:
     done = piped(["judge"], GOOD, tmp_path)
     assert done.returncode == 2
     assert "mission.toml: There is no mission here." in done.stderr
+    mistyped = piped(["judge", "refnds"], GOOD, tmp_path)
+    assert mistyped.returncode == 2
+    assert "refnds: There is no mission here." in mistyped.stderr
+
+
+def test_without_standard_input_it_says_so(mission: Path) -> None:
+    shell = 'exec "$0" -m donewhen judge "$1" <&-'
+    done = subprocess.run(["sh", "-c", shell, sys.executable, str(mission)], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "There is no standard input to read from." in done.stderr

@@ -81,7 +81,9 @@ def test_the_first_line_is_the_verdict_or_there_is_none(text: str) -> None:
     assert why(text) == "no_verdict_line"
 
 
-@pytest.mark.parametrize("text", ["Verdict: pass", "Verdict: pass\nthe seal", "Verdict: pass\nVerdict: pass\nReason: x"])
+@pytest.mark.parametrize(
+    "text", ["Verdict: pass", "Verdict: pass\nthe seal", "Verdict: pass\nVerdict: pass\nReason: x"]
+)
 def test_the_second_line_is_the_reason_or_there_is_none(text: str) -> None:
     assert why(text) == "no_reason_line"
 

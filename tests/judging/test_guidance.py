@@ -89,7 +89,9 @@ def test_there_is_always_a_first_rule() -> None:
         seeded("m", {}, "")
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "\u200b", "x" * 4001, "a\0b", "\ud800", None, 5, ["x"], {"text": "x"}])
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "\u200b", "x" * 4001, "a\0b", "x\ud800", "x\udfff", None, 5, ["x"], {"text": "x"}]
+)
 def test_a_rule_is_a_text_that_can_be_read_and_written(text: Any) -> None:
     for key in ("S1", "G0", "G1"):
         with pytest.raises(GuidanceError, match="A rule is a text"):
@@ -138,6 +140,12 @@ def test_a_file_has_the_agreed_shape() -> None:
             },
         }
     }
+
+
+def test_nothing_of_it_can_be_set_from_outside() -> None:
+    for one, field in ((guidance(), "experiences"), (change("add", text="x"), "text"), (RuleMeta(), "hit_count")):
+        with pytest.raises(AttributeError):
+            setattr(one, field, {})
 
 
 # Changes that may be made
@@ -198,6 +206,11 @@ def test_the_key_of_a_rule_that_was_rolled_back_is_never_given_to_another() -> N
     later = after(change("add", text="Three."), change("add", text="Four."), start=start)
     back = rolled_back(later, start, AT)
     assert list(after(change("add", text="Five."), start=back).learned) == ["G0", "G1", "G2", "G5"]
+
+
+def test_the_key_of_a_rule_that_nobody_recorded_is_not_given_away_by_a_rollback() -> None:
+    back = rolled_back(guidance(G7="By hand."), guidance(), AT)
+    assert list(after(change("add", text="New."), start=back).learned) == ["G0", "G1", "G2", "G8"]
 
 
 def test_there_is_an_end_of_keys_and_it_is_said() -> None:

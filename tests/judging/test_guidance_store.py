@@ -32,9 +32,9 @@ def store(tmp_path: Path) -> GuidanceStore:
 
 
 def files(store: GuidanceStore) -> dict[str, bytes]:
-    """All that is in the folder, but for the lock."""
+    """All that is in the folder."""
     folder = store.path.parent
-    found = (one for one in sorted(folder.rglob("*")) if one.is_file() and not one.name.endswith(".lock"))
+    found = (one for one in sorted(folder.rglob("*")) if one.is_file())
     return {str(one.relative_to(folder)): one.read_bytes() for one in found}
 
 
@@ -59,6 +59,19 @@ def test_a_second_seed_changes_nothing(store: GuidanceStore) -> None:
     found = store.seed(seeded("cabinets", {"G0": "Other.", "S1": "Anything goes."}, ""))
     assert (files(store), found) == (before, store.read())
     assert found.experiences["G1"] == "New."
+
+
+def test_a_seed_may_be_what_was_learned_elsewhere(store: GuidanceStore, tmp_path: Path) -> None:
+    store.apply(add("New."), "me")
+    learned = store.credit({"G1": (2, 1)})
+    other = GuidanceStore(tmp_path / "run" / "guidance.json", "cabinets", clock=Noon())
+    assert other.seed(learned) == learned == other.read()
+    assert other.apply(add("Newer."), "me").step == 2
+
+
+def test_a_seed_belongs_to_the_mission_of_the_store(tmp_path: Path) -> None:
+    store = GuidanceStore(tmp_path / "guidance.json", "cabinets", clock=Noon())
+    assert store.seed(seeded("shelves", RULES, "")).mission == "cabinets"
 
 
 def test_a_seed_is_checked_like_everything_else(tmp_path: Path) -> None:
@@ -86,6 +99,18 @@ def test_each_change_is_a_step_with_a_snapshot_before_it_and_a_line_of_history(s
     assert store.history() == tuple(
         Revision(step, NOON, f"writer {step}", change, states[step].hash) for step, change in enumerate(changes, 1)
     )
+
+
+def test_nothing_else_is_left_in_the_folder(store: GuidanceStore) -> None:
+    store.apply(add("New."), "me")
+    store.credit({"G1": (1, 0)})
+    store.rollback(0, "me")
+    assert list(files(store)) == [
+        "guidance.history.jsonl",
+        "guidance.json",
+        "snapshots/guidance-00000.json",
+        "snapshots/guidance-00001.json",
+    ]
 
 
 def test_a_refused_change_leaves_every_file_as_it_was(store: GuidanceStore) -> None:

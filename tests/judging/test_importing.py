@@ -211,10 +211,52 @@ def test_lines_that_are_tickets_already_stay_what_they_are(tmp_path: Path) -> No
     lines.write_text("\n".join(map(json.dumps, rows)))
     understood, seen = looked_at(lines)
     assert (understood.mission, understood.unused, seen.problems) == ("old", (), ())
+    assert understood.guessed == set()
     first, second, third = tickets_of(lines)
     assert (first.key, dict(first.evidence), first.label_source) == ("A::pass", {"image_1": "a"}, "ann")
     assert (second.key, dict(second.evidence), second.cluster) == ("A::fail", {"x": "b", "y": "c"}, "k")
     assert dict(third.evidence) == {"text": "d"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "id,text,label\nA,a,1\nB,b,0\n",
+        '{"id": "A", "text": "a", "label": 1.0}\n{"id": "B", "text": "b", "label": false}',
+    ],
+)
+def test_a_file_whose_name_says_nothing_is_known_by_how_it_begins(tmp_path: Path, content: str) -> None:
+    (tmp_path / "verdicts").write_text(content)
+    assert [one.key for one in tickets_of(tmp_path / "verdicts")] == ["A::pass", "B::fail"]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "told"),
+    [
+        (Wishes(label="lable"), "There is no column 'lable' for the label. There is: 'id', 'text', 'label'."),
+        (Wishes(texts=("text", "body")), "There is no column 'body' for the text."),
+        (Wishes(group="gruop"), "There is no column 'gruop' for the group."),
+        (Wishes(cluster="k"), "There is no column 'k' for the cluster."),
+        (Wishes(group="text"), "No column is left for the text."),
+    ],
+)
+def test_a_column_that_is_not_there_is_said_with_those_that_are(tmp_path: Path, wishes: Wishes, told: str) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,text,label\n,a,pass\n,b,fail\n")
+    assert told in " ".join(refused(table, wishes))
+
+
+def test_columns_may_be_named_in_another_case(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("ID,Text,Label\nA,a,pass\nB,b,fail\n")
+    understood, _ = looked_at(table, Wishes(label="label", texts=("TEXT",), group="id"))
+    assert (understood.label, understood.texts, understood.group) == ("Label", ("Text",), "ID")
+
+
+def test_a_pipe_is_no_source_because_it_is_read_more_than_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(TicketError, match="a pipe can't be"):
+        find_source(tmp_path / "pipe.csv")
 
 
 def folder_of(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -233,12 +275,15 @@ def test_a_folder_of_folders_named_after_labels_is_read(tmp_path: Path) -> None:
             "nok/a.txt": "two",
             "nok/b/front.md": "three",
             "nok/b/back.md": "four",
+            "nok/b/.draft": "five",
             "ok/.DS_Store": b"\0",
+            ".git/config": "six",
         },
     )
     understood, seen = looked_at(folder)
     assert understood.values == {"nok": "fail", "ok": "pass"}
-    assert seen.left_out == (LeftOut(str(folder / "ok/.DS_Store"), "it is hidden"),)
+    hidden = (".git", "nok/b/.draft", "ok/.DS_Store")
+    assert seen.left_out == tuple(LeftOut(str(folder / one), "it is hidden") for one in hidden)
     assert seen.problems == ()
     found = {
         one.key: dict(one.evidence) for one in imported(find_source(folder), understood, "m") if isinstance(one, Ticket)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from judging_kit import FAIL, PASS, RULES, Scripted, many, mission_in, ticket
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.guidance import Change, changed
 from donewhen.judging.judge import Judge
+from donewhen.judging.language import SHIPPED
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict
@@ -70,14 +72,8 @@ def test_a_model_is_given_the_rules_in_their_order_the_evidence_and_the_language
 
 
 def test_the_language_of_a_request_is_the_name_of_the_language_however_it_was_found(tmp_path: Path) -> None:
-    source = mission_in(tmp_path, 'language = "zh"\n')
     model = Scripted(lambda request: "判定：通过\n理由：有")
-    settings = source.settings.__replace__ if hasattr(source.settings, "__replace__") else None
-    del settings
-    (tmp_path / "words").mkdir()
-    shipped = Path(sys.modules["donewhen.judging.language"].__file__ or "").parent / "languages" / "zh"
-    for file in shipped.iterdir():
-        (tmp_path / "words" / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(SHIPPED / "zh", tmp_path / "words")
     assert judge_of(tmp_path, model, 'language = "./words"\n').judge(ticket()).verdict == "pass"
     assert {request.language for request in model.requests} == {"zh"}
 
@@ -158,7 +154,9 @@ def test_guidance_that_is_changed_meanwhile_does_not_change_the_judge(tmp_path: 
 
 
 def test_overrides_have_the_last_word_and_the_votes_stay_as_they_were(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def open_door(ticket, vote):\n    return 'fail' if 'open' in ticket.text else None\n")
+    (tmp_path / "mine.py").write_text(
+        "def open_door(ticket, vote):\n    return 'fail' if 'open' in ticket.text else None\n"
+    )
     judge = judge_of(tmp_path, Scripted(lambda request: PASS), 'overrides = ["mine.py:open_door"]\n')
     verdict = judge.judge(ticket("QC-1", "fail", log="an open door"))
     assert (verdict.verdict, verdict.overridden_by, verdict.passes) == ("fail", "mine.py:open_door", 3)
@@ -198,7 +196,7 @@ class Uneven:
         self.now.add(text)
         self.most = max(self.most, len(self.now))
         try:
-            for _ in range(self.random.randrange(8)):
+            for _ in range(self.random.randrange(1, 8)):
                 await asyncio.sleep(0)
         except asyncio.CancelledError:
             self.cancelled += 1
@@ -245,24 +243,16 @@ def test_a_slow_ticket_holds_up_its_verdict_and_not_the_work_on_others(tmp_path:
         async def roll(self, request: RolloutRequest) -> Completion:
             text = request.evidence["image_1"]
             if text == "cabinet 0":
-                while len(done) < 9:
+                while len(done) < 3:
                     await asyncio.sleep(0)
             elif request.decode.temperature == 0.7:
                 done.append(text)
             return Completion(PASS)
 
-    judge = judge_of(tmp_path, Slow(), "concurrency = 4\n")
-    with pytest.raises(asyncio.TimeoutError):
-        asyncio.run(asyncio.wait_for(first(judge, 30), 0.2))
-    assert len(done) == 3
-
-
-async def first(judge: Judge, count: int) -> Verdict:
-    stream = judge.stream(many(count))
-    try:
-        return await anext(stream)
-    finally:
-        await stream.aclose()
+    verdicts = judge_of(tmp_path, Slow(), "concurrency = 4\n").judge_all(many(30))
+    assert next(verdicts).group_id == "QC-0"
+    assert done == ["cabinet 1", "cabinet 2", "cabinet 3"]
+    assert [one.group_id for one in verdicts] == [f"QC-{number}" for number in range(1, 30)]
 
 
 @pytest.mark.parametrize("taken", [0, 1, 10])
@@ -342,8 +332,9 @@ def test_an_error_of_one_ticket_ends_the_judging_and_cancels_the_rest(tmp_path: 
     verdicts = judge_of(tmp_path, model, "concurrency = 4\n").judge_all(many(1000))
     found = []
     with pytest.raises(ZeroDivisionError):
-        found.extend(verdicts)
-    assert [one.group_id for one in found] == [] or True
+        for one in verdicts:
+            found.append(one.group_id)  # noqa: PERF401 - what came before the error is what is looked at
+    assert found == ["QC-0", "QC-1", "QC-2"]
     assert not model.now
     assert model.finished < 40
 

@@ -16,14 +16,41 @@ from donewhen.judging.language import PROMPTS, SHIPPED, Language, find_language,
 from donewhen.judging.mission import read_mission
 from donewhen.judging.rendering import shared_part
 
-THIRD_STATE_ZH = (
-    "复核 需复核 需要复核 人工复核 需人工复核 证据不足 待定 不应直接 不建议直接 不得直接 不宜直接 佐证 需进一步 需要进一步 "
-    "进一步确认 第三态 不写不通过 通过但 无法判断"
-).split(" ")
-THIRD_STATE_EN = (
-    "needs review, manual review, review needed, inconclusive, insufficient evidence, to be determined, pending, "
-    "cannot determine, unclear, pass but, further confirmation, should not directly"
-).split(", ")
+THIRD_STATE_ZH = [
+    "复核",
+    "需复核",
+    "需要复核",
+    "人工复核",
+    "需人工复核",
+    "证据不足",
+    "待定",
+    "不应直接",
+    "不建议直接",
+    "不得直接",
+    "不宜直接",
+    "佐证",
+    "需进一步",
+    "需要进一步",
+    "进一步确认",
+    "第三态",
+    "不写不通过",
+    "通过但",
+    "无法判断",
+]
+THIRD_STATE_EN = [
+    "needs review",
+    "manual review",
+    "review needed",
+    "inconclusive",
+    "insufficient evidence",
+    "to be determined",
+    "pending",
+    "cannot determine",
+    "unclear",
+    "pass but",
+    "further confirmation",
+    "should not directly",
+]
 
 
 def test_chinese_and_english_are_shipped() -> None:

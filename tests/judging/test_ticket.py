@@ -103,7 +103,8 @@ def test_evidence_that_is_missing_or_misshapen_is_an_error(fields: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    "group", [None, 5, "", "  ", "QC::1", "QC-1::pass", "x" * 201, ["QC-1"], "a\nb", "a\tb", "a\u200bb", "a\ud800", "\x1b[1m"]
+    "group",
+    [None, 5, "", "  ", "QC::1", "QC-1::pass", "x" * 201, ["QC-1"], "a\nb", "a\tb", "a\u200bb", "a\ud800", "\x1b[1m"],
 )
 def test_a_group_is_a_short_name_that_makes_no_key_ambiguous(group: Any) -> None:
     assert "group_id" in refused(line(group)).message
@@ -140,6 +141,21 @@ def test_a_missing_label_is_an_error_unless_tickets_are_only_judged() -> None:
     assert (found.label, found.key) == (None, "QC-1")
     assert parse_ticket(json.dumps(row | {"label": "fail"}), "", "cabinets", labelled=False).label == "fail"
     assert "is no label" in refused(row | {"label": "maybe"}, labelled=False).message
+
+
+def test_labels_are_asked_for_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    row = {"group_id": "QC-1", "mission": "cabinets", "text": "x"}
+    path = write_lines(tmp_path / "t.jsonl", row)
+    with pytest.raises(TicketError, match="no label"):
+        parse_ticket(json.dumps(row), "", "cabinets")
+    with pytest.raises(TicketError, match="no label"):
+        ticket_of(row, "", "cabinets")
+    with pytest.raises(TicketError, match="no label"):
+        list(read_tickets([path], "cabinets"))
+    assert [type(one) for one in looked_at([path], "cabinets")] == [TicketError]
+    assert [type(one) for one in from_lines([path.read_bytes()], "t", "cabinets", {})] == [TicketError]
+    assert [one.label for one in read_tickets([path], "cabinets", labelled=False)] == [None]
+    assert [type(one) for one in looked_at([path], "cabinets", labelled=False)] == [Ticket]
 
 
 @pytest.mark.parametrize(

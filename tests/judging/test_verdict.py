@@ -8,7 +8,7 @@ import pytest
 from judging_kit import ticket
 
 from donewhen.judging.answer import Answer, Malformed
-from donewhen.judging.verdict import Signals, signals_of, verdict_of
+from donewhen.judging.verdict import Signals, Verdict, signals_of, verdict_of
 from donewhen.judging.vote import tally
 from donewhen.models.roles import Binary
 
@@ -120,3 +120,13 @@ def test_a_verdict_as_data_is_flat_and_goes_through_json() -> None:
         "guidance_step": 3,
         "overridden_by": None,
     }
+
+
+def test_a_verdict_comes_back_from_a_file_as_it_was() -> None:
+    told = (("pass", "yes"), ("empty", ""))
+    for label, vote, by in (("fail", tally([P._replace(margin=0.5), M]), "mine.py:f"), (None, tally([M]), None)):
+        found = verdict_of(ticket("QC-7", label), vote, vote.verdict, by, 0.67, 3, told)  # type: ignore[arg-type]
+        back = Verdict.from_dict(json.loads(json.dumps(found.as_dict())))
+        assert back == found
+        assert isinstance(back.signals, Signals)
+        assert back.answers == told

@@ -29,7 +29,7 @@ _PASSES = 40
 _STILL = 0.001
 
 
-class _Sparse(NamedTuple):
+class Sparse(NamedTuple):
     """A vector by the places where it is not zero."""
 
     places: array[int]
@@ -57,7 +57,7 @@ def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
     features = _features(counts)
     vectors = [_vector(one, features) for one in counts]
     del counts
-    weights = _fitted(vectors, labels, len(features))
+    weights = fitted(vectors, labels, len(features))
 
     def predict(text: str) -> Binary:
         return "pass" if _score(_vector(Counter(terms(text)), features), weights) > 0 else "fail"
@@ -111,7 +111,7 @@ def _features(counts: list[Counter[str]]) -> dict[str, _Feature]:
     }
 
 
-def _vector(counts: Counter[str], features: Mapping[str, _Feature]) -> _Sparse:
+def _vector(counts: Counter[str], features: Mapping[str, _Feature]) -> Sparse:
     """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
     known = ((features[term], count) for term, count in counts.items() if term in features)
     there = [(feature.place, (1 + log(count)) * feature.rarity) for feature, count in known]
@@ -120,14 +120,14 @@ def _vector(counts: Counter[str], features: Mapping[str, _Feature]) -> _Sparse:
     for place, value in there:
         places.append(place)
         values.append(value / length)
-    return _Sparse(places, values)
+    return Sparse(places, values)
 
 
-def _score(vector: _Sparse, weights: array[float]) -> float:
+def _score(vector: Sparse, weights: array[float]) -> float:
     return sum(weights[place] * value for place, value in zip(vector.places, vector.values, strict=True))
 
 
-def _fitted(vectors: list[_Sparse], labels: list[Binary], features: int) -> array[float]:
+def fitted(vectors: list[Sparse], labels: list[Binary], features: int) -> array[float]:
     """Logistic regression with an L2 penalty, by coordinate ascent in the dual: ticket after ticket, each to its best.
 
     The weights are always the sum of the tickets, each by its pull: ``limit * sigmoid(-side * score)`` at the optimum.

@@ -1,0 +1,187 @@
+"""Answers under their questions: kept once, found again, also after a kill."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.models.answers import Answers, AnswersError, question_of
+from donewhen.models.roles import Case, Completion, Decode, Prompt, ReflectionRequest, RolloutRequest, Usage
+
+ROLLOUT = RolloutRequest(Prompt("shared", "own"), {"G0": "x"}, {"text": "y"}, Decode(0.1, 0), "en")
+REFLECTION = ReflectionRequest(Prompt("shared", "own"), {"G0": "x"}, (), "en", {"type": "object"}, 2, 0)
+WHOLE = Completion("Verdict: pass\nReason: 有封条 \ud800", Usage(10, 5, 3), "length", -0.25, 0.002)
+
+
+def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
+    with Answers(tmp_path / "deep" / "answers.db") as answers:
+        assert answers.get("q") is None
+        answers.put("q", WHOLE, "run 1")
+        answers.put("bare", Completion("x"), "run 1")
+        kept = answers.get("q")
+        assert kept is not None
+        assert (kept.completion, kept.payer) == (WHOLE, "run 1")
+        assert isinstance(kept.completion.usage, Usage)
+        bare = answers.get("bare")
+        assert bare is not None
+        assert bare.completion == Completion("x")
+        assert answers.get("other") is None
+    with Answers(tmp_path / "deep" / "answers.db") as again:
+        assert again.get("q") == kept
+
+
+def test_the_first_answer_to_a_question_is_the_one_that_everybody_uses(tmp_path: Path) -> None:
+    with Answers(tmp_path / "a.db") as one, Answers(tmp_path / "a.db") as other:
+        assert one.put("q", Completion("first"), "run 1") == Completion("first")
+        assert other.put("q", Completion("second"), "run 2") == Completion("first")
+        for answers in (one, other):
+            kept = answers.get("q")
+            assert kept is not None
+            assert (kept.completion.text, kept.payer) == ("first", "run 1")
+
+
+def test_a_question_is_the_model_the_role_and_all_that_is_shown() -> None:
+    questions = [
+        question_of("m", "rollout", ROLLOUT),
+        question_of("n", "rollout", ROLLOUT),
+        question_of("m", "decision", ROLLOUT),
+        question_of("m", "rollout", ROLLOUT._replace(prompt=Prompt("share", "down"))),
+        question_of("m", "rollout", ROLLOUT._replace(prompt=Prompt("shared", "other"))),
+        question_of("m", "rollout", ROLLOUT._replace(prompt=Prompt("sharedo", "wn"))),
+        question_of("m", "rollout", ROLLOUT._replace(decode=Decode(0.2, 0))),
+        question_of("m", "rollout", ROLLOUT._replace(decode=Decode(0.1, 1))),
+        question_of("m", "decision", REFLECTION),
+        question_of("m", "ops", REFLECTION),
+        question_of("m", "ops", REFLECTION._replace(prompt=Prompt("shared", "other"))),
+        question_of("m", "ops", REFLECTION._replace(schema={"type": "array"})),
+        question_of("m", "ops", REFLECTION._replace(max_operations=3)),
+    ]
+    assert len(set(questions)) == len(questions)
+    assert questions[0] == question_of("m", "rollout", ROLLOUT)
+
+
+def test_what_the_prompt_was_made_from_does_not_change_the_question() -> None:
+    same = ROLLOUT._replace(rules={}, evidence={"other": "z"})
+    assert question_of("m", "rollout", same) == question_of("m", "rollout", ROLLOUT)
+    case = Case("QC-1::pass", "pass", {}, "fail", "")
+    assert question_of("m", "ops", REFLECTION._replace(cases=(case,))) == question_of("m", "ops", REFLECTION)
+
+
+def test_asking_about_the_same_cases_again_is_another_question() -> None:
+    attempts = {question_of("m", "ops", REFLECTION._replace(attempt=number)) for number in range(3)}
+    assert len(attempts) == 3
+
+
+@pytest.mark.parametrize("content", [b"not a database at all " * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "answers.db"
+    path.write_bytes(content)
+    with pytest.raises(AnswersError, match="can't be kept") as caught:
+        Answers(path)
+    assert caught.value.where == str(path)
+    assert "Delete the file" in str(caught.value.next_step)
+    path.unlink()
+    Answers(path).close()
+
+
+def test_a_place_where_nothing_can_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "answers.db"):
+        with pytest.raises(AnswersError) as caught:
+            Answers(path)
+        assert caught.value.where == str(path)
+
+
+def test_a_database_that_is_damaged_later_is_an_error_too(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    with Answers(path) as answers:
+        for number in range(300):
+            answers.put(f"q{number}", Completion("x" * 200), "run")
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with Answers(path) as answers:
+        with pytest.raises(AnswersError, match="can't be read") as caught:
+            for number in range(300):
+                answers.get(f"q{number}")
+        assert caught.value.where == str(path)
+        with pytest.raises(AnswersError):
+            for number in range(300, 600):
+                answers.put(f"q{number}", Completion("x" * 200), "run")
+
+
+@pytest.mark.parametrize("stored", ["", "{", "[]", '["x"]', "null"])
+def test_an_answer_that_is_not_one_is_an_error_that_names_the_file(tmp_path: Path, stored: str) -> None:
+    path = tmp_path / "answers.db"
+    with Answers(path) as answers:
+        answers.put("q", Completion("x"), "run")
+    connection = sqlite3.connect(path)
+    connection.execute("update answers set answer = ?", (stored,))
+    connection.commit()
+    connection.close()
+    with Answers(path) as answers, pytest.raises(AnswersError, match="can't be read") as caught:
+        answers.get("q")
+    assert caught.value.where == str(path)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from donewhen.models.answers import Answers
+from donewhen.models.roles import Completion
+answers = Answers(Path(sys.argv[1]))
+number = 0
+while True:
+    answers.put(f"q{number}", Completion("x" * 500), "run")
+    print(number, flush=True)
+    number += 1
+    if number == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_killed_process_loses_no_answer_that_it_had(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "answers.db"
+    command = [sys.executable, "-c", KILLED, str(path), str(count)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(done.stdout.split()) == count
+    with Answers(path) as answers:
+        found = [answers.get(f"q{number}") for number in range(count + 1)]
+    assert [one is not None for one in found] == [True] * count + [False]
+
+
+WRITER = """
+import json, sys
+from pathlib import Path
+from donewhen.models.answers import Answers
+from donewhen.models.roles import Completion
+with Answers(Path(sys.argv[1])) as answers:
+    used = [answers.put(f"q{n}", Completion(f"{sys.argv[2]} {n}"), sys.argv[2]).text for n in range(60)]
+print(json.dumps(used))
+"""
+
+
+def test_processes_that_answer_the_same_questions_agree_in_the_end(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "answers.db")]
+    writers = [
+        subprocess.Popen([*command, f"run {n}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for n in range(3)
+    ]
+    ends: list[Any] = [writer.communicate() for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0, 0], ends
+    used = [json.loads(out) for out, _ in ends]
+    assert used[0] == used[1] == used[2]
+    with Answers(tmp_path / "answers.db") as answers:
+        for number, text in enumerate(used[0]):
+            kept = answers.get(f"q{number}")
+            assert kept is not None
+            assert kept.completion.text == text == f"{kept.payer} {number}"
