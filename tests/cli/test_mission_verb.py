@@ -93,9 +93,7 @@ def test_options_say_what_can_not_be_guessed(donewhen: Run, tmp_path: Path) -> N
     assert lines[0] == {
         "group_id": "q1", "mission": "Mine", "label": "pass", "cluster": "k1", "evidence": {"b": "left", "c": "right"},
     }  # fmt: skip
-    assert json.loads((tmp_path / "here" / "initial_guidance.json").read_text()) == {
-        "G0": "若无规则另述，则判定不通过。"
-    }
+    assert json.loads((tmp_path / "here" / "initial_guidance.json").read_text()) == {"G0": "若无规则另述，则判定通过。"}
 
 
 def test_what_is_wrong_is_named_by_file_and_line_and_nothing_is_written(donewhen: Run, tmp_path: Path) -> None:

@@ -340,11 +340,11 @@ def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Pat
     table = tmp_path / "t.csv"
     table.write_text('id,text,label\nA,one,pass\nB,"two\nlines",fail\nC,three,fail\n')
     found = tickets_of(table)
-    mission = create_mission(tmp_path / "new", "m", "en", "fail", found)
+    mission = create_mission(tmp_path / "new", "m", "en", found)
     checked = check_mission(tmp_path / "new")
     assert (checked.problems, checked.passes, checked.fails) == ((), 1, 2)
     assert list(mission.tickets()) == found
-    assert mission.initial_guidance().rules == {"G0": default_rule("fail", "en")}
+    assert mission.initial_guidance().rules == {"G0": default_rule("pass", "en")}
     text = (tmp_path / "new" / "mission.toml").read_text()
     uncommented = "\n".join(
         line.removeprefix("# ") for line in text.split("\n") if re.match(r"(?:# )?(?:\[|\w+ = )", line)
@@ -361,20 +361,20 @@ def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Pat
 
 def test_the_first_rule_is_in_the_language_of_the_mission(tmp_path: Path) -> None:
     ticket = Ticket("A", "退款", "pass", {"text": "x"}, "A")
-    mission = create_mission(tmp_path / "zh", "退款", "zh", "pass", [ticket])
+    mission = create_mission(tmp_path / "zh", "退款", "zh", [ticket])
     assert mission.initial_guidance().rules == {"G0": default_rule("pass", "zh")}
 
 
 @pytest.mark.parametrize("name", ['quo"te', "back\\slash", "#[x]", "a = 1", "''' \"\"\"", "emoji 🎉", "名"])
 def test_any_name_that_can_be_shown_survives_the_settings_file(tmp_path: Path, name: str) -> None:
-    mission = create_mission(tmp_path / "m", name, "en", "fail", [Ticket("A", name, "pass", {"text": "x"}, "A")])
+    mission = create_mission(tmp_path / "m", name, "en", [Ticket("A", name, "pass", {"text": "x"}, "A")])
     assert mission.name == name
 
 
 @pytest.mark.parametrize("name", ["", " ", "two\nlines", "\x1b[2J", "x" * 101, "a\u202eb", "\ud800"])
 def test_a_name_that_can_not_be_shown_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="can't be the name"):
-        create_mission(tmp_path / "m", name, "en", "fail", [])
+        create_mission(tmp_path / "m", name, "en", [])
     assert not (tmp_path / "m").exists()
 
 
@@ -382,7 +382,7 @@ def test_a_name_that_can_not_be_shown_is_refused(tmp_path: Path, name: str) -> N
 def test_nothing_of_a_mission_is_written_over(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("mine")
     with pytest.raises(UsageError, match="already"):
-        create_mission(tmp_path, "m", "en", "fail", [])
+        create_mission(tmp_path, "m", "en", [])
     assert [one.name for one in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
 
@@ -393,12 +393,12 @@ def test_a_mission_that_can_not_be_finished_leaves_nothing_behind(tmp_path: Path
         raise TicketError("It broke.")
 
     with pytest.raises(TicketError, match="It broke"):
-        create_mission(tmp_path / "m", "m", "en", "fail", breaking())  # type: ignore[arg-type]
+        create_mission(tmp_path / "m", "m", "en", breaking())  # type: ignore[arg-type]
     assert not (tmp_path / "m").exists()
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "notes.txt").write_text("mine")
     with pytest.raises(TicketError, match="It broke"):
-        create_mission(tmp_path / "kept", "m", "en", "fail", breaking())  # type: ignore[arg-type]
+        create_mission(tmp_path / "kept", "m", "en", breaking())  # type: ignore[arg-type]
     assert [one.name for one in (tmp_path / "kept").iterdir()] == ["notes.txt"]
 
 

@@ -98,9 +98,7 @@ def learn(mission: Mission, model: Model, *, watcher: Watcher | None = None, res
         log = open_log(prepared)
         try:
             asking = asking_for(prepared, model, answers)
-            learner = Learner(
-                prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher
-            )
+            learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
             state = asyncio.run(learner.run())
         finally:
             log.close()
@@ -119,7 +117,9 @@ def spent_but_time(events: Sequence[Event]) -> list[dict[str, float]]:
 
 # What models do, from nothing but the text that they are shown.
 
-_RULE = re.compile(r'^\[(?P<key>[SG]\d+)\] When it mentions "(?P<word>[^"]+)", the verdict is (?P<verdict>pass|fail)\.$')
+_RULE = re.compile(
+    r'^\[(?P<key>[SG]\d+)\] When it mentions "(?P<word>[^"]+)", the verdict is (?P<verdict>pass|fail)\.$'
+)
 _CASE = re.compile(
     r'<case key="(?P<key>[^"]+)" label="(?P<label>pass|fail)">\nVerdict: (?P<verdict>pass|fail|-) '
     r"\(pass \d+, fail \d+\)\nReason: [^\n]*\n<evidence>\n(?P<text>.*?)\n</evidence>",

@@ -148,7 +148,7 @@ def test_equal_accuracy_hides_opposite_errors_and_kappa_tells_little_of_it() -> 
     """Two judges of 1187 runs of agents, as published: accuracy .865 and .869, TPR .898 and .734, TNR .851 and .926."""
     one = measures_of(Confusion(true_pass=318, false_fail=36, true_fail=709, false_pass=124))
     two = measures_of(Confusion(true_pass=260, false_fail=94, true_fail=771, false_pass=62))
-    for found, expected in ((one, (0.865, 0.898, 0.851, 0.69)), (two, (0.869, 0.734, 0.926, 0.68))):
+    for found, expected in ((one, (0.865, 0.898, 0.851, 0.70)), (two, (0.869, 0.734, 0.926, 0.68))):
         shown = (value(found.accuracy), value(found.tpr), value(found.tnr), value(found.kappa))
         assert shown == pytest.approx(expected, abs=0.0051)
 
@@ -170,7 +170,7 @@ def test_a_judge_that_always_says_the_same_has_kappa_nothing_and_one_that_errs_a
 def test_the_interval_of_kappa_is_that_of_the_agreement() -> None:
     # Agreement 35 of 50 is 0.5625 to 0.8090 by Wilson, chance is a half.
     found = cohens_kappa(Confusion(true_pass=20, false_fail=5, false_pass=10, true_fail=15))
-    assert bounds(found) == (0.1249, 0.6180)
+    assert bounds(found) == (0.125, 0.6179)
 
 
 def test_a_few_tickets_that_are_all_right_do_not_prove_a_perfect_judge() -> None:
@@ -284,7 +284,7 @@ def test_prevalence_is_corrected_for_what_the_judge_gets_wrong() -> None:
     assert found is not None
     assert found.value == pytest.approx((0.3 + 0.8 - 1) / (0.9 + 0.8 - 1))
     assert found.of == 1000
-    assert bounds(found) == (0.0251, 0.2423)
+    assert bounds(found) == (0.0211, 0.2362)
 
 
 def test_on_the_tickets_that_its_errors_were_measured_on_it_is_the_truth() -> None:

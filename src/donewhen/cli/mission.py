@@ -14,7 +14,7 @@ from donewhen.cli._missions import mission_argument, show_problems
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ConfigError, ExitCode
 from donewhen.foundation.text import one_line
-from donewhen.judging.creating import create_mission, mission_name, refuse_if_taken
+from donewhen.judging.creating import create_mission, first_rule, mission_name, refuse_if_taken
 from donewhen.judging.importing import Preview, Understood, Wishes, imported, preview, understand
 from donewhen.judging.language import find_language
 from donewhen.judging.mission import Mission, MissionCheck, check_mission
@@ -22,7 +22,7 @@ from donewhen.judging.settings import Trial
 from donewhen.judging.sources import Source, find_source
 from donewhen.judging.ticket import Ticket, TicketError, looked_at
 from donewhen.learning.splits import PARTS, Member, divided
-from donewhen.models.contrast import default_rule, unread
+from donewhen.models.contrast import unread
 
 _EXCERPT = 70
 _SHOWN = 20
@@ -103,7 +103,7 @@ def init(
     if dry_run:
         output.say(f"Nothing was written; without --dry-run, {target}/ would be made.", bold=True)
         return output.finish(ExitCode.PASS, data)
-    create_mission(target, called, spoken, seen.default, _only_tickets(found, understood, called))
+    create_mission(target, called, spoken, _only_tickets(found, understood, called))
     output.say(f"✓ {target}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
     output.say(f"  next: donewhen mission check {target}", dim=True)
     return output.finish(ExitCode.PASS, data | {"written": True})
@@ -194,7 +194,7 @@ def _tell_preview(
     both = f"; {seen.both} group(s) have both labels" if seen.both else ""
     output.say(f"{passes + fails} ticket(s): {passes} pass, {fails} fail{both}", bold=True)
     if passes + fails:
-        output.say(f"  G0: {default_rule(seen.default, language)}")
+        output.say(f"  G0: {first_rule(language)}")
     for left in seen.left_out[:_SHOWN]:
         output.say(f"! left out: {left.where}: {left.why}", fg="yellow")
     if len(seen.left_out) > _SHOWN:

@@ -18,7 +18,6 @@ from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
 from donewhen.models.contrast import default_rule
 from donewhen.models.registry import KNOWN
-from donewhen.models.roles import Binary
 
 TICKETS = "tickets.jsonl"
 INITIAL = "initial_guidance.json"
@@ -77,6 +76,15 @@ def mission_name(text: str) -> str:
     return text
 
 
+def first_rule(language: str) -> str:
+    """G0 of a new mission: work passes unless a rule says otherwise.
+
+    Learning begins there because a trial lets no change through that lets more bad work through: from *fail*, the first
+    rule that passes anything would be refused.
+    """
+    return default_rule("pass", language)
+
+
 def refuse_if_taken(folder: Path) -> None:
     """Nothing of a mission that is there is ever written over."""
     found = next((folder / one for one in _TAKEN if os.path.lexists(folder / one)), None)
@@ -87,7 +95,7 @@ def refuse_if_taken(folder: Path) -> None:
         raise UsageError("This is no folder.", where=str(folder))
 
 
-def create_mission(folder: Path, name: str, language: str, default: Binary, tickets: Iterable[Ticket]) -> Mission:
+def create_mission(folder: Path, name: str, language: str, tickets: Iterable[Ticket]) -> Mission:
     """Write a mission; what ``tickets`` raises, is raised, and then nothing stays."""
     mission_name(name)
     words = find_language(language, folder).answer
@@ -102,7 +110,7 @@ def create_mission(folder: Path, name: str, language: str, default: Binary, tick
         pass_word=_quoted(words.pass_),
         fail_word=_quoted(words.fail),
     )
-    rules = {"G0": default_rule(default, language)}
+    rules = {"G0": first_rule(language)}
     with _new_files(folder):
         refuse_if_taken(folder)
         _write_tickets(folder / TICKETS, tickets)

@@ -95,11 +95,6 @@ class Preview(NamedTuple):
     problems: tuple[TicketError, ...]
     language: str
 
-    @property
-    def default(self) -> Binary:
-        """The more frequent label."""
-        return "pass" if self.counts["pass"] > self.counts["fail"] else "fail"
-
 
 def understand(source: Source, wishes: Wishes) -> Understood:
     """Find out how to read a source; TicketError where only a person can tell."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import sqrt
 
 from donewhen.models.roles import Binary
 
@@ -182,7 +182,11 @@ def mcnemar(first_wrong: Sequence[bool], second_wrong: Sequence[bool]) -> McNema
     better = sum(one and not two for one, two in zip(first_wrong, second_wrong, strict=True))
     worse = sum(two and not one for one, two in zip(first_wrong, second_wrong, strict=True))
     differing = better + worse
-    tail = sum(comb(differing, k) for k in range(min(better, worse) + 1))
+    # Binomial coefficients, each from the one before: with thousands of tickets they are long numbers.
+    tail, ways = 0, 1
+    for k in range(min(better, worse) + 1):
+        tail += ways
+        ways = ways * (differing - k) // (k + 1)
     return McNemar(better, worse, min(1.0, 2 * tail / 2**differing))
 
 
