@@ -61,3 +61,18 @@ def test_the_example_is_a_mission_like_any_other(tmp_path: Path) -> None:
     assert checked.passes + checked.fails == 50
     with pytest.raises(UsageError, match="already"):
         make_mission(tmp_path / "reports", 50)
+
+
+def test_the_example_can_be_made_by_a_command_and_learned_from(donewhen: Donewhen, tmp_path: Path) -> None:
+    made = donewhen(["mission", "example", "reports", "--tickets", "120"], tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "120 made-up reports" in made.stdout
+    learned = donewhen(["learn", "reports", "--json"], tmp_path)
+    assert learned.returncode == 0, learned.stderr
+    data = json.loads(learned.stdout)["data"]
+    assert data["status"] == "finished"
+    assert data["summary"]["after"]["accuracy"]["value"] > data["summary"]["before"]["accuracy"]["value"]
+    assert (tmp_path / data["report"]).read_text().startswith("<!doctype html>")
+    again = donewhen(["mission", "example", "reports"], tmp_path)
+    assert again.returncode == 2
+    assert "There is a mission already" in again.stderr

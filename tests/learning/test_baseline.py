@@ -75,8 +75,8 @@ def test_where_words_are_not_set_apart_two_characters_are_a_word() -> None:
 
 
 def test_one_word_among_many_is_found_and_holds_for_other_tickets() -> None:
-    predict = word_counts(tickets(90, 1))
-    assert right(predict, tickets(60, 2)) == 1
+    predict = word_counts(tickets(150, 1))
+    assert right(predict, tickets(60, 2)) >= 0.95
 
 
 def test_noise_teaches_nothing() -> None:
@@ -123,10 +123,11 @@ def test_a_rare_label_weighs_as_much_as_a_common_one() -> None:
 
 
 def test_a_word_that_is_said_again_and_again_does_not_drown_the_others() -> None:
-    found: Labelled = [("refunded the", "pass"), ("ignored the", "fail")] * 10 + [("the", "fail")] * 4
+    found: Labelled = [(word, "pass") for word in ("paid", "sent", "seen", "kept")] * 3 + [("lost", "fail")] * 12
     predict = word_counts(found)
-    assert predict("refunded " + "the ignored " * 1) == predict("ignored") == "fail"
-    assert predict("refunded" + " the" * 20) == "pass"
+    assert predict("paid, sent, seen, kept; lost") == "pass"
+    assert predict("paid, sent, seen, kept; lost, lost, lost, lost, lost, lost") == "pass"
+    assert predict("paid; lost, lost, lost, lost, lost, lost") == "fail"
 
 
 def test_the_same_tickets_give_the_same_predictions() -> None:
@@ -145,9 +146,9 @@ def test_without_tickets_everything_fails() -> None:
 
 
 def test_texts_without_a_word_are_not_in_the_way() -> None:
-    found = [*tickets(90, 1), ("", "pass"), ("!?", "fail")]
+    found = [*tickets(150, 1), ("", "pass"), ("!?", "fail")]
     predict = word_counts(found)
-    assert right(predict, tickets(60, 2)) == 1
+    assert right(predict, tickets(60, 2)) >= 0.95
     assert predict("") in ("pass", "fail")
 
 
@@ -239,7 +240,8 @@ def test_no_ticket_is_predicted_from_its_own_cluster() -> None:
 
 
 def test_predictions_stand_in_the_order_of_the_tickets() -> None:
-    found: list[tuple[str, Binary, str]] = [(text, label, f"c{at}") for at, (text, label) in enumerate(tickets(60, 5))]
+    words: list[Binary] = ["pass", "fail", "fail"]
+    found: list[tuple[str, Binary, str]] = [(f"it is {words[at % 3]}", words[at % 3], f"c{at % 7}") for at in range(60)]
     assert out_of_fold(found, word_counts) == [label for _, label, _ in found]
     assert out_of_fold(found, majority) == ["fail"] * 60
 

@@ -110,6 +110,29 @@ def init(
 
 
 @command.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--tickets", default=300, show_default=True, type=click.IntRange(50, 100_000), help="How many to make up."
+)
+@common_options
+@click.pass_obj
+def example(output: Output, folder: Path, tickets: int) -> ExitCode:
+    """Make a mission of made-up tickets in DIR, to see how a judge learns.
+
+    The tickets are reports of agents. Their labels follow three rules that a judge can find, and a few of them are
+    wrong on purpose.
+    """
+    from donewhen.demo.example_mission import NOISE, RULES, make_mission
+
+    make_mission(folder, tickets)
+    output.say(f"✓ {folder}/: {tickets} made-up reports; {NOISE:.0%} of the labels are wrong on purpose.", fg="green")
+    for one in RULES:
+        output.say(f"  {one}", dim=True)
+    output.say(f"  next: donewhen learn {folder}", dim=True)
+    return output.finish(ExitCode.PASS, {"folder": str(folder), "tickets": tickets, "rules": list(RULES)})
+
+
+@command.command()
 @mission_argument
 @click.option("--all", "everything", is_flag=True, help=f"List everything that is wrong, not only the first {_SHOWN}.")
 @common_options
