@@ -112,6 +112,7 @@ _STATUS = {
 }
 _NOTES = {
     "stopped_early": "The run did not get through: the budget was used up, or it was interrupted (then serious).",
+    "no_usable_reflection": "Serious. Not one answer of reflection could be used.",
     "nothing_held_out": "Serious. No test tickets, so nothing is measured on tickets that nobody learned from.",
     "few_labels": "Serious. Fewer than 100 labels.",
     "unbalanced": "Fewer than a fifth of the test tickets have the rarer label.",

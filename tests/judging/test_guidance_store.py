@@ -51,6 +51,8 @@ def test_a_seed_that_has_no_time_gets_that_of_now(tmp_path: Path) -> None:
     store = GuidanceStore(tmp_path / "new" / "guidance.json", "cabinets", clock=Noon())
     assert not store.exists
     assert store.seed(seeded("cabinets", RULES, "")).updated_at == NOON
+    store.path.unlink()
+    assert store.seed(seeded("cabinets", RULES, "2026-01-01T00:00:00Z")).updated_at == "2026-01-01T00:00:00Z"
 
 
 def test_a_second_seed_changes_nothing(store: GuidanceStore) -> None:
@@ -170,6 +172,22 @@ def test_a_step_without_its_snapshot_is_said_to_be_missing(store: GuidanceStore)
     with pytest.raises(GuidanceError, match="no step 0") as caught:
         store.at(0)
     assert caught.value.next_step == "donewhen guidance log"
+
+
+def test_a_file_that_was_put_back_has_no_steps_after_its_own(store: GuidanceStore) -> None:
+    before = store.path.read_bytes()
+    store.apply(add("One."), "me")
+    store.apply(add("Two."), "me")
+    store.path.write_bytes(before)
+    assert store.history() == ()
+    for step in (1, 2):
+        with pytest.raises(GuidanceError, match=f"no step {step}; the newest is 0"):
+            store.at(step)
+    store.apply(add("Other."), "ada")
+    assert [(one.step, one.by, one.hash) for one in store.history()] == [(1, "ada", store.read().hash)]
+    store.apply(add("And another."), "ada")
+    assert [one.by for one in store.history()] == ["ada", "ada"]
+    assert store.at(1).learned["G1"] == "Other."
 
 
 def test_credit_is_written_without_a_step(store: GuidanceStore) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from judging_kit import FAIL, PASS, RULES, Scripted, many, mission_in, ticket
 
-from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.judging.guidance import Change, changed
 from donewhen.judging.judge import Judge
 from donewhen.judging.language import SHIPPED
@@ -176,6 +176,20 @@ def test_the_same_ticket_gets_the_same_verdict_whatever_came_before(tmp_path: Pa
     judge = judge_of(tmp_path, Scripted(lambda request: PASS if "7" in request.prompt.own else FAIL))
     alone = judge.judge(ticket("QC-7", image_1="cabinet 7"))
     assert list(judge.judge_all(many(9)))[7] == alone
+
+
+def test_inside_of_a_running_loop_it_says_what_to_write_instead(tmp_path: Path) -> None:
+    judge = judge_of(tmp_path, Scripted(lambda request: PASS))
+
+    async def main() -> Verdict:
+        with pytest.raises(UsageError, match=r"await judge\.judged\(ticket\)"):
+            judge.judge(ticket())
+        with pytest.raises(UsageError, match=r"judge\.stream\(tickets\)"):
+            next(judge.judge_all([ticket()]))
+        return await judge.judged(ticket())
+
+    assert asyncio.run(main()) == judge.judge(ticket())
+    gc.collect()
 
 
 # Many tickets
@@ -377,7 +391,7 @@ class Scripted:
 mission = mission_in(Path(sys.argv[2]), "[[sampler]]\\ntemperature = 0\\n")
 judge = Judge(mission, mission.guidance(), Scripted())
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
 async def main():
     seen = early = 0
     async for verdict in judge.stream(many(count)):

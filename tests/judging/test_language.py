@@ -137,9 +137,11 @@ def test_a_missions_own_language_comes_before_the_shipped_one(tmp_path: Path) ->
     assert find_language("en").answer.verdict == "Verdict"
 
 
-def test_a_language_can_be_named_by_its_folder(tmp_path: Path) -> None:
+def test_a_language_can_be_named_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_language(tmp_path, "de").rename(tmp_path / "words")
     assert find_language("./words", tmp_path).name == "de"
+    monkeypatch.chdir(tmp_path)
+    assert find_language("./words").name == "de"
     (tmp_path / "language.toml").write_bytes((SHIPPED / "en" / "language.toml").read_bytes())
     for prompt in PROMPTS:
         (tmp_path / f"{prompt}.md").write_bytes((SHIPPED / "en" / f"{prompt}.md").read_bytes())
@@ -199,6 +201,24 @@ def test_words_and_prompts_change_the_identity_and_nothing_else_does(tmp_path: P
     assert read_language(folder).identity != language.identity
 
 
+@pytest.mark.parametrize("table", ["third_state", "ambiguous_negation", "brand"])
+def test_another_list_of_what_no_rule_may_say_is_another_identity(tmp_path: Path, table: str) -> None:
+    folder = tmp_path / "en"
+    shutil.copytree(SHIPPED / "en", folder)
+    path = folder / "language.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(f"{table} = [", f'{table} = ["perhaps", '), encoding="utf-8")
+    assert "perhaps" in getattr(read_language(folder).wording, table)
+    assert read_language(folder).identity != find_language("en").identity
+
+
+def test_a_language_that_was_read_does_not_change() -> None:
+    language = find_language("en")
+    for one, field in ((language, "prompts"), (language.answer, "pass_"), (language.wording, "brand")):
+        with pytest.raises(AttributeError):
+            setattr(one, field, ())
+
+
 def test_a_word_of_the_mission_leaves_the_shipped_language_as_it_was() -> None:
     find_language("en").with_words("ship", "hold")
     assert find_language("en").answer.pass_ == "pass"
@@ -231,6 +251,10 @@ def test_a_language_file_is_as_strict_as_a_mission(folder: Path) -> None:
     path.write_text(text.replace("version = 1", "versoin = 1"), encoding="utf-8")
     error = problem(folder)
     assert (error.where, error.next_step) == (f"{path}:4", "Did you mean version?")
+    for table in ("answer", "wording"):
+        path.write_text(text.replace(f"[{table}]", f'[{table}]\nother = "x"'), encoding="utf-8")
+        error = problem(folder)
+        assert (error.message.partition(":")[0], str(error.where).rpartition(":")[0]) == (f"{table}.other", str(path))
     path.write_text("name = ", encoding="utf-8")
     error = problem(folder)
     assert (error.where, "not valid TOML" in error.message) == (str(path), True)

@@ -131,9 +131,24 @@ def test_a_check_looks_at_the_learned_guidance_too(tmp_path: Path) -> None:
     assert str(found.problems[0].where).startswith(str(tmp_path / "guidance.json"))
 
 
+@pytest.mark.parametrize("name", ["initial_guidance.json", "guidance.json"])
+def test_a_check_sees_a_scaffold_that_was_edited_by_hand_in_either_file(tmp_path: Path, name: str) -> None:
+    mission = mission_in(tmp_path)
+    mission.store.seed(mission.initial_guidance())
+    mission.store.apply(Change(op="update", key="G0", text="All.", evidence=("QC-1::pass",)), "me")
+    assert check_mission(tmp_path).problems == ()
+    path = tmp_path / name
+    path.write_text(path.read_text().replace("the whole cabinet", "anything"))
+    (problem,) = check_mission(tmp_path).problems
+    assert isinstance(problem, GuidanceError)
+    assert "scaffold" in problem.message
+    assert problem.where == str(tmp_path / "guidance.json")
+
+
 def test_a_check_without_a_mission_or_with_tickets_elsewhere_has_problems(tmp_path: Path) -> None:
     found = check_mission(tmp_path)
-    assert (found.mission, found.guidance, len(found.problems)) == (None, None, 1)
+    assert found._replace(problems=()) == (None, 0, 0, 0, None, ())
+    assert len(found.problems) == 1
     write_mission(tmp_path, 'tickets = ["../t.jsonl"]\n')
     told = [str(one) for one in check_mission(tmp_path).problems]
     assert "leads out" in told[0]

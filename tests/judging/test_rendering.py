@@ -144,6 +144,15 @@ def test_a_rule_is_one_line_so_that_none_looks_like_another() -> None:
     assert rules_block({}) == "-"
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text", ["<" + " " * 400_000, "< " * 200_000, "</ " * 200_000, "<" * 400_000, "</evidence" * 40_000]
+)
+def test_no_text_takes_longer_than_its_length_asks_for(text: str) -> None:
+    assert len(evidence_block({"log": text})) >= len(text.rstrip())
+    assert rules_block({"G0": text}).startswith("[G0] ")
+
+
 def test_ordinary_angle_brackets_stay_as_they_are() -> None:
     text = "if a < b and <div>casement</div> or <evidently> then x > y"
     assert f"\n{text}\n" in evidence_block({"log": text})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,8 @@ def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path, co
         Answers(path)
     assert caught.value.where == str(path)
     assert "Delete the file" in str(caught.value.next_step)
+    if Path("/proc/self/fd").is_dir():
+        assert str(path) not in {os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()}
     path.unlink()
     Answers(path).close()
 
@@ -115,6 +119,35 @@ def test_a_database_that_is_damaged_later_is_an_error_too(tmp_path: Path) -> Non
         with pytest.raises(AnswersError):
             for number in range(300, 600):
                 answers.put(f"q{number}", Completion("x" * 200), "run")
+
+
+def test_answers_that_are_closed_neither_take_nor_give(tmp_path: Path) -> None:
+    answers = Answers(tmp_path / "answers.db")
+    answers.close()
+    with pytest.raises(AnswersError, match="can't be kept"):
+        answers.put("q", Completion("x"), "run")
+    with pytest.raises(AnswersError, match="can't be read"):
+        answers.get("q")
+
+
+def test_answers_may_be_used_from_another_thread(tmp_path: Path) -> None:
+    with Answers(tmp_path / "answers.db") as answers, ThreadPoolExecutor(1) as pool:
+        assert pool.submit(answers.put, "q", Completion("x"), "run").result() == Completion("x")
+        assert answers.get("q") is not None
+
+
+def test_who_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    with Answers(path) as answers:
+        answers.put("q", Completion("x"), "run")
+        writer = sqlite3.connect(path, isolation_level=None)
+        writer.execute("begin exclusive")
+        try:
+            kept = answers.get("q")
+        finally:
+            writer.close()
+    assert kept is not None
+    assert kept.completion == Completion("x")
 
 
 @pytest.mark.parametrize("stored", ["", "{", "[]", '["x"]', "null"])

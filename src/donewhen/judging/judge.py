@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
+from donewhen.foundation.errors import UsageError
 from donewhen.judging.answer import Answer, Malformed, read_answer
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.mission import Mission
@@ -30,10 +31,15 @@ class Judge:
 
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside of a running event loop use ``judged`` instead."""
+        _without_a_loop("await judge.judged(ticket)")
         return asyncio.run(self.judged(ticket))
 
     def judge_all(self, tickets: Iterable[Ticket]) -> Iterator[Verdict]:
-        """Judge tickets one after the other as they come, never more in memory than are being judged."""
+        """Judge tickets one after the other as they come, never more in memory than are being judged.
+
+        Inside of a running event loop use ``stream`` instead.
+        """
+        _without_a_loop("async for verdict in judge.stream(tickets)")
         with asyncio.Runner() as runner:
             stream = self.stream(tickets)
 
@@ -93,6 +99,15 @@ class Judge:
         words = self.mission.language.answer
         answer = read_answer(completion.text, words, complete=completion.finish_reason == "stop")
         return answer._replace(margin=completion.margin) if isinstance(answer, Answer) else answer
+
+
+def _without_a_loop(instead: str) -> None:
+    """In a notebook, say, there is one already, and it can't be entered twice."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError("An event loop is running here already.", next_step=f"Write: {instead}")
 
 
 def _told(answer: Answer | Malformed) -> tuple[str, str]:

@@ -41,6 +41,8 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     third_state: tuple[str, ...]
     ambiguous_negation: tuple[str, ...] = ()
+    negation: tuple[str, ...] = ()
+    """How a verdict is negated, with {} for its word: who says what it is not has not said what it is."""
     brand: tuple[str, ...] = ()
     conclusion: tuple[str, ...] = ()
     """What comes before a rule's verdict."""
@@ -85,8 +87,9 @@ class Language(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """What changes when the words or the prompts change."""
-        return digest_of([self.name, self.version, msgspec.to_builtins(self.answer), self.hashes])
+        """What changes when the words, the wording that is refused, or the prompts change."""
+        words = [msgspec.to_builtins(one) for one in (self.answer, self.wording)]
+        return digest_of([self.name, self.version, *words, self.hashes])
 
 
 def shipped_languages() -> tuple[str, ...]:

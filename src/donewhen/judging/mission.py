@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import ConfigError, DonewhenError
-from donewhen.judging.guidance import Guidance
+from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.overrides import Named, load_overrides
@@ -106,13 +106,19 @@ def check_mission(folder: Path) -> MissionCheck:
         mission = read_mission(folder)
     except DonewhenError as error:
         return MissionCheck(None, 0, 0, 0, None, (error,))
-    guidance: Guidance | None = None
+    stages: list[Guidance] = []
     for read in (mission.initial_guidance, mission.guidance):
         try:
-            guidance = read()
+            stages.append(read())
         except DonewhenError as error:
             if str(error) not in {str(one) for one in problems}:
                 problems.append(error)
+    guidance = stages[-1] if stages else None
+    if len(stages) > 1 and stages[0].scaffold != stages[1].scaffold:
+        # No change by evidence does that, so somebody has edited one of the two files.
+        told = f"The scaffold is not that of {mission.settings.initial_guidance}, by which the mission began."
+        begin = "Put it back; or, for another scaffold, begin anew without this file."
+        problems.append(GuidanceError(told, where=str(mission.store.path), next_step=begin))
     labels = {"pass": 0, "fail": 0}
     clusters: set[str] = set()
     try:

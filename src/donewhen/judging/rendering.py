@@ -10,7 +10,7 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.language import Language
 from donewhen.models.roles import Prompt
 
-_OURS = re.compile(r"<(?=\s*/?\s*(?:scaffold|guidance|evidence|case|ticket)\b)", re.IGNORECASE)
+_OURS = re.compile(r"<(?=\s*+/?+\s*+(?:scaffold|guidance|evidence|case|ticket)\b)", re.IGNORECASE)
 _NONE = "-"
 
 
@@ -34,7 +34,7 @@ def rollout_prompt(shared: str, evidence: Mapping[str, str]) -> Prompt:
 
 def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str:
     """A ticket's texts, each under its name. Text from outside can't close the block that it stands in."""
-    parts = [f"[{_tame(name)}]\n{_tame(text)}" for name, text in evidence.items()]
+    parts = [f"[{tamed(name)}]\n{tamed(text)}" for name, text in evidence.items()]
     joined = "\n\n".join(parts)
     if limit is not None and len(joined) > limit:
         half = max(1, limit // 2)
@@ -44,8 +44,9 @@ def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str
 
 def rules_block(rules: Mapping[str, str]) -> str:
     """Rules by their keys, a line each."""
-    return "\n".join(f"[{key}] {' '.join(_tame(text).split())}" for key, text in rules.items()) or _NONE
+    return "\n".join(f"[{key}] {' '.join(tamed(text).split())}" for key, text in rules.items()) or _NONE
 
 
-def _tame(text: str) -> str:
+def tamed(text: str) -> str:
+    """Text from outside, without anything that could end the block that it stands in."""
     return _OURS.sub("‹", uncovered(text))

@@ -53,14 +53,13 @@ def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
     labels = [label for _, label in known]
     if len(set(labels)) < 2:
         return majority(known)
-    counts = [Counter(terms(text)) for text, _ in known]
-    features = _features(counts)
-    vectors = [_vector(one, features) for one in counts]
-    del counts
+    # Every text is read twice, because the terms of all of them at once would fill the memory.
+    features = _features([text for text, _ in known])
+    vectors = [_vector(text, features) for text, _ in known]
     weights = fitted(vectors, labels, len(features))
 
     def predict(text: str) -> Binary:
-        return "pass" if _score(_vector(Counter(terms(text)), features), weights) > 0 else "fail"
+        return "pass" if _score(_vector(text, features), weights) > 0 else "fail"
 
     return predict
 
@@ -97,24 +96,24 @@ class _Feature(NamedTuple):
     rarity: float
 
 
-def _features(counts: list[Counter[str]]) -> dict[str, _Feature]:
+def _features(texts: Sequence[str]) -> dict[str, _Feature]:
     """The terms that are counted, each with its inverse document frequency."""
     tickets: Counter[str] = Counter()
-    for one in counts:
-        tickets.update(one.keys())
+    for text in texts:
+        tickets.update(set(terms(text)))
     often = [term for term, count in tickets.items() if count >= FEWEST_TICKETS]
     # By name among equals, so that the order of the tickets chooses nothing.
     often.sort(key=lambda term: (-tickets[term], term))
     return {
-        term: _Feature(place, log((1 + len(counts)) / (1 + tickets[term])) + 1)
+        term: _Feature(place, log((1 + len(texts)) / (1 + tickets[term])) + 1)
         for place, term in enumerate(often[:MOST_FEATURES], 1)
     }
 
 
-def _vector(counts: Counter[str], features: Mapping[str, _Feature]) -> Sparse:
+def _vector(text: str, features: Mapping[str, _Feature]) -> Sparse:
     """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
-    known = ((features[term], count) for term, count in counts.items() if term in features)
-    there = [(feature.place, (1 + log(count)) * feature.rarity) for feature, count in known]
+    counts = Counter(term for term in terms(text) if term in features)
+    there = [(features[term].place, (1 + log(count)) * features[term].rarity) for term, count in counts.items()]
     length = sqrt(sum(value * value for _, value in there)) or 1.0
     places, values = array("l", [0]), array("d", [1.0])
     for place, value in there:

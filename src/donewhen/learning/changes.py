@@ -49,6 +49,8 @@ class Changes:
         why = "no trial"
         if self._settings.trial != "off":
             data = await self._recorder.step("trialled", partial(self._trial, now, after, change, origin))
+            if data["tickets"]:
+                self._panel.was_on_validation(now, after)
             why = str(data["reason"])
             if not data["accepted"]:
                 return False, why
@@ -73,7 +75,9 @@ class Changes:
         rules = self._settings.rules
         if len(self._state.guidance.learned) < 2 or not self._panel.credit:
             return
+        now = self._state.guidance
         data = await self._recorder.step("credited", partial(self._credit, epoch))
+        self._panel.was_on_credit(now, *(now.without(key) for key in data["rules"]))
         found = {key: Credit(tuple(one["hits"]), tuple(one["misses"])) for key, one in data["rules"].items()}
         for key in not_paying(self._state.guidance, found, rules):
             if not self.left:

@@ -81,13 +81,13 @@ def missing(one: Pooled, min_cycles: int, min_tickets: int) -> str:
 
 def opposed(pool: Iterable[Pooled], language: Language) -> tuple[tuple[Pooled, Pooled], ...]:
     """Pairs that say opposite verdicts of the same condition: the labels disagree about what the rule is."""
-    words = (language.answer.pass_, language.answer.fail)
+    words = [normalised(word, language) for word in (language.answer.pass_, language.answer.fail, *language.plain)]
     by_condition: dict[str, list[Pooled]] = {}
     for one in pool:
-        condition = one.text
+        condition = normalised(one.text, language)
         for word in sorted(words, key=len, reverse=True):
             condition = condition.replace(word, "")
-        by_condition.setdefault(normalised(condition, language), []).append(one)
+        by_condition.setdefault(condition, []).append(one)
     return tuple(
         (first, second)
         for found in by_condition.values()

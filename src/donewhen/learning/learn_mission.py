@@ -16,10 +16,10 @@ from donewhen.learning.reporting import report_of
 from donewhen.learning.run import Learner
 from donewhen.learning.runs import (
     EVENTS,
+    REPORT,
     Prepared,
     adopt,
     asking_for,
-    is_over,
     only_writer,
     open_answers,
     open_log,
@@ -56,21 +56,21 @@ def learn(
         log = open_log(prepared)
         asking = asking_for(prepared, model, answers)
         learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
-        was_over = resume is not None and is_over(resume)
         try:
             asyncio.run(learner.run())
         finally:
             log.close()
             if learner.state.manifest:
                 write_artifacts(prepared.folder, each_event(log.path), learner.state, mission.clock)
-        report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
-        write_atomically(prepared.folder / "report.json", as_json(report))
         guidance, problem = None, None
-        if adopting and learner.state.changes and not was_over:
+        if adopting and learner.state.changes:
             try:
                 guidance = adopt(mission, learner.state, prepared.id)
             except GuidanceError as error:
                 problem = error
+        report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
+        # The last of all: where it is missing, the run is not over.
+        write_atomically(prepared.folder / REPORT, as_json(report))
     return Learned(prepared, learner.state, report, guidance, problem)
 
 

@@ -26,7 +26,7 @@ class Panel:
         self._mission = mission
         self._book = book
         self._asking = asking
-        self._known: OrderedDict[tuple[str, str], dict[str, Judged]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], dict[str, Judged] | None] = OrderedDict()
         settings = mission.settings
         most = len(splits.validation) if settings.trial == "off" else settings.trial.max_tickets
         self.validation = _sample(splits.validation, most, settings.seed)
@@ -45,21 +45,44 @@ class Panel:
 
     async def _judged(self, guidance: Guidance, part: str, keys: Sequence[str]) -> dict[str, Judged]:
         name = guidance.hash, part
-        if name in self._known:
+        known = self._known.get(name)
+        if known is not None:
             self._known.move_to_end(name)
-            return self._known[name]
+            return known
+        # Judged before the run was cut off, it is on the bill. Kept answers know that; free ones are not kept.
+        paid = name in self._known and self._asking.free
         found: dict[str, Judged] = {}
-        stream = Judge(self._mission, guidance, self._asking).stream(self._book.tickets(keys))
+        stream = Judge(self._mission, guidance, Asking(self._asking.model) if paid else self._asking).stream(
+            self._book.tickets(keys)
+        )
         try:
             async for verdict in stream:
                 assert verdict.label is not None  # noqa: S101 - only labelled tickets are in a split
                 found[verdict.ticket_key] = Judged(verdict.label, verdict.verdict)
         finally:
             await stream.aclose()
+        self._remember(name, found)
+        return found
+
+    def was_on_validation(self, *guidances: Guidance) -> None:
+        """These have judged the validation tickets, now or before the run was cut off."""
+        for one in guidances:
+            self._remember((one.hash, "validation"), self._known.get((one.hash, "validation")))
+
+    def was_on_credit(self, *guidances: Guidance) -> None:
+        """The same for the tickets on which rules are left out."""
+        for one in guidances:
+            self._remember((one.hash, "credit"), self._known.get((one.hash, "credit")))
+
+    def forget(self) -> None:
+        """Know nothing of what was judged before."""
+        self._known.clear()
+
+    def _remember(self, name: tuple[str, str], found: dict[str, Judged] | None) -> None:
         self._known[name] = found
+        self._known.move_to_end(name)
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
-        return found
 
 
 def _sample(keys: Sequence[str], most: int, seed: int) -> tuple[str, ...]:

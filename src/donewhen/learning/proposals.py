@@ -169,7 +169,7 @@ class _Reader:
         self._terms = terms
         self._has_evidence = has_evidence
         self._learnable = {one.ticket_key for one in terms.cases}
-        self._groups = tuple({one.ticket_key.rpartition("::")[0] for one in terms.cases})
+        self._groups = tuple(dict.fromkeys(one.ticket_key.rpartition("::")[0] for one in terms.cases))
         self._texts = tuple("\n".join(one.evidence.values()) for one in terms.cases)
         self._touched: set[str] = set()
         self._said: set[str] = set()

@@ -43,18 +43,16 @@ class Stopped(Exception):  # noqa: N818 - a turn in the flow, not an error
 class Recorder:
     """Between the flow and its event log. ``state`` is the fold of all events so far."""
 
-    def __init__(
-        self, log: EventLog, asking: Asking, clock: Clock, seconds: float | None, watcher: Watcher | None = None
-    ) -> None:
+    def __init__(self, log: EventLog, asking: Asking, clock: Clock, watcher: Watcher | None = None) -> None:
         self.state = RunState()
         self.watcher: Watcher = watcher or Nobody()
         self._log = log
         self._asking = asking
         self._clock = clock
-        self._allowed = seconds
         self._live = False
         self._seconds_before = 0.0
         self._began = clock.monotonic()
+        asking.meter.elapsed = self._seconds
 
     def record(self, kind: EventType, data: Mapping[str, Any]) -> Event:
         """Write down what follows from what is known. On record already, it must be the same."""
@@ -69,36 +67,42 @@ class Recorder:
                 where=str(self._log.path),
                 next_step="Tickets, settings or the version have changed; start a new run.",
             )
-        self._taken(known)
+        self._recall(known)
         return known
 
     async def step(self, kind: EventType, do: Callable[[], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
         """Do something that asks a model, and write down what came of it; on record already, it is not done again."""
         known = self._next_recorded()
         if known is not None:
-            self._taken(known)
-            if known.type == "budget_hit":
-                raise Stopped(known.data["limit"])
-            if known.type != kind:
+            if known.type not in (kind, "budget_hit"):
                 raise RunError(
                     f"The run can't be resumed: event {known.number} is {known.type!r} where {kind!r} belongs.",
                     where=str(self._log.path),
                     next_step="Start a new run.",
                 )
+            self._recall(known)
+            if known.type == "budget_hit":
+                raise Stopped(known.data["limit"])
             return known.data
         self._go_live()
-        if self._allowed is not None and self._seconds() >= self._allowed:
-            self._append("budget_hit", {"limit": "seconds", "allowed": self._allowed})
-            raise Stopped("seconds")
         try:
+            self._asking.meter.be_in_time()
             data = await do()
         except BudgetError as error:
+            await self._asking.settled()
             self._append("budget_hit", {"limit": error.limit, "allowed": error.allowed})
             raise Stopped(error.limit) from None
         return self._append(kind, data).data
 
     def _next_recorded(self) -> Event | None:
         return None if self._live else self._log.earlier()
+
+    def _recall(self, event: Event) -> None:
+        """Take an event from the record; the meter shows what the run had cost by then, and nothing later."""
+        for name in _METERED:
+            value = event.spent.get(name, 0)
+            setattr(self._asking.meter, name, value if name == "cost" else int(value))
+        self._taken(event)
 
     def _taken(self, event: Event) -> None:
         self.state.apply(event)
@@ -110,16 +114,12 @@ class Recorder:
         return event
 
     def _go_live(self) -> None:
-        """From here on things happen; what the run has cost so far is on record."""
+        """From here on things happen; what the run has cost so far is on the meter."""
         if self._live:
             return
         self._live = True
-        spent = self.state.spent
-        for name in _METERED:
-            value = spent.get(name, 0)
-            setattr(self._asking.meter, name, value if name == "cost" else int(value))
         self._asking.resume()
-        self._seconds_before = float(spent.get("seconds", 0.0))
+        self._seconds_before = float(self.state.spent.get("seconds", 0.0))
         self._began = self._clock.monotonic()
 
     def _seconds(self) -> float:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from donewhen.foundation.text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
-from donewhen.judging.rendering import evidence_block, shared_part
+from donewhen.judging.rendering import evidence_block, shared_part, tamed
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.proposals import DECISION_SCHEMA, OPS_SCHEMA
@@ -100,5 +100,5 @@ def _rendered(case: Case, mission: Mission, limit: int) -> str:
     judged = spoken[case.verdict] if case.verdict else "-"
     head = f'\n<case key="{one_line(case.ticket_key, 250)}" label="{spoken[case.label]}">\n'
     votes = f"{words.pass_} {case.passes}, {words.fail} {case.fails}"
-    told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {one_line(case.reason, 300)}\n"
+    told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {tamed(one_line(case.reason, 300))}\n"
     return f"{head}{told}{evidence_block(case.evidence, limit)}\n</case>\n"

@@ -7,8 +7,8 @@ from the beginning, takes from the record what is on record, and does what is no
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -53,7 +53,7 @@ class Learner:
         self._splits = splits
         self._asking = asking
         self._manifest = manifest
-        self._recorder = Recorder(log, asking, mission.clock, mission.settings.budget.seconds, watcher)
+        self._recorder = Recorder(log, asking, mission.clock, watcher)
         self._panel = Panel(mission, book, splits, asking)
         self._changes = Changes(mission.settings, self._recorder, self._panel)
         self._queue = Queue(mission, book, splits, self._recorder)
@@ -73,11 +73,15 @@ class Learner:
             await self._evaluate("before", first)
             quiet = 0
             for number in range(1, self._settings.epochs + 1):
-                quiet = 0 if await self._epoch(number) else quiet + 1
+                changes = await self._epoch(number)
+                if not self.state.epoch.selected:
+                    # The budget of the epoch did not last for judging all tickets; the next goes on from there.
+                    continue
+                quiet = 0 if changes or self._ripening(number) else quiet + 1
                 if quiet == _QUIET_EPOCHS or not self.state.epoch.candidates:
                     break
         self._asking.meter.reserved = 0
-        self._asking.meter.begin_epoch()
+        self._asking.meter.end_epoch()
         self._queue.for_people()
         if self.state.evaluations.get("before"):
             with suppress(Stopped):
@@ -87,6 +91,14 @@ class Learner:
             {"status": self._status(), "step": self.state.guidance.step, "hash": self.state.guidance.hash},
         )
         return self.state
+
+    def _ripening(self, epoch: int) -> bool:
+        """Whether a hypothesis gained support in an epoch, and needs further cycles."""
+        wanted = self._settings.reflection.hypothesis_min_support_cycles
+        return any(
+            len(one.cycles) < wanted and one.cycles[-1].partition(".")[0] == str(epoch)
+            for one in self.state.pool.values()
+        )
 
     def _status(self) -> str:
         if self.state.unusable_answers and not self.state.usable_answers:
@@ -107,15 +119,28 @@ class Learner:
             await self._changes.clean_up(number)
         except Reflected:
             self._give_up(open_cases, "no further question of reflection is allowed in this epoch")
-            with _unless_the_whole_run():
+            with self._unless_the_whole_run():
                 await self._changes.clean_up(number)
         except Stopped as stopped:
             self._give_up(open_cases, "the budget was used up")
+            with self._unless_the_whole_run():
+                raise stopped
+        with self._unless_the_whole_run():
+            await self._recorder.step("epoch_ended", partial(self._ended, number, frozen))
+            if self._panel.validation:
+                self._panel.was_on_validation(frozen, self.state.guidance)
+        return self.state.epoch.changes
+
+    @contextmanager
+    def _unless_the_whole_run(self) -> Iterator[None]:
+        """Go on where only the epoch's budget is used up."""
+        try:
+            yield
+        except Stopped as stopped:
+            # What was judged half is not on record, so that nobody may build on it.
+            self._panel.forget()
             if stopped.whole_run:
                 raise
-        with _unless_the_whole_run():
-            await self._recorder.step("epoch_ended", partial(self._ended, number, frozen))
-        return self.state.epoch.changes
 
     def _give_up(self, open_cases: Mapping[str, Verdict], why: str) -> None:
         self._queue.put(open_cases, "budget_exhausted", "", "", why)
@@ -173,7 +198,12 @@ class Learner:
             self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, judged, open_cases
         )
         for number, keys in enumerate(batches(order, self._settings.reflection.batch_size), 1):
-            await cycles.reflect(f"{epoch}.{number}", keys)
+            try:
+                await cycles.reflect(f"{epoch}.{number}", keys)
+            except Reflected:
+                # What was supported by then may be ripe all the same.
+                await cycles.promote(f"{epoch}.{number}")
+                raise
             await cycles.promote(f"{epoch}.{number}")
             watcher.advance(len(order) - len(open_cases))
 
@@ -213,16 +243,6 @@ class Learner:
         finally:
             await stream.aclose()
         return {"when": when, "step": guidance.step, "rows": rows}
-
-
-class _unless_the_whole_run:  # noqa: N801 - it reads as what it does
-    """Goes on where only the epoch's budget is used up."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return isinstance(error, Stopped) and not error.whole_run
 
 
 def _accuracy(judged: Mapping[str, Judged]) -> float:

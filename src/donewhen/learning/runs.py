@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.settings import MissionFile
 from donewhen.learning.book import Book
-from donewhen.learning.events import EventLog, RunError, read_events
+from donewhen.learning.events import EventLog, RunError, first_event, read_events
 from donewhen.learning.splits import PARTS, Splits, divided
 from donewhen.learning.state import RunState, began_with, folded
 from donewhen.models.answers import Answers
@@ -27,6 +27,7 @@ from donewhen.models.roles import Model
 
 MANIFEST = "donewhen/learning-run/v1"
 EVENTS = "events.jsonl"
+REPORT = "report.json"
 
 
 class Prepared(NamedTuple):
@@ -67,8 +68,8 @@ def find_run(mission: Mission, name: str | None) -> Path:
 
 
 def unfinished(mission: Mission) -> Path | None:
-    """The newest run, if it was cut off."""
-    found = run_folders(mission)
+    """The newest run that has begun, if it was cut off."""
+    found = [one for one in run_folders(mission) if first_event(one / EVENTS) is not None]
     return found[-1] if found and not is_over(found[-1]) else None
 
 
@@ -78,24 +79,25 @@ def state_of(folder: Path) -> RunState:
 
 
 def is_over(folder: Path) -> bool:
-    """Whether a run has come to its end."""
+    """Whether a run has come to its end: its last event is there, and its report, which is written last of all."""
     events = read_events(folder / EVENTS)
-    return bool(events) and events[-1].type == "run_finished"
+    return bool(events) and events[-1].type == "run_finished" and (folder / REPORT).is_file()
 
 
 @contextmanager
 def only_writer(mission: Mission) -> Iterator[None]:
     """Hold the mission's runs; a second writer is told at once who has them."""
     path = runs_folder(mission) / ".lock"
-    try:
-        with locked(path, wait=0.0):
-            yield
-    except LockedError as error:
-        raise RunError(
-            "Another run of this mission is at work.",
-            where=str(path),
-            next_step=f"Wait for it, or end it. ({error.message})",
-        ) from error
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, wait=0.0))
+        except LockedError as error:
+            raise RunError(
+                "Another run of this mission is at work.",
+                where=str(path),
+                next_step=f"Wait for it, or end it. ({error.message})",
+            ) from error
+        yield
 
 
 def prepare(mission: Mission, model: Model) -> Prepared:
@@ -131,7 +133,7 @@ def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
 def asking_for(prepared: Prepared, model: Model, answers: Answers | None) -> Asking:
     """The model behind the run's own meter."""
     budget = prepared.mission.settings.budget
-    meter = Meter(Limits(budget.calls, budget.tokens, budget.cost, budget.calls_per_epoch))
+    meter = Meter(Limits(budget.calls, budget.tokens, budget.cost, budget.calls_per_epoch, budget.seconds))
     return Asking(model, meter, answers, prepared.id)
 
 
@@ -150,16 +152,22 @@ def open_answers(mission: Mission) -> Answers:
 
 
 def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
-    """Make what a run has learned the guidance of its mission: the same changes, one by one."""
+    """Make what a run has learned the guidance of its mission: the same changes, one by one; each is made once."""
     store = mission.store
     now = store.seed(mission.initial_guidance())
-    if now.hash != began_with(state.manifest).hash:
+    # Whoever was killed in between has made some of them.
+    first = began_with(state.manifest)
+    made = sum(one.by == f"run {run}" and one.step > first.step for one in store.history())
+    steps = [first.hash, *(one["hash"] for one in state.changes)]
+    if made == len(state.changes) and now.hash != steps[-1]:
+        return now
+    if now.hash != steps[made]:
         raise GuidanceError(
             "The guidance of the mission has changed since the run began, so what was learned is not adopted.",
             where=str(store.path),
             next_step=f"It is kept in the run {run}.",
         )
-    for one in state.applied:
+    for one in state.applied[made:]:
         now = store.apply(one, f"run {run}")
     return store.credit(state.counts) if state.counts else now
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from donewhen.judging.guidance import Change, Guidance, RuleMeta, changed, credited, seeded
+from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta, changed, credited, seeded
 from donewhen.learning.events import Event, RunError
 from donewhen.learning.hypotheses import Pooled
 
@@ -24,6 +24,8 @@ class EpochState:
     rolled: int = 0
     wrong: int = 0
     failures: int = 0
+    selected: bool = False
+    """Whether all tickets were judged, so that the candidates are known."""
     candidates: int = 0
     covered: int = 0
     no_evidence: int = 0
@@ -68,7 +70,13 @@ class RunState:
         return self.epochs[-1]
 
     def apply(self, event: Event) -> None:
-        """Take one event in."""
+        """Take one event in; RunError where it is none that can follow on those before."""
+        try:
+            self._apply(event)
+        except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError, GuidanceError) as error:
+            raise RunError(f"Event {event.number}, {event.type!r}, can't be: {error}.") from error
+
+    def _apply(self, event: Event) -> None:
         data = event.data
         self.spent = event.spent
         match event.type:
@@ -82,6 +90,7 @@ class RunState:
             case "rolled":
                 self._rolled(data)
             case "selected":
+                self.epoch.selected = True
                 self.epoch.candidates = len(data["candidates"])
             case "decided" | "proposed":
                 self._reflected(data)

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.text import one_line
 from donewhen.learning.rejections import AnswerReason
 
@@ -38,6 +39,11 @@ def read_object(text: str) -> dict[str, Any] | Unusable:
         return Unusable("not_json", one_line(f"{error}: {text}", _SHOWN))
     if not isinstance(data, dict):
         return Unusable("not_an_object", one_line(text, _SHOWN))
+    try:
+        # 1e999, half of a surrogate pair, a thousand brackets: Python reads them, and no record could hold them.
+        canonical_json(data)
+    except (ValueError, RecursionError) as error:
+        return Unusable("not_json", one_line(f"{error}: {text}", _SHOWN))
     return data
 
 

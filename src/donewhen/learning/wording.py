@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.text import plain
 from donewhen.judging.language import Language
 from donewhen.learning.rejections import ItemReason
 from donewhen.models.roles import Binary
@@ -16,6 +17,8 @@ Polarity = Literal["pass", "fail", "both", "none"]
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|『[^』]*』|‘[^’]*’|《[^》]*》")
 _SAMPLE_ID = re.compile(r"::\s*(?:pass|fail)\b|\b[A-Z]{2,8}-\d+\b")
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_OF_NUMBERS = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)")
+_VERDICT = "verdictword"
 _COPIED_WORDS = 8
 _COPIED_CJK = 14
 
@@ -33,6 +36,9 @@ def objection(
     """The first thing that speaks against a rule, if any. ``groups`` and ``texts`` are those of the cases shown."""
     if not text.strip():
         return Objection("empty_text", "")
+    if plain(text) != text:
+        # They would hide a word from whoever looks for it here, and from the people who read the rule.
+        return Objection("malformed_item", "characters that can't be seen")
     if len(text) > max_length:
         return Objection("too_long", f"{len(text)} characters, {max_length} allowed")
     wording = language.wording
@@ -42,6 +48,9 @@ def objection(
     for phrase in wording.ambiguous_negation:
         if contains(text, phrase, language):
             return Objection("ambiguous_negation", phrase)
+    for phrase in wording.negation:
+        if contains(_marked(text, language), phrase.format(_VERDICT), language):
+            return Objection("ambiguous_negation", phrase.format("…"))
     said = polarity(text, language)
     if said in ("none", "both"):
         return Objection("no_verdict" if said == "none" else "both_verdicts", text)
@@ -59,6 +68,15 @@ def polarity(text: str, language: Language) -> Polarity:
     return "both" if len(found) > 1 else next(iter(found), "none")
 
 
+def _marked(text: str, language: Language) -> str:
+    """The conclusion of a rule, with one word for either verdict."""
+    spoken = _QUOTED.sub(" ", _folded(text, language))
+    concluded = spoken[_conclusion(spoken, language) :]
+    for shape, _ in _shapes(language):
+        concluded = re.sub(shape, f" {_VERDICT} ", concluded)
+    return concluded
+
+
 def _conclusion(text: str, language: Language) -> int:
     """Where the conclusion begins: at the first word that announces one. "Tests that pass" before it is a condition."""
     shapes = (re.escape(_folded(one, language)) for one in language.wording.conclusion)
@@ -67,18 +85,25 @@ def _conclusion(text: str, language: Language) -> int:
 
 
 def _verdicts(text: str, language: Language) -> set[Binary]:
-    words = language.answer
     found: set[Binary] = set()
     rest = text
-    # "不通过" holds "通过", so the longer word is taken out first.
-    known: dict[str, Binary] = {language.plain[0]: "pass", language.plain[1]: "fail"}
-    known |= {words.pass_: "pass", words.fail: "fail"}
-    for word, verdict in sorted(known.items(), key=lambda one: -len(one[0])):
-        folded = _folded(word, language)
-        shape = re.escape(folded) if _CJK.search(folded) else rf"(?<!\w){re.escape(folded)}(?:es|ed|s)?(?!\w)"
+    for shape, verdict in _shapes(language):
         rest, count = re.subn(shape, " ", rest)
         if count:
             found.add(verdict)
+    return found
+
+
+def _shapes(language: Language) -> list[tuple[str, Binary]]:
+    """The words for the verdicts. "不通过" holds "通过", so the longer word comes first, to be taken out first."""
+    words = language.answer
+    known: dict[str, Binary] = {language.plain[0]: "pass", language.plain[1]: "fail"}
+    known |= {words.pass_: "pass", words.fail: "fail"}
+    found: list[tuple[str, Binary]] = []
+    for word, verdict in sorted(known.items(), key=lambda one: -len(one[0])):
+        folded = _folded(word, language)
+        shape = re.escape(folded) if _CJK.search(folded) else rf"(?<!\w){re.escape(folded)}(?:es|ed|s)?(?!\w)"
+        found.append((shape, verdict))
     return found
 
 
@@ -103,9 +128,8 @@ def sample_id(text: str, groups: Iterable[str]) -> str | None:
         return found.group()
     folded = text.casefold()
     for group in groups:
-        at = folded.find(group.casefold())
         # An id of one or two characters is a word like any other.
-        if at >= 0 and len(group) > 2 and not _inside_word(folded, at, len(group)):
+        if len(group) > 2 and re.search(rf"(?<![^\W_]){re.escape(group.casefold())}(?![^\W_])", folded):
             return group
     return None
 
@@ -133,18 +157,16 @@ def copied_chain(text: str, texts: Sequence[str]) -> str | None:
 
 
 def normalised(text: str, language: Language) -> str:
-    """A text in the form in which two that say the same are the same."""
-    return _squeezed(_folded(text, language))
+    """A text in the form in which two that say the same are the same. What belongs to a number says something."""
+    folded = _folded(text, language).replace("−", "-")
+    kept = {found.start() for found in _OF_NUMBERS.finditer(folded)}
+    return "".join(one for at, one in enumerate(folded) if one.isalnum() or at in kept)
 
 
 def fixed_parts(text: str) -> tuple[str, ...]:
     """The numbers and the quoted words of a rule: two rules that differ in these are two rules."""
-    return (*_QUOTED.findall(text), *re.findall(r"\d+(?:\.\d+)?", _QUOTED.sub(" ", text)))
-
-
-def _inside_word(text: str, at: int, length: int) -> bool:
-    before, after = text[at - 1 : at], text[at + length : at + length + 1]
-    return before.isalnum() or after.isalnum()
+    numbers = re.findall(r"(?:[<>≤≥]=?\s*)?-?\d+(?:[.,]\d+)*", _QUOTED.sub(" ", text))
+    return (*_QUOTED.findall(text), *("".join(one.split()) for one in numbers))
 
 
 def _plain_fold(text: str) -> str:

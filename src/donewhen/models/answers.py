@@ -78,6 +78,16 @@ class Answers:
         kept = self.get(question)
         return completion if kept is None else kept.completion
 
+    def paid(self, payer: str, after: int) -> int:
+        """How many answers a run has paid for after it had made so many calls."""
+        find = "select count(*) from answers where payer = ? and call > ?"
+        try:
+            return int(self._connection.execute(find, (payer, after)).fetchone()[0])
+        except sqlite3.Error as error:
+            raise AnswersError(
+                f"The kept answers can't be read: {error}.", where=str(self._path), next_step=_DELETE
+            ) from error
+
     def close(self) -> None:
         self._connection.close()
 

@@ -11,7 +11,7 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.models.answers import Answers, question_of
 from donewhen.models.roles import Completion, Model, ModelError, ReflectionRequest, RolloutRequest
 
-Limit = Literal["calls", "tokens", "cost", "calls_per_epoch"]
+Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch"]
 
 
 class BudgetError(DonewhenError):
@@ -33,6 +33,7 @@ class Limits(NamedTuple):
     tokens: int | None = None
     cost: float | None = None
     calls_per_epoch: int | None = None
+    seconds: float | None = None
 
 
 @dataclass
@@ -53,6 +54,11 @@ class Meter:
     epoch_calls: int = 0
     reserved: int = 0
     """Calls that are kept back for what comes at the end."""
+    unclaimed: int = 0
+    """Calls that a run had made when it was killed, and whose answers it has not come to yet."""
+    elapsed: Callable[[], float] | None = None
+    """How many seconds it has been at work."""
+    _in_epoch: bool = False
 
     @property
     def tokens(self) -> int:
@@ -60,18 +66,40 @@ class Meter:
 
     def begin_epoch(self) -> None:
         self.epoch_calls = 0
+        self._in_epoch = True
+
+    def end_epoch(self) -> None:
+        """What comes now belongs to no epoch."""
+        self.epoch_calls = 0
+        self._in_epoch = False
+
+    def be_in_time(self) -> None:
+        """BudgetError where the time is over."""
+        allowed = self.limits.seconds
+        if allowed is not None and self.elapsed is not None and self.elapsed() >= allowed:
+            raise BudgetError("seconds", allowed)
 
     def admit(self, role: str) -> None:
         """Count a call that is about to be made; BudgetError where it may not be."""
         limits = self.limits
-        if limits.calls is not None and self.calls >= limits.calls - self.reserved:
+        self.be_in_time()
+        if limits.calls is not None and self.calls + self.unclaimed >= limits.calls - self.reserved:
             raise BudgetError("calls", limits.calls)
         if limits.tokens is not None and self.tokens >= limits.tokens:
             raise BudgetError("tokens", limits.tokens)
         if limits.cost is not None and self.cost >= limits.cost:
             raise BudgetError("cost", limits.cost)
-        if limits.calls_per_epoch is not None and self.epoch_calls >= limits.calls_per_epoch:
-            raise BudgetError("calls_per_epoch", limits.calls_per_epoch)
+        in_epoch = limits.calls_per_epoch if self._in_epoch else None
+        if in_epoch is not None and self.epoch_calls + self.unclaimed >= in_epoch:
+            raise BudgetError("calls_per_epoch", in_epoch)
+        self._count(role)
+
+    def claim(self, role: str) -> None:
+        """Count a call that was made before the run was killed: it was allowed then."""
+        self.unclaimed -= 1
+        self._count(role)
+
+    def _count(self, role: str) -> None:
         self.calls += 1
         self.epoch_calls += 1
         if role == "rollout":
@@ -101,6 +129,13 @@ class Asking:
     def resume(self) -> None:
         """The meter was set to what is on record: what was paid for until then is not counted again."""
         self._counted_before = self.meter.calls
+        if self._answers is not None:
+            self.meter.unclaimed = self._answers.paid(self._run, self._counted_before)
+
+    async def settled(self) -> None:
+        """Wait for the answers that are under way: they are paid for, whether or not somebody still wants them."""
+        while self._open:
+            await asyncio.gather(*self._open.values(), return_exceptions=True)
 
     @property
     def name(self) -> str:
@@ -154,7 +189,7 @@ class Asking:
             self.meter.reused += 1
         elif kept.call > self._counted_before:
             # What this run has paid for counts as paid: one that was killed has the budget that it had, and no more.
-            self.meter.admit(role)
+            self.meter.claim(role)
             self.meter.record(kept.completion)
         self._met.add(mark)
         return kept.completion

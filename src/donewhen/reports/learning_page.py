@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from donewhen.foundation.text import one_line
 from donewhen.learning.metrics import Estimate, Measures
 from donewhen.learning.notes import notes_of
 from donewhen.learning.summary import LearningReport, PartSizes
@@ -35,7 +36,8 @@ _MEASURES = {
 
 def learning_page(report: LearningReport) -> str:
     """The page."""
-    title = f"{report.mission}: {'audit of the judge' if report.status == 'audit' else 'what the judge learned'}"
+    what = "audit of the judge" if report.status == "audit" else "what the judge learned"
+    title = f"{one_line(report.mission, 120)}: {what}"
     parts = (
         _head(report, title),
         _cards(report),

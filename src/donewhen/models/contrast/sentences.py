@@ -44,6 +44,7 @@ class Grammar(NamedTuple):
     items: dict[Form, str]
     """The same conditions, shorter, as items of a list."""
     places: dict[Where, str]
+    short_places: dict[Where, str]
     statistics: dict[Statistic, str]
     units: dict[Unit, str]
     verdicts: dict[Binary, str]
@@ -78,14 +79,14 @@ ENGLISH = Grammar(
         "short": "the text has under {amount} {unit}",
     },
     items={
-        "occurs": "{phrases}{where}",
-        "never": "no {phrases}{where}",
-        "often": "{amount}+ {phrases}{where}",
-        "seldom": "under {amount} {phrases}{where}",
-        "dense": "{amount}+ {phrases} per 100 words{where}",
-        "sparse": "under {amount} {phrases} per 100 words{where}",
-        "below": "{statistic} {label} below {amount}",
-        "at_least": "{statistic} {label} at least {amount}",
+        "occurs": "{where}{phrases}",
+        "never": "no {where}{phrases}",
+        "often": "{amount}+ {where}{phrases}",
+        "seldom": "under {amount} {where}{phrases}",
+        "dense": "{amount}%+ {where}{phrases}",
+        "sparse": "under {amount}% {where}{phrases}",
+        "below": "{statistic} {label} under {amount}",
+        "at_least": "{statistic} {label} {amount}+",
         "missing": "no section {label}",
         "present": "a section {label}",
         "unchecked": "an unchecked box",
@@ -94,12 +95,13 @@ ENGLISH = Grammar(
         "short": "under {amount} {unit}",
     },
     places={"text": "", "start": " at the start", "end": " at the end"},
+    short_places={"text": "", "start": "early ", "end": "late "},
     statistics={"first": "first", "last": "last", "highest": "highest", "lowest": "lowest", "mean": "mean"},
     units={"words": "words", "lines": "lines", "sections": "sections"},
     verdicts={"pass": "pass", "fail": "fail"},
     strengths={"weak": " (weak sign)", "plain": "", "strong": " (strong sign)"},
     rule="When {conditions}, the verdict is {verdict}{strength}.",
-    counted="With {enough}+ of these: {conditions}, the verdict is {verdict}{strength}.",
+    counted="With {enough}+ of: {conditions}, the verdict is {verdict}{strength}.",
     default="Unless a rule says otherwise, the verdict is {verdict}.",
     also=" and ",
     next="; ",
@@ -142,6 +144,7 @@ CHINESE = Grammar(
         "short": "少于{amount}{unit}",
     },
     places={"text": "文中", "start": "开头", "end": "结尾"},
+    short_places={"text": "", "start": "开头", "end": "结尾"},
     statistics={"first": "首个", "last": "末个", "highest": "最高", "lowest": "最低", "mean": "平均"},
     units={"words": "字", "lines": "行", "sections": "部分"},
     verdicts={"pass": "通过", "fail": "不通过"},
@@ -197,7 +200,7 @@ def write_conditions(rule: Rule, language: str) -> str:
     forms, between = (grammar.items, grammar.next) if rule.enough else (grammar.forms, grammar.also)
     written = []
     for condition in rule.conditions:
-        form, slots = _form_of(condition, grammar)
+        form, slots = _form_of(condition, grammar, grammar.short_places if rule.enough else grammar.places)
         written.append(forms[form].format(**slots))
     return between.join(written)
 
@@ -219,10 +222,10 @@ def sentences_of(text: str) -> list[str]:
     return [part for start, end in zip(starts, [*cuts, len(text)], strict=True) if (part := text[start:end].strip())]
 
 
-def _form_of(condition: Condition, grammar: Grammar) -> tuple[Form, dict[str, str]]:
+def _form_of(condition: Condition, grammar: Grammar, places: dict[Where, str]) -> tuple[Form, dict[str, str]]:
     match condition:
         case Occurs(phrases, where, at_least, amount, per_hundred):
-            slots = {"phrases": _listed(phrases, grammar), "where": grammar.places[where], "amount": _digits(amount)}
+            slots = {"phrases": _listed(phrases, grammar), "where": places[where], "amount": _digits(amount)}
             if per_hundred:
                 return "dense" if at_least else "sparse", slots
             if amount == 1:
@@ -257,7 +260,7 @@ class _Reader:
             "phrases": f"{_QUOTED}(?:{grammar.either}{_QUOTED})*",
             "label": _QUOTED,
             "amount": _AMOUNT,
-            "where": "|".join(grammar.places.values()),
+            "where": "|".join((*grammar.places.values(), *grammar.short_places.values())),
             "statistic": "|".join(grammar.statistics.values()),
             "unit": "|".join(grammar.units.values()),
         }
@@ -309,7 +312,8 @@ class _Reader:
         positive = form in ("occurs", "often", "dense", "at_least", "present", "checked", "long")
         match form:
             case "occurs" | "never" | "often" | "seldom" | "dense" | "sparse":
-                where = _key_of(slots["where"], self._grammar.places)
+                places = (self._grammar.places, self._grammar.short_places)
+                where = next(_key_of(slots["where"], one) for one in places if slots["where"].lower() in one.values())
                 return Occurs(quoted, where, positive, amount, form in ("dense", "sparse"))
             case "below" | "at_least":
                 return Number(quoted[0], _key_of(slots["statistic"], self._grammar.statistics), positive, amount)

@@ -1,0 +1,458 @@
+"""The report as a page: all of it is there, nothing in it is more than text, and it fits a phone."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from report_kit import a_run, an_audit, an_empty_one
+
+from donewhen.learning.metrics import measured
+from donewhen.learning.notes import notes_of
+from donewhen.learning.summary import (
+    EpochRow,
+    LearningReport,
+    PartSizes,
+    Prevalence,
+    QueueRow,
+    RuleRow,
+    SplitSizes,
+)
+from donewhen.reports.learning_page import learning_page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ATTACK = "<script>document.title='owned'</script><img src=x onerror=alert(1)></td></table></svg>{body} & \"q\" 'q'"
+HOSTILE = {
+    "markup": ATTACK,
+    "long": "x" * 10_000,
+    "rtl": "\u202e" + "שלום עולם مرحبا " * 30 + "\u2067",
+    "broken": "\ud800\x00\x1b[31m\ufffe]]>",
+}
+VOID = {"meta", "br", "line", "circle", "rect"}
+
+
+class Seen(HTMLParser):
+    """What a browser would see: every tag, in its place, and every text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.classes: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not any(name.startswith("on") or name in ("src", "href", "style") for name, _ in attrs)
+        self.tags.append(tag)
+        self.classes += (dict(attrs).get("class") or "").split()
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and "style" not in self.open:
+            self.texts.append(" ".join(data.split()))
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+
+def seen(report: LearningReport) -> Seen:
+    return Seen(learning_page(report))
+
+
+def headings(report: LearningReport) -> list[str]:
+    return re.findall(r"<h2>(.*?)</h2>", learning_page(report))
+
+
+def figures(report: LearningReport) -> dict[str, ElementTree.Element]:
+    page = learning_page(report)
+    found = re.findall(r"<figcaption>(.*?)</figcaption>(<svg.*?</svg>)", page)
+    return {html.unescape(title): ElementTree.fromstring(svg) for title, svg in found}  # noqa: S314 - ours
+
+
+def poisoned(report: LearningReport, text: str) -> LearningReport:
+    """The report with a text in every place where a ticket, a person or a model could have put it."""
+    closed = {"status", "name", "state", "reason_code", "label", "verdict", "schema", "code"}
+
+    def bad(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {text if name == "malformed" else key: bad(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [bad(one, name) for one in value]
+        return text if isinstance(value, str) and name not in closed else value
+
+    return msgspec.convert(bad(msgspec.to_builtins(report)), LearningReport)
+
+
+# What is there
+
+
+def test_everything_in_the_report_is_on_the_page() -> None:
+    report = a_run()
+    shown = seen(report).text
+    expected = [report.mission, report.run, report.model, "seed 7", report.finished_at, "guidance step 0 → 5"]
+    expected += [one.text for one in notes_of(report)]
+    for rule in report.rules:
+        expected += [rule.key, rule.text, rule.rationale, *rule.evidence]
+    for gone in report.removed:
+        expected += [gone.key, gone.text, gone.why]
+    for one in report.hypotheses:
+        expected += [one.text, one.falsifier, one.why, one.dimension, *one.evidence]
+    for tried in report.trials:
+        expected += [tried.change, tried.text]
+    for dropped in report.dropped:
+        expected += [dropped.reason, *dropped.examples]
+    expected += [part.hash for part in (report.splits.train, report.splits.validation, report.splits.test)]
+    expected += ["RF-81::pass", "RF-90::fail", "RF-99::pass", "RF-159::fail", "and 10 more"]
+    expected += ["three of three votes say fail in every epoch", "RF-91 is alike and labelled pass"]
+    expected += ["accepted", "refused", "The error on unseen tickets would be higher.", "42 → 34", "25 → 17", "99%"]
+    expected += ["The answer is not one JSON object.", "All votes are against the label"]
+    expected += ["5,576", "8,000", "4,975,235", "3.42", "5.00", "31 min 33 s", "now G10", "Missing: 1 more cycle"]
+    expected += ["left out on 200 tickets: 19 right only with it, 2 only without", "confidence 0.87"]
+    expected += ["effect not measured", "scaffold, can’t be changed", "2 changes tried, 1 accepted."]
+    assert [one for one in expected if one not in shown] == []
+    assert headings(report) == [
+        "Against people’s labels",
+        "Learning curve",
+        "Rules",
+        "Rules that went",
+        "Trials on unseen tickets",
+        "Hypotheses",
+        "For people to decide",
+        "Nothing learned from these",
+        "Proposed and not taken",
+        "Cost",
+        "Tickets",
+    ]
+
+
+def test_the_measures_stand_beside_one_another_with_their_intervals() -> None:
+    page = learning_page(a_run())
+    table = page[page.index("<table>") : page.index("</table>")]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+    assert rows[0] == ["", "majority", "word counts", "before", "after"]
+    assert rows[1] == [
+        "accuracy",
+        "0.657 (0.58 to 0.73)",
+        "0.750 (0.67 to 0.81)",
+        "0.721 (0.64 to 0.79)",
+        "0.850 (0.78 to 0.90)",
+    ]
+    assert [row[0] for row in rows[2:]] == [
+        "κ",
+        "TPR (good work passed)",
+        "TNR (bad work failed)",
+        "false releases (bad work passed)",
+        "false blocks (good work failed)",
+        "no verdict",
+    ]
+    assert rows[-1][1:] == ["0", "0", "0", "2"]
+    assert rows[2][1] == "0.000 (−0.24 to 0.21)"
+
+
+def test_what_was_compared_is_said_below() -> None:
+    shown = seen(a_run()).text
+    assert "Share labelled pass: 0.343 (0.27 to 0.42)." in shown
+    assert "From before to after: 33 better, 15 worse (McNemar p = 0.013)." in shown
+    assert "From word counts to the judge: 31 better, 17 worse (McNemar p = 0.059, within chance)." in shown
+    assert "Error −12.9 points (" in shown
+    assert (
+        "The judge passes 201 of the other 560 tickets, 0.359; corrected for its errors (Rogan–Gladen), 0.37" in shown
+    )
+    chance = msgspec.structs.replace(a_run(), prevalence=Prevalence(tickets=10, judged_pass=4))
+    assert "it is no better than chance" in seen(chance).text
+
+
+def test_a_serious_note_looks_serious() -> None:
+    classes = seen(a_run()).classes
+    serious = [one.serious for one in notes_of(a_run())]
+    assert (classes.count("serious"), classes.count("note")) == (serious.count(True), serious.count(False))
+
+
+def test_an_audit_shows_the_judge_and_nothing_about_learning() -> None:
+    report = an_audit()
+    assert headings(report) == ["Against people’s labels", "Rules", "Cost", "Tickets"]
+    shown = seen(report).text
+    assert "refunds: audit of the judge" in shown
+    assert "audit only, nothing was learned" in shown
+    assert not re.search(r"\bbefore\b|\bafter\b|→", shown)
+    assert list(figures(report)) == [
+        "Accuracy, with 95 % intervals",
+        "κ, agreement beyond chance",
+        "Verdicts",
+        "Calls and tokens",
+    ]
+
+
+def test_a_run_that_came_to_nothing_is_still_a_page() -> None:
+    report = an_empty_one()
+    assert headings(report) == ["Cost"]
+    assert figures(report) == {}
+    assert "No ticket was held out" in seen(report).text
+
+
+def test_what_cannot_be_measured_is_not_drawn_as_nothing() -> None:
+    report = msgspec.structs.replace(
+        an_audit(), before=measured([("fail", "fail")] * 5 + [("fail", "pass")]), baselines=()
+    )
+    shown = seen(report).text
+    assert shown.count("not measurable") == 2
+    assert "κ, agreement beyond chance" not in figures(report)
+    assert "false blocks (good work failed) —" in shown
+
+
+def test_of_many_tickets_sixty_are_shown_and_the_rest_is_counted() -> None:
+    queue = tuple(
+        QueueRow(ticket_key=f"N-{at}::pass", reason_code="suspected_label_noise", label="pass") for at in range(75)
+    )
+    shown = seen(msgspec.structs.replace(a_run(), queue=queue)).text
+    assert shown.count("N-59::pass") == 2
+    assert "N-60::pass" not in shown
+    assert "and 15 more, in the queue’s file" in shown
+    assert "75 tickets" in shown
+
+
+# Pictures
+
+
+def texts_of(svg: ElementTree.Element) -> list[str]:
+    return [one.text or "" for one in svg.iter("text")]
+
+
+def places(svg: ElementTree.Element, tag: str, group: str, *names: str) -> list[tuple[float, ...]]:
+    return [
+        tuple(float(one.get(name, "nan")) for name in names)
+        for part in svg.iter("g")
+        if part.get("class") == group
+        for one in part.iter(tag)
+    ]
+
+
+def test_whiskers_stand_where_their_numbers_are() -> None:
+    svg = figures(a_run())["Accuracy, with 95 % intervals"]
+    ticks = {float(one.text or ""): float(one.get("x", "")) for one in svg.iter("text") if one.get("class") == "soft"}
+    assert sorted(ticks) == [0.5, 0.6, 0.7, 0.8, 0.9]
+    scale = (ticks[0.9] - ticks[0.5]) / 0.4
+    after = a_run().after
+    assert after is not None
+    assert after.accuracy is not None
+    ((x,),) = places(svg, "circle", "now", "cx")
+    ((low, high),) = places(svg, "line", "now", "x1", "x2")
+    for drawn, number in ((x, after.accuracy.value), (low, after.accuracy.low), (high, after.accuracy.high)):
+        assert (drawn - ticks[0.5]) / scale + 0.5 == pytest.approx(number, abs=0.001)
+    assert len(places(svg, "circle", "base", "cx")) == 2
+    assert len(places(svg, "circle", "then", "cx")) == 1
+    assert svg.get("aria-label", "").endswith("after 0.850, 0.78 to 0.90")
+
+
+def test_rules_that_help_point_right_and_those_that_harm_left() -> None:
+    svg = figures(a_run())["Tickets more right with the rule than without it"]
+    (axis,) = (float(one.get("x1", "")) for one in svg.iter("line"))
+    good = places(svg, "rect", "good", "x", "width")
+    ((left, width),) = places(svg, "rect", "bad", "x", "width")
+    assert [x for x, _ in good] == [axis, axis]
+    assert left + width == pytest.approx(axis, abs=0.1)
+    assert [round(wide / width * 3) for _, wide in good] == [17, 5]
+    assert places(svg, "rect", "base", "width") == [(0.0,)]
+    assert texts_of(svg) == ["G0", "0", "G1", "+17", "G2", "+5", "G4", "−3"]
+
+
+def test_the_curve_has_a_point_for_every_epoch_that_was_measured() -> None:
+    epochs = tuple(
+        EpochRow(
+            number=at, train_accuracy=0.5 + at / 100, validation_after=None if at == 2 else 0.6, accepted=at, refused=1
+        )
+        for at in range(1, 6)
+    )
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["Accuracy by epoch, with changes accepted"]
+    # A dot in the legend, too.
+    training, validation = places(svg, "circle", "then", "cx", "cy")[:-1], places(svg, "circle", "now", "cx", "cy")[:-1]
+    assert (len(training), len(validation)) == (5, 4)
+    assert [y for _, y in training] == sorted((y for _, y in training), reverse=True)
+    assert len(places(svg, "line", "then", "x1")) == 4
+    # Nothing is drawn across a gap.
+    assert len(places(svg, "line", "now", "x1")) == 2
+    assert {"1 of 2", "5 of 6", "training", "validation"} <= set(texts_of(svg))
+    assert "validation: 0.600, —, 0.600" in svg.get("aria-label", "")
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 200])
+def test_a_curve_of_any_length_has_few_marks_and_stays_inside(count: int) -> None:
+    epochs = tuple(EpochRow(number=at, train_accuracy=0.9, validation_after=1.0) for at in range(1, count + 1))
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["Accuracy by epoch, with changes accepted"]
+    assert sum(text == "0 of 0" for text in texts_of(svg)) <= 8
+    xs = [x for x, _ in places(svg, "circle", "now", "cx", "cy")[:-1]]
+    assert len(xs) == count
+    assert xs == sorted(xs)
+    assert min(xs) >= 40
+    assert max(xs) <= 356
+
+
+def test_the_square_has_every_count_and_names_both_errors() -> None:
+    found = figures(a_run())
+    assert texts_of(found["Verdicts before"]) == [
+        *("judge: pass", "judge: fail"),
+        *("people: pass", "31", "17", "false block"),
+        *("people: fail", "22", "false release", "70"),
+    ]
+    after = texts_of(found["Verdicts after"])
+    assert after[2] == "no verdict"
+    assert after[3:8] == ["people: pass", "37", "9", "false block", "2"]
+
+
+def test_costs_are_parts_of_a_bar() -> None:
+    svg = figures(a_run())["Calls and tokens"]
+    (calls, prompt), (cached,) = places(svg, "rect", "now", "width"), places(svg, "rect", "base", "width")
+    reflection, answers = places(svg, "rect", "warn", "width")
+    assert calls[0] / (calls[0] + reflection[0]) == pytest.approx(5380 / 5576, abs=0.01)
+    assert cached[0] / (prompt[0] + cached[0] + answers[0]) == pytest.approx(3_900_120 / 4_975_235, abs=0.01)
+    assert {"judging 5,380", "reflection 196", "cached 3,900,120", "prompt 912,113"} <= set(texts_of(svg))
+
+
+# Nobody's words are more than words
+
+
+def test_the_page_may_load_and_run_nothing() -> None:
+    page = learning_page(a_run())
+    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
+    assert page.index("Content-Security-Policy") < page.index("<title>") < page.index("<style>")
+    assert not re.search(r"https?://|src=|href=|@import|url\(|<script|<link", page)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", ["run", "audit"])
+def test_hostile_words_are_words(kind: str, name: str) -> None:
+    clean = a_run() if kind == "run" else an_audit()
+    shown = seen(poisoned(clean, HOSTILE[name]))
+    # Folding long texts adds tags of its own.
+    folds = ("details", "summary", "span")
+    assert [tag for tag in shown.tags if tag not in folds] == [tag for tag in seen(clean).tags if tag not in folds]
+    page = learning_page(poisoned(clean, HOSTILE[name]))
+    assert not re.search("[\x00-\x08\x1b\u202a-\u202e\u2066-\u2069\ud800-\udfff]", page)
+    assert page.encode("utf-8")
+    for svg in figures(poisoned(clean, HOSTILE[name])).values():
+        assert svg.tag == "svg"
+
+
+def test_a_long_rule_is_folded_and_not_cut() -> None:
+    words = " ".join(f"word{at}" for at in range(1500))
+    shown = seen(msgspec.structs.replace(a_run(), rules=(RuleRow(key="G1", text=words),)))
+    assert words in shown.texts
+    assert [one for one in shown.texts if one.startswith("word0") and one.endswith("…")]
+    short = seen(msgspec.structs.replace(a_run(), rules=(RuleRow(key="G1", text="word0 word1"),)))
+    assert short.texts.count("word0 word1") == 1
+
+
+def test_every_text_of_others_has_its_own_direction() -> None:
+    page = learning_page(a_run())
+    for text in ("Long transcripts fail.", "A polite closing alone is a pass.", "Tickets in capitals fail."):
+        assert f'<span dir="auto" class="foreign">{text}</span>' in page
+
+
+# In a browser
+
+MEASURING = """<!doctype html><meta charset="utf-8"><body>
+<iframe id="f" style="border:0;width:%dpx;height:900px"></iframe>
+<pre id="out"></pre><script>
+const frame = document.getElementById("f");
+frame.onload = () => {
+  const page = frame.contentDocument, outside = [];
+  for (const text of page.querySelectorAll("svg text")) {
+    const box = text.getBBox(), view = text.ownerSVGElement.viewBox.baseVal;
+    if (box.x < -2 || box.y < -1 || box.x + box.width > view.width + 1 || box.y + box.height > view.height + 1)
+      outside.push(text.textContent);
+  }
+  for (const one of page.querySelectorAll("details")) one.open = true;
+  document.getElementById("out").textContent = JSON.stringify({
+    wide: page.documentElement.scrollWidth, outside, title: page.title, scripts: page.scripts.length,
+    images: page.images.length, svgs: page.querySelectorAll("svg").length,
+    back: frame.contentWindow.getComputedStyle(page.body).backgroundColor,
+  });
+};
+frame.srcdoc = %s;
+</script>"""
+
+
+def looked_at(page: str, width: int, folder: Path, *flags: str) -> dict[str, Any]:
+    """The page in a frame of some width, as a browser lays it out."""
+    assert CHROMIUM is not None
+    path = folder / "frame.html"
+    path.write_text(MEASURING % (width, json.dumps(page).replace("</", "<\\/")), encoding="utf-8")
+    common = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={folder}/user",
+    ]
+    shown = subprocess.run(
+        [
+            CHROMIUM,
+            *common,
+            *flags,
+            "--virtual-time-budget=4000",
+            "--window-size=1300,900",
+            "--dump-dom",
+            f"file://{path}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    found = re.search(r'<pre id="out">(.+?)</pre>', shown.stdout, re.DOTALL)
+    assert found is not None, shown.stderr
+    result: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return result
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM: nobody has looked at the report's page")
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("kind", ["run", "audit", "markup", "long", "rtl"])
+def test_a_browser_shows_it_without_running_off_the_screen(kind: str, width: int, tmp_path: Path) -> None:
+    reports = {"run": a_run(), "audit": an_audit()}
+    report = reports.get(kind) or poisoned(a_run(), HOSTILE[kind])
+    found = looked_at(learning_page(report), width, tmp_path)
+    assert found["wide"] <= width
+    assert (found["scripts"], found["images"]) == (0, 0)
+    assert found["svgs"] == len(figures(report)) > 3
+    assert "owned" not in found["title"] or "<script>" in found["title"]
+    if kind in reports:
+        assert found["outside"] == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM: nobody has looked at the report's page")
+def test_a_browser_shows_it_by_night_too(tmp_path: Path) -> None:
+    page = learning_page(a_run())
+    day = looked_at(page, 800, tmp_path)
+    night = looked_at(page, 800, tmp_path, "--blink-settings=preferredColorScheme=0")
+    assert (day["back"], night["back"]) == ("rgb(255, 255, 255)", "rgb(18, 22, 27)")
+
+
+def test_the_numbers_of_tickets_follow_the_splits() -> None:
+    report = msgspec.structs.replace(
+        an_audit(), splits=SplitSizes(test=PartSizes(passes=3, fails=4, clusters=6, hash="h9"))
+    )
+    shown = seen(report).text
+    assert "test 7 3 4 6 h9" in shown
+    assert "training" not in shown
