@@ -115,6 +115,7 @@ _NOTES = {
     "no_usable_reflection": "Serious. Not one answer of reflection could be used.",
     "nothing_held_out": "Serious. No test tickets, so nothing is measured on tickets that nobody learned from.",
     "few_labels": "Serious. Fewer than 100 labels.",
+    "few_held_out": "Fewer than 100 tickets are held out, so the intervals are wide.",
     "unbalanced": "Fewer than a fifth of the test tickets have the rarer label.",
     "one_label": "Serious. One label does not occur among the test tickets.",
     "clustered": "Several test tickets share a cluster, so the intervals are somewhat narrow.",

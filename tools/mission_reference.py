@@ -41,8 +41,8 @@ tickets = ["tickets.jsonl"]
 epochs = 3
 
 [verdict]
-pass = "pass"
-fail = "fail"
+pass = "accepted"
+fail = "sent back"
 
 [[sampler]]
 temperature = 0.2
@@ -116,7 +116,7 @@ _UNSAID = {
     "trial": 'What a change must show on unseen tickets. `trial = "off"` makes changes without a trial.',
     "split": "How tickets are divided. The three shares add up to 1.",
     "budget": "Hard caps over judging and reflection together.",
-    "pass": "The word for a pass; without it, the language's. The contrast model knows no other than those.",
+    "pass": "The word for a pass; without it, the language's.",
     "fail": "The word for a fail; without it, the language's.",
     "temperature": "How freely a model answers.",
     "samples": "How many answers at this temperature.",

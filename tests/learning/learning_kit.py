@@ -30,7 +30,7 @@ from donewhen.testing.models import ScriptedModel
 
 NAME = "checkout"
 RULES = {"S1": "Only what the page shows counts.", "G0": "The order must have gone through."}
-ONE_VOTE = "[[sampler]]\ntemperature = 0.1\n"
+ONE_VOTE = "sampler = [{ temperature = 0.1 }]\n"
 MIN_TRIAL = "[trial]\nmin_tickets = 2\n"
 TRIAL_OFF = 'trial = "off"\n'
 ENGLISH = find_language("en")

@@ -6,13 +6,24 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from math import exp
+from math import exp, log
 from typing import Any
 
 import pytest
 
 from donewhen.learning import baseline
-from donewhen.learning.baseline import Predict, Sparse, fitted, majority, out_of_fold, terms, word_counts
+from donewhen.learning.baseline import (
+    Feature,
+    Predict,
+    Sparse,
+    features_of,
+    fitted,
+    majority,
+    out_of_fold,
+    terms,
+    vector_of,
+    word_counts,
+)
 from donewhen.models.roles import Binary
 
 Labelled = list[tuple[str, Any]]
@@ -69,6 +80,26 @@ def test_where_words_are_not_set_apart_two_characters_are_a_word() -> None:
     assert list(terms("不 ok 图片ab")) == ["不", "ok", "图片", "ab", "不 ok", "ok 图片", "图片 ab"]
     assert list(terms("カメラ")) == ["カメ", "メラ", "カメ メラ"]
     assert list(terms("")) == []
+
+
+def test_a_term_counts_more_the_fewer_tickets_have_it() -> None:
+    features = features_of(["bb bb aa", "aa bb", "aa cc cc", "dd"])
+    assert [(term, one.place) for term, one in features.items()] == [("aa", 1), ("bb", 2)]
+    assert features["aa"].rarity == pytest.approx(log(5 / 4) + 1)
+    assert features["bb"].rarity == pytest.approx(log(5 / 3) + 1)
+
+
+def test_a_text_is_a_vector_of_length_one_beside_a_first_place_that_is_always_one() -> None:
+    features = {"aa": Feature(2, 3.0), "bb": Feature(5, 4.0)}
+    found = vector_of("aa cc bb", features)
+    assert list(found.places) == [0, 2, 5]
+    assert list(found.values) == pytest.approx([1, 0.6, 0.8])
+    # Said ten times, a word counts 1 + log 10 times as much.
+    often = vector_of("bb " + "aa " * 10, features)
+    assert list(often.places) == [0, 5, 2]
+    assert often.values[2] / often.values[1] == pytest.approx(3 * (1 + log(10)) / 4)
+    for text in ("", "none of them"):
+        assert (list(vector_of(text, features).places), list(vector_of(text, features).values)) == ([0], [1])
 
 
 # Word counts

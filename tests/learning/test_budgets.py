@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from learning_kit import (
     small,
 )
 
+from donewhen.judging.judge import Judge
+from donewhen.learning.book import Book
 from donewhen.learning.events import RunError
 from donewhen.learning.runs import prepare
 from donewhen.models.asking import Asking, BudgetError, Limits, Meter
@@ -31,7 +34,7 @@ from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest,
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedModel
 
-# 24 tickets: 14 to learn from, 5 to try on, 5 held out; one vote each.
+# 24 tickets: 12 to learn from, 6 to try on, 6 held out; one vote each.
 BASE = "epochs = 2\n" + ONE_VOTE + "[trial]\nmin_tickets = 2\n[reflection]\nbatch_size = 4\n"
 
 
@@ -87,7 +90,7 @@ def test_a_budget_that_cannot_pay_for_the_held_out_tickets_is_refused_before_any
     model = captcha_model()
     with pytest.raises(RunError, match="budget of 8 calls is too small") as caught:
         prepare(mission, model)
-    assert "takes 8" in str(caught.value)
+    assert "takes 12" in str(caught.value)
     assert model.calls == 0
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
 
@@ -115,8 +118,8 @@ def test_an_epoch_whose_budget_does_not_last_for_judging_is_followed_by_one_that
     toml = BASE.replace("epochs = 2", "epochs = 4") + "[budget]\ncalls_per_epoch = 10\n"
     model = captcha_model()
     run = learn(mission_in(tmp_path, small(), toml), model)
-    # 14 tickets to judge, ten calls an epoch: the second epoch has the answers of the first.
-    assert [one.rolled for one in run.state.epochs][:2] == [10, 14]
+    # Twelve tickets to judge, ten calls an epoch: the second epoch has the answers of the first.
+    assert [one.rolled for one in run.state.epochs][:2] == [10, 12]
     assert [one.selected for one in run.state.epochs][:2] == [False, True]
     assert len(model.decisions) >= 1
 
@@ -147,8 +150,6 @@ def priced(request: RolloutRequest) -> Completion:
 
 
 def priced_answer(request: ReflectionRequest) -> Completion:
-    import json
-
     return Completion(json.dumps(says_captcha(request)), Usage(500, 500), cost=5.0)
 
 
@@ -168,7 +169,7 @@ def test_after_the_call_that_reaches_it_no_further_one_is_made(tmp_path: Path, b
 
 
 def test_judging_and_reflecting_draw_on_one_budget(tmp_path: Path) -> None:
-    # 5 held out, 14 judged, a decision and a proposal, and 5 kept back: the next question is one too many.
+    # 6 held out, 12 judged, a decision and a proposal, and 6 kept back: the next question is one too many.
     run = run_with(tmp_path, "calls = 26")
     assert run.state.spent["reflection_calls"] == 2
     assert limits_hit(run) == ["calls"]
@@ -282,9 +283,6 @@ def test_more_in_flight_than_the_budget_has_left_is_never_asked(tmp_path: Path) 
     async def flood() -> int:
         model = ScriptedModel(slow)  # type: ignore[arg-type]
         asking = Asking(model, Meter(Limits(calls=7)))
-        from donewhen.judging.judge import Judge
-        from donewhen.learning.book import Book
-
         mission = mission_in(tmp_path, small(), "concurrency = 64\n")
         book = Book(mission)
         judge = Judge(mission, mission.guidance(), asking)

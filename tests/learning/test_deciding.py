@@ -263,6 +263,12 @@ def test_a_group_with_both_labels_and_opposed_hypotheses_are_questions_of_policy
         *(Member("a::pass", "a", "a", "pass"), Member("a::fail", "a", "a", "fail")),
         *(Member("b::pass", "b", "b", "pass"), Member("c::fail", "c", "c", "fail")),
     ]
-    found = policy_questions(members, [("c::fail", "a::pass")])
+    found = policy_questions(members, [(["c::fail"], ["a::pass"])])
     assert list(found) == ["a::fail", "a::pass", "c::fail"]
     assert found["a::pass"] == found["a::fail"] != found["c::fail"]
+
+
+def test_a_few_tickets_against_many_are_mistakes_and_no_policy() -> None:
+    many = [f"m{at}" for at in range(12)]
+    assert policy_questions([], [(many, ["a", "b", "c"])]) == {}
+    assert set(policy_questions([], [(["a", "b", "c", "d"], many)])) == {*many, "a", "b", "c", "d"}

@@ -264,6 +264,16 @@ def test_the_bounds_of_a_resampled_difference_are_those_of_the_binomial() -> Non
     assert found.high == pytest.approx(-0.05, abs=0.011)
 
 
+def test_the_bounds_leave_out_one_resample_in_forty_at_each_end() -> None:
+    rng = random.Random(1)
+    sums = sorted(sum(rng.choices([-1] * 10 + [0] * 30, k=40)) for _ in range(41))
+    assert sums[0] < sums[1] < sums[2] < sums[38] < sums[39] < sums[40]
+    found = paired_bootstrap(*wrongs(10, 0, both=10, neither=20), 41, 1)
+    assert (found.low, found.high) == (sums[1] / 40, sums[39] / 40)
+    lone = paired_bootstrap(*wrongs(10, 0, both=10, neither=20), 1, 1)
+    assert lone.low == lone.high
+
+
 def test_resampling_is_the_same_for_a_seed_and_another_for_another() -> None:
     pair = wrongs(8, 5, 10, 40)
     assert paired_bootstrap(*pair, 300, 4) == paired_bootstrap(*pair, 300, 4)
@@ -307,6 +317,8 @@ def test_a_judge_no_better_than_chance_says_nothing_about_prevalence() -> None:
     assert corrected_prevalence(30, 100, wilson(90, 100), None) is None
     assert corrected_prevalence(0, 0, wilson(90, 100), wilson(80, 100)) is None
     assert corrected_prevalence(30, 100, wilson(31, 100), wilson(70, 100)) is not None
+    # One good ticket of one is not enough to make up for one of a hundred.
+    assert corrected_prevalence(30, 100, wilson(1, 1), wilson(1, 100)) is None
 
 
 def test_intervals_of_prevalence_hold_the_truth_as_often_as_they_say() -> None:

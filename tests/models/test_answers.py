@@ -49,6 +49,17 @@ def test_the_first_answer_to_a_question_is_the_one_that_everybody_uses(tmp_path:
             assert (kept.completion.text, kept.payer) == ("first", "run 1")
 
 
+def test_what_a_run_has_paid_for_is_counted_from_a_call_on(tmp_path: Path) -> None:
+    with Answers(tmp_path / "a.db") as answers:
+        for number in range(1, 6):
+            answers.put(f"q{number}", Completion("x"), "run 1" if number != 3 else "run 2", number)
+        assert [answers.paid("run 1", after) for after in (0, 1, 2, 4, 5)] == [4, 3, 2, 1, 0]
+        assert (answers.paid("run 2", 0), answers.paid("run 3", 0)) == (1, 0)
+        kept = answers.get("q4")
+        assert kept is not None
+        assert kept.call == 4
+
+
 def test_a_question_is_the_model_the_role_and_all_that_is_shown() -> None:
     questions = [
         question_of("m", "rollout", ROLLOUT),
@@ -128,6 +139,8 @@ def test_answers_that_are_closed_neither_take_nor_give(tmp_path: Path) -> None:
         answers.put("q", Completion("x"), "run")
     with pytest.raises(AnswersError, match="can't be read"):
         answers.get("q")
+    with pytest.raises(AnswersError, match="can't be read"):
+        answers.paid("run", 0)
 
 
 def test_answers_may_be_used_from_another_thread(tmp_path: Path) -> None:

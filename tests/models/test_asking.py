@@ -261,6 +261,7 @@ def test_the_budget_says_which_limit_it_was_and_how_much_was_allowed(answers: An
     ):
         model = Free()
         asking = Asking(model, Meter(limits), answers)
+        asking.meter.begin_epoch()
         assert ask(asking, "a", "b") == ["A", "B"]
         with pytest.raises(BudgetError) as caught:
             ask(asking, "c")
@@ -274,6 +275,7 @@ def test_the_budget_says_which_limit_it_was_and_how_much_was_allowed(answers: An
 def test_an_epoch_has_its_own_calls_and_the_run_has_all() -> None:
     meter = Meter(Limits(calls=5, calls_per_epoch=2))
     asking = Asking(Free(), meter)
+    meter.begin_epoch()
     ask(asking, "a", "b")
     with pytest.raises(BudgetError, match="calls per epoch"):
         ask(asking, "c")
@@ -283,6 +285,39 @@ def test_an_epoch_has_its_own_calls_and_the_run_has_all() -> None:
     ask(asking, "e")
     with pytest.raises(BudgetError, match="used up: calls, 5"):
         ask(asking, "f")
+
+
+def test_what_belongs_to_no_epoch_is_none_of_its_calls() -> None:
+    meter = Meter(Limits(calls=9, calls_per_epoch=2))
+    asking = Asking(Free(), meter)
+    ask(asking, *"abc")
+    meter.begin_epoch()
+    ask(asking, *"de")
+    with pytest.raises(BudgetError, match="calls per epoch"):
+        ask(asking, "f")
+    meter.end_epoch()
+    ask(asking, *"fghi")
+    assert (meter.calls, meter.epoch_calls) == (9, 4)
+    with pytest.raises(BudgetError, match="used up: calls, 9"):
+        ask(asking, "j")
+
+
+def test_when_the_time_is_over_no_call_is_made() -> None:
+    now = [0.0]
+    meter = Meter(Limits(seconds=10.0), elapsed=lambda: now[0])
+    model = Free()
+    asking = Asking(model, meter)
+    now[0] = 9.99
+    ask(asking, "a")
+    now[0] = 10.0
+    with pytest.raises(BudgetError, match="seconds, 10 allowed") as caught:
+        ask(asking, "b")
+    assert (caught.value.limit, caught.value.allowed, len(model.asked), meter.calls) == ("seconds", 10.0, 1, 1)
+
+
+def test_without_a_clock_or_a_limit_there_is_no_end_of_time() -> None:
+    ask(Asking(Free(), Meter(Limits(seconds=1.0))), "a")
+    ask(Asking(Free(), Meter(elapsed=lambda: 1e9)), "a")
 
 
 def test_what_is_reserved_is_kept_back_until_it_is_let_go() -> None:
@@ -350,12 +385,52 @@ def test_a_resumed_run_counts_what_it_paid_and_asks_nothing_again(answers: Answe
     assert ask(resumed, "a", "b", "c", "d") == ["A", "B", "C", "D"]
 
 
-def test_a_resumed_run_is_stopped_by_the_budget_where_it_would_have_been(answers: Answers) -> None:
+def test_what_a_run_has_paid_for_is_always_its_own_and_the_budget_holds_for_the_rest(answers: Answers) -> None:
     ask(Asking(Paid(), Meter(), answers, "run"), "a", "b", "c")
-    resumed = Asking(Paid(), Meter(Limits(calls=2)), answers, "run")
-    assert ask(resumed, "a", "b") == ["A", "B"]
+    model = Paid()
+    resumed = Asking(model, Meter(Limits(calls=2)), answers, "run")
     with pytest.raises(BudgetError):
-        ask(resumed, "c")
+        ask(resumed, "d")
+    assert ask(resumed, "a", "b", "c", "a") == ["A", "B", "C", "A"]
+    assert (resumed.meter.calls, resumed.meter.unclaimed, model.asked) == (3, 0, [])
+    with pytest.raises(BudgetError):
+        ask(resumed, "d")
+
+
+def test_calls_that_a_killed_run_has_made_count_before_it_comes_to_them(answers: Answers) -> None:
+    ask(Asking(Paid(), Meter(), answers, "run"), "a", "b", "c")
+    ask(Asking(Paid(), Meter(), answers, "other"), "x", "y", "z")
+    model = Paid()
+    resumed = Asking(model, Meter(Limits(calls=5)), answers, "run")
+    assert resumed.meter.unclaimed == 3
+    found = ask_at_once(resumed, *"defgabc")
+    assert [isinstance(one, BudgetError) for one in found] == [False, False, True, True, False, False, False]
+    assert (resumed.meter.calls, resumed.meter.unclaimed, len(model.asked)) == (5, 0, 2)
+
+
+def test_in_an_epoch_they_count_too(answers: Answers) -> None:
+    first = Asking(Paid(), Meter(), answers, "run")
+    ask(first, "a", "b")
+    resumed = Asking(Paid(), Meter(Limits(calls_per_epoch=3)), answers, "run")
+    resumed.meter.begin_epoch()
+    assert ask(resumed, "c") == ["C"]
+    with pytest.raises(BudgetError, match="calls per epoch"):
+        ask(resumed, "d")
+    assert ask(resumed, "a", "b") == ["A", "B"]
+    assert resumed.meter.epoch_calls == 3
+
+
+def test_what_is_claimed_is_counted_by_what_it_was_for(answers: Answers) -> None:
+    async def some(asking: Asking) -> None:
+        await asking.roll(rollout("a"))
+        await asking.decide(reflection("b"))
+        await asking.propose(reflection("c"))
+
+    asyncio.run(some(Asking(Paid(), Meter(), answers, "run")))
+    meter = Meter()
+    asyncio.run(some(Asking(Paid(), meter, answers, "run")))
+    assert (meter.calls, meter.rollout_calls, meter.reflection_calls, meter.epoch_calls) == (3, 1, 2, 3)
+    assert (meter.tokens, meter.cost, meter.unclaimed) == (45, 1.5, 0)
 
 
 def test_a_run_that_knows_what_it_had_spent_counts_only_what_came_after(answers: Answers) -> None:
@@ -491,6 +566,27 @@ def test_a_failure_that_nobody_waited_for_is_not_kept_for_who_asks_next(
     gc.collect()
     assert caplog.records == []
     assert asking.meter.errors == 1
+
+
+def test_who_settles_waits_for_every_answer_that_is_under_way(answers: Answers) -> None:
+    model = Paid(pauses=30)
+    asking = Asking(model, answers=answers, run="run")
+
+    async def main() -> None:
+        asked = [asyncio.create_task(asking.roll(rollout(one))) for one in "abc"]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        await asking.settled()
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+    assert len(model.asked) == 3
+    assert asking.meter.tokens == 45
+    assert answers.paid("run", 0) == 3
+    asyncio.run(asking.settled())
 
 
 def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: Answers) -> None:

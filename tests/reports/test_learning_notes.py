@@ -101,6 +101,14 @@ def test_fewer_than_a_hundred_labels_are_few(passes: int, serious: bool | None) 
         assert "There are 99 labels" in told(flawless(splits=splits), "few_labels")
 
 
+@pytest.mark.parametrize(("passes", "few"), [(49, True), (50, False)])
+def test_few_held_out_tickets_tell_little(passes: int, few: bool) -> None:
+    report = flawless(splits=sizes(passes=passes, fails=50, clusters=passes + 50))
+    assert codes(report) == ({"few_held_out": False} if few else {})
+    if few:
+        assert told(report, "few_held_out").startswith("Only 99 tickets are held out")
+
+
 @pytest.mark.parametrize(
     ("passes", "fails", "expected"),
     [
@@ -121,7 +129,7 @@ def test_a_label_that_is_rare_is_said_to_be(passes: int, fails: int, expected: s
 @pytest.mark.parametrize(("passes", "fails", "missing"), [(0, 80, "pass"), (80, 0, "fail")])
 def test_a_label_that_is_missing_is_worse(passes: int, fails: int, missing: str) -> None:
     report = flawless(splits=sizes(passes=passes, fails=fails, clusters=80))
-    assert codes(report) == {"one_label": True}
+    assert codes(report) == {"one_label": True, "few_held_out": False}
     assert f"labelled {missing}:" in told(report, "one_label")
 
 

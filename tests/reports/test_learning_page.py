@@ -37,6 +37,7 @@ HOSTILE = {
     "rtl": "\u202e" + "שלום עולם مرحبا " * 30 + "\u2067",
     "broken": "\ud800\x00\x1b[31m\ufffe]]>",
 }
+CURVE = "Accuracy after each epoch, with changes accepted"
 VOID = {"meta", "br", "line", "circle", "rect"}
 
 
@@ -281,26 +282,44 @@ def test_rules_that_help_point_right_and_those_that_harm_left() -> None:
 def test_the_curve_has_a_point_for_every_epoch_that_was_measured() -> None:
     epochs = tuple(
         EpochRow(
-            number=at, train_accuracy=0.5 + at / 100, validation_after=None if at == 2 else 0.6, accepted=at, refused=1
+            number=at,
+            validation_before=0.55,
+            train_accuracy=0.5 + at / 100,
+            validation_after=None if at == 2 else 0.6,
+            accepted=at,
+            refused=1,
         )
         for at in range(1, 6)
     )
-    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["Accuracy by epoch, with changes accepted"]
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]
     # A dot in the legend, too.
     training, validation = places(svg, "circle", "then", "cx", "cy")[:-1], places(svg, "circle", "now", "cx", "cy")[:-1]
-    assert (len(training), len(validation)) == (5, 4)
+    assert (len(training), len(validation)) == (5, 5)
     assert [y for _, y in training] == sorted((y for _, y in training), reverse=True)
     assert len(places(svg, "line", "then", "x1")) == 4
     # Nothing is drawn across a gap.
-    assert len(places(svg, "line", "now", "x1")) == 2
-    assert {"1 of 2", "5 of 6", "training", "validation"} <= set(texts_of(svg))
-    assert "validation: 0.600, —, 0.600" in svg.get("aria-label", "")
+    assert len(places(svg, "line", "now", "x1")) == 3
+    assert {"0", "5", "1 of 2", "5 of 6", "training", "validation"} <= set(texts_of(svg))
+    assert "validation: 0.550, 0.600, —, 0.600" in svg.get("aria-label", "")
+
+
+def test_both_lines_begin_before_the_first_change() -> None:
+    """Training tickets are judged before the changes of an epoch, validation tickets after them."""
+    epochs = (
+        EpochRow(number=1, train_accuracy=0.5, validation_before=0.5, validation_after=0.7),
+        EpochRow(number=2, train_accuracy=0.7, validation_before=0.7, validation_after=0.9),
+    )
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]
+    training, validation = places(svg, "circle", "then", "cx", "cy")[:-1], places(svg, "circle", "now", "cx", "cy")[:-1]
+    assert training == validation[:2]
+    assert [x for x, _ in validation] == [40, 198, 356]
+    assert [y for _, y in validation] == [180, 105, 30]
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 200])
 def test_a_curve_of_any_length_has_few_marks_and_stays_inside(count: int) -> None:
     epochs = tuple(EpochRow(number=at, train_accuracy=0.9, validation_after=1.0) for at in range(1, count + 1))
-    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["Accuracy by epoch, with changes accepted"]
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]
     assert sum(text == "0 of 0" for text in texts_of(svg)) <= 8
     xs = [x for x, _ in places(svg, "circle", "now", "cx", "cy")[:-1]]
     assert len(xs) == count

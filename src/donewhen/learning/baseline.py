@@ -54,12 +54,12 @@ def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
     if len(set(labels)) < 2:
         return majority(known)
     # Every text is read twice, because the terms of all of them at once would fill the memory.
-    features = _features([text for text, _ in known])
-    vectors = [_vector(text, features) for text, _ in known]
+    features = features_of([text for text, _ in known])
+    vectors = [vector_of(text, features) for text, _ in known]
     weights = fitted(vectors, labels, len(features))
 
     def predict(text: str) -> Binary:
-        return "pass" if _score(_vector(text, features), weights) > 0 else "fail"
+        return "pass" if _score(vector_of(text, features), weights) > 0 else "fail"
 
     return predict
 
@@ -91,12 +91,14 @@ def terms(text: str) -> Iterator[str]:
         yield f"{one} {two}"
 
 
-class _Feature(NamedTuple):
+class Feature(NamedTuple):
+    """Where a term stands in a vector, and how much it counts there."""
+
     place: int
     rarity: float
 
 
-def _features(texts: Sequence[str]) -> dict[str, _Feature]:
+def features_of(texts: Sequence[str]) -> dict[str, Feature]:
     """The terms that are counted, each with its inverse document frequency."""
     tickets: Counter[str] = Counter()
     for text in texts:
@@ -105,12 +107,12 @@ def _features(texts: Sequence[str]) -> dict[str, _Feature]:
     # By name among equals, so that the order of the tickets chooses nothing.
     often.sort(key=lambda term: (-tickets[term], term))
     return {
-        term: _Feature(place, log((1 + len(texts)) / (1 + tickets[term])) + 1)
+        term: Feature(place, log((1 + len(texts)) / (1 + tickets[term])) + 1)
         for place, term in enumerate(often[:MOST_FEATURES], 1)
     }
 
 
-def _vector(text: str, features: Mapping[str, _Feature]) -> Sparse:
+def vector_of(text: str, features: Mapping[str, Feature]) -> Sparse:
     """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
     counts = Counter(term for term in terms(text) if term in features)
     there = [(features[term].place, (1 + log(count)) * features[term].rarity) for term, count in counts.items()]

@@ -16,7 +16,6 @@ from donewhen.learning.reporting import report_of
 from donewhen.learning.run import Learner
 from donewhen.learning.runs import (
     EVENTS,
-    REPORT,
     Prepared,
     adopt,
     asking_for,
@@ -62,15 +61,14 @@ def learn(
             log.close()
             if learner.state.manifest:
                 write_artifacts(prepared.folder, each_event(log.path), learner.state, mission.clock)
+        report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
+        write_atomically(prepared.folder / "report.json", as_json(report))
         guidance, problem = None, None
         if adopting and learner.state.changes:
             try:
                 guidance = adopt(mission, learner.state, prepared.id)
             except GuidanceError as error:
                 problem = error
-        report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
-        # The last of all: where it is missing, the run is not over.
-        write_atomically(prepared.folder / REPORT, as_json(report))
     return Learned(prepared, learner.state, report, guidance, problem)
 
 

@@ -205,8 +205,8 @@ def paired_bootstrap(
         share_lower=sum(one < 0 for one in sums) / resamples,
         share_no_higher=sum(one <= 0 for one in sums) / resamples,
         mean_difference=sum(changes) / count,
-        low=_quantile(sums, 0.025) / count,
-        high=_quantile(sums, 0.975) / count,
+        low=sums[round(0.025 * (resamples - 1))] / count,
+        high=sums[round(0.975 * (resamples - 1))] / count,
     )
 
 
@@ -238,11 +238,3 @@ def corrected_prevalence(judged_pass: int, of: int, tpr: Estimate | None, tnr: E
 def _same_tickets(first: Sequence[bool], second: Sequence[bool]) -> None:
     if len(first) != len(second):
         raise ValueError(f"{len(first)} tickets can't be compared with {len(second)}")
-
-
-def _quantile(ordered: Sequence[int], share: float) -> float:
-    """With linear interpolation between neighbours."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -38,6 +38,9 @@ def _of_the_tickets(report: LearningReport) -> Iterator[Note]:
     if splits.tickets < FEWEST_LABELS:
         text = f"There are {splits.tickets} labels; with fewer than {FEWEST_LABELS} a judge can hardly be measured."
         yield Note(code="few_labels", text=text, serious=True)
+    elif test.tickets < FEWEST_LABELS:
+        text = f"Only {test.tickets} tickets are held out; to tell judges apart takes {FEWEST_LABELS} or so."
+        yield Note(code="few_held_out", text=text)
     rarer, rare = min((test.passes, "pass"), (test.fails, "fail"))
     if not rarer:
         text = f"No test ticket is labelled {rare}: half of what a judge must do can't be measured."

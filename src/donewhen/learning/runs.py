@@ -27,7 +27,6 @@ from donewhen.models.roles import Model
 
 MANIFEST = "donewhen/learning-run/v1"
 EVENTS = "events.jsonl"
-REPORT = "report.json"
 
 
 class Prepared(NamedTuple):
@@ -79,9 +78,9 @@ def state_of(folder: Path) -> RunState:
 
 
 def is_over(folder: Path) -> bool:
-    """Whether a run has come to its end: its last event is there, and its report, which is written last of all."""
+    """Whether a run has come to its end."""
     events = read_events(folder / EVENTS)
-    return bool(events) and events[-1].type == "run_finished" and (folder / REPORT).is_file()
+    return bool(events) and events[-1].type == "run_finished"
 
 
 @contextmanager

@@ -21,6 +21,7 @@ NoteCode = Literal[
     "no_usable_reflection",
     "nothing_held_out",
     "few_labels",
+    "few_held_out",
     "unbalanced",
     "one_label",
     "clustered",

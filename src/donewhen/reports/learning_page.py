@@ -159,12 +159,13 @@ def _curve(report: LearningReport) -> str:
     if not report.epochs:
         return ""
     epochs = report.epochs
-    lines = [
-        plots.Line("training", [one.train_accuracy for one in epochs], "then"),
-        plots.Line("validation", [one.validation_after for one in epochs], "now"),
-    ]
-    below = [f"{one.accepted} of {one.accepted + one.refused}" for one in epochs]
-    drawn = plots.curve("Accuracy by epoch, with changes accepted", [one.number for one in epochs], lines, below)
+    # An epoch begins with judging the training tickets, so that this is what the epochs before it have come to.
+    training = [*(one.train_accuracy for one in epochs), None]
+    validation = [epochs[0].validation_before, *(one.validation_after for one in epochs)]
+    lines = [plots.Line("training", training, "then"), plots.Line("validation", validation, "now")]
+    below = ["", *(f"{one.accepted} of {one.accepted + one.refused}" for one in epochs)]
+    numbers = [epochs[0].number - 1, *(one.number for one in epochs)]
+    drawn = plots.curve("Accuracy after each epoch, with changes accepted", numbers, lines, below)
     rows = [
         [
             str(one.number),

@@ -49,9 +49,9 @@ class Studied(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A condition, or two, and the cases for which it holds."""
+    """A condition, and the cases for which it holds."""
 
-    conditions: tuple[Condition, ...]
+    condition: Condition
     mask: int
 
 
@@ -109,8 +109,8 @@ def _all(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool
     for where in _PLACES:
         terms = _terms(cases, field, where, forbidden)
         for phrase, mask in terms:
-            yield Candidate((Occurs((phrase,), where),), mask)
-            yield Candidate((Occurs((phrase,), where, at_least=False),), field.everyone & ~mask)
+            yield Candidate(Occurs((phrase,), where), mask)
+            yield Candidate(Occurs((phrase,), where, at_least=False), field.everyone & ~mask)
         yield from _amounts(cases, field, where, terms)
 
 
@@ -139,8 +139,8 @@ def _thresholds(
     known = _mask(value is not None for value in values)
     for step in steps:
         above = _mask(value is not None and value >= step for value in values)
-        yield Candidate((make(True, step),), above)
-        yield Candidate((make(False, step),), known & ~above)
+        yield Candidate(make(True, step), above)
+        yield Candidate(make(False, step), known & ~above)
 
 
 def _lengths(cases: Sequence[Studied]) -> Iterator[Candidate]:
@@ -171,14 +171,14 @@ def _sections(cases: Sequence[Studied], field: Field, forbidden: Callable[[str],
     for name in sorted({name for case in cases for name in case.features.sections}):
         mask = _mask(name in case.features.sections for case in cases)
         if _common(mask, field) and not forbidden(name):
-            yield Candidate((Section(name, present=True),), mask)
-            yield Candidate((Section(name, present=False),), field.everyone & ~mask)
+            yield Candidate(Section(name, present=True), mask)
+            yield Candidate(Section(name, present=False), field.everyone & ~mask)
 
 
 def _boxes(cases: Sequence[Studied]) -> Iterator[Candidate]:
     for checked in (False, True):
         condition = Boxes(checked)
-        yield Candidate((condition,), _mask(condition.holds(case.features) for case in cases))
+        yield Candidate(condition, _mask(condition.holds(case.features) for case in cases))
 
 
 def _common(mask: int, field: Field) -> bool:

@@ -1,37 +1,49 @@
-"""Which rule would help most, given the rules that are there?
+"""Which rules could help, and which would help most, given the rules that are there?
 
-Rules are weighed by what they would turn: cases from wrong to right, less cases from right to wrong, less what luck
-could have done. Luck is counted by cluster, since tickets of one cluster are much alike. One condition alone is seldom
-good; of several good ones that differ, most agreeing is better, and so is one together with another.
+One condition alone is seldom good: of several that differ, enough agreeing is better. Such rules are built from the
+studied cases as if there were no other rule yet, since what earlier rules left over is few cases, and mostly noise. Then
+they are weighed by what they would turn under the rules that are there: cases from wrong to right, less cases from right
+to wrong, less what luck could have done. Luck is counted by cluster: tickets of one cluster are much alike.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from donewhen.models.contrast.candidates import Candidate, Field, Studied
+from donewhen.models.contrast.candidates import Candidate, Field, Studied, clusters_in
 from donewhen.models.contrast.judge import read_all
 from donewhen.models.contrast.rules import WEIGHTS, Rule, Strength, applies, subjects
 from donewhen.models.contrast.sentences import LONGEST, write_rule
 from donewhen.models.roles import Binary
 
 CAUTION = 2.0
-"""How many standard errors of luck are taken off what a rule gains."""
+"""How many standard errors of luck are taken off a condition that was picked out of thousands."""
+PICKED_CAUTION = 1.0
+"""The same for a rule out of the few that were built."""
 BALANCE = 0.5
 """How far the rarer label counts for more: 0 not at all, 1 until both weigh the same."""
 RELEASE = 2.0
 """How much worse it is to turn a failing case to pass than the reverse."""
+VIEWS = 6
+"""How often rules are built; each time but the first without some of the clusters."""
+VOTERS = (5, 7)
+"""How many conditions vote."""
+ALIKE = 0.6
+"""Two sets with more than this share in common are nearly the same."""
+SURE = 0.75
+"""A rule that is right less often is a weak sign."""
+_LEFT_OUT = 0.25
 _WEIGHED = 600
 _LEADERS = 40
-ALIKE = 0.7
-VOTERS = (3, 5, 7, 9)
 _SHORTEST = 14
-PAIR_CAUTION = 3.0
-PAIRED = 30
+_SUPPORT = 3
+_STRENGTHS: tuple[Strength, ...] = ("plain", "weak", "strong")
+_VERDICTS: tuple[Binary, ...] = ("fail", "pass")
 
 
 class Standing(NamedTuple):
@@ -40,18 +52,8 @@ class Standing(NamedTuple):
     levels: Mapping[int, int]
     """The cases at each balance of signs, as sets; without those that the scaffold decides."""
     default: Binary
-    failed: int
-    """The cases that are judged fail."""
     masks: Mapping[str, int]
-    """The cases to which each rule of the guidance applies."""
-
-
-class Find(NamedTuple):
-    """A rule, the cases that it applies to, and what it is worth."""
-
-    rule: Rule
-    mask: int
-    worth: float
+    """The cases to which each rule of the guidance applies, without those that the scaffold decides."""
 
 
 class Stakes(NamedTuple):
@@ -66,30 +68,35 @@ class Stakes(NamedTuple):
     clusters: tuple[tuple[int, int], ...]
 
 
+class Find(NamedTuple):
+    """A rule, the cases that it applies to, and what it is worth."""
+
+    rule: Rule
+    mask: int
+    worth: float
+
+
 def standing(rules: Mapping[str, str], cases: Sequence[Studied], *, without: str = "") -> Standing:
     """Judges the studied cases, with one rule left out if so asked."""
     read = read_all(tuple(rules.items()))
     levels: dict[int, int] = {}
     masks: dict[str, int] = {key: 0 for key, _, _ in read.guidance}
-    failed = 0
     for index, case in enumerate(cases):
         bit = 1 << index
-        total = sum(weight for _, rule, weight in read.scaffold if applies(rule, case.features))
-        if total:
-            failed |= bit if total < 0 else 0
+        if sum(weight for _, rule, weight in read.scaffold if applies(rule, case.features)):
             continue
+        total = 0
         for key, rule, weight in read.guidance:
             if applies(rule, case.features):
                 masks[key] |= bit
                 total += weight if key != without else 0
         levels[total] = levels.get(total, 0) | bit
-        if _verdict(total, read.default) == "fail":
-            failed |= bit
-    return Standing(levels, read.default, failed, masks)
+    return Standing(levels, read.default, masks)
 
 
-def _verdict(level: int, default: Binary) -> Binary:
-    return default if level == 0 else "pass" if level > 0 else "fail"
+def blank(everyone: int, verdict: Binary) -> Standing:
+    """All cases under no rule but a default."""
+    return Standing({0: everyone}, verdict, {})
 
 
 def turned(now: Standing, verdict: Binary, weight: int) -> int:
@@ -102,12 +109,16 @@ def turned(now: Standing, verdict: Binary, weight: int) -> int:
     return cases
 
 
+def _verdict(level: int, default: Binary) -> Binary:
+    return default if level == 0 else "pass" if level > 0 else "fail"
+
+
 def stakes_of(now: Standing, field: Field, sample: int) -> Iterator[Stakes]:
     """What there is to gain, for each verdict and for each strength that makes a difference."""
-    for verdict in ("fail", "pass"):
+    for verdict in _VERDICTS:
         wanted = field.failing if verdict == "fail" else field.passing
-        seen: set[int] = {0}
-        for strength in ("plain", "weak", "strong"):
+        seen = {0}
+        for strength in _STRENGTHS:
             moved = turned(now, verdict, WEIGHTS[strength]) & sample
             if moved in seen:
                 continue
@@ -115,56 +126,31 @@ def stakes_of(now: Standing, field: Field, sample: int) -> Iterator[Stakes]:
             right, wrong = moved & wanted, moved & ~wanted
             half = moved.bit_count() / 2
             gain = (half / max(1, right.bit_count())) ** BALANCE
-            loss = (half / max(1, wrong.bit_count())) ** BALANCE * (RELEASE if verdict == "pass" else 1)
+            loss = (half / max(1, wrong.bit_count())) ** BALANCE
             clusters = tuple((right & one, wrong & one) for one in field.clusters if moved & one)
             yield Stakes(verdict, strength, right, wrong, gain, loss, clusters)
 
 
-def worth_of(mask: int, stakes: Stakes, caution: float = -1) -> float:
+def worth_of(mask: int, stakes: Stakes, caution: float) -> float:
     """What a rule with these cases gains, less what luck could have done."""
     total = squares = 0.0
     for right, wrong in stakes.clusters:
         here = stakes.gain * (mask & right).bit_count() - stakes.loss * (mask & wrong).bit_count()
         total += here
         squares += here * here
-    return total - (CAUTION if caution < 0 else caution) * math.sqrt(squares)
+    return total - caution * math.sqrt(squares)
 
 
-def finds(now: Standing, candidates: Sequence[Candidate], field: Field, sample: int, language: str) -> list[Find]:
-    """Rules that would help, the best first."""
-    found: dict[tuple[Binary, int], Find] = {}
-    for stakes in stakes_of(now, field, sample):
-        singles = _singles(candidates, stakes)
-        for find in (*singles[:_LEADERS], *_together(_diverse(singles), stakes, language)):
-            helped = (find.mask & stakes.right).bit_count()
-            if find.worth > 0 and helped >= 2 and helped > (find.mask & stakes.wrong).bit_count():
-                known = found.get((stakes.verdict, find.mask))
-                if known is None or known.worth < find.worth:
-                    found[stakes.verdict, find.mask] = find
-    return sorted(found.values(), key=lambda one: (-one.worth, write_rule(one.rule, language)))
-
-
-def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[Find]:
-    rough = []
-    for number, candidate in enumerate(candidates):
-        right = (candidate.mask & stakes.right).bit_count()
-        wrong = (candidate.mask & stakes.wrong).bit_count()
-        rough.append((stakes.gain * right - stakes.loss * wrong, -number, candidate))
-    rough.sort(reverse=True, key=lambda one: one[:2])
-    fine = [
-        Find(Rule(one.conditions, stakes.verdict, stakes.strength), one.mask, worth_of(one.mask, stakes))
-        for _, _, one in rough[:_WEIGHED]
-    ]
-    return sorted(fine, key=lambda one: -one.worth)
-
-
-def _diverse(singles: Sequence[Find]) -> list[Find]:
-    """The best that differ: in what they look at, and in the cases that they hold for."""
+def signs(candidates: Iterable[Candidate], field: Field, verdict: Binary, sample: int) -> list[Find]:
+    """The best single conditions for a verdict that differ: in what they look at, and in the cases they hold for."""
+    stakes = next(stakes_of(blank(field.everyone, "pass" if verdict == "fail" else "fail"), field, sample), None)
+    if stakes is None or not stakes.right or not stakes.wrong:
+        return []
     kept: list[Find] = []
     looked: set[str] = set()
-    for find in singles:
+    for find in _singles(candidates, stakes):
         looks = subjects(find.rule.conditions[0])
-        if not looks & looked and all(not alike(find.mask, other.mask) for other in kept):
+        if find.worth > 0 and not looks & looked and not any(alike(find.mask, other.mask) for other in kept):
             kept.append(find)
             looked |= looks
             if len(kept) == _LEADERS:
@@ -172,25 +158,48 @@ def _diverse(singles: Sequence[Find]) -> list[Find]:
     return kept
 
 
+def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[Find]:
+    rough = []
+    for number, candidate in enumerate(candidates):
+        right = (candidate.mask & stakes.right).bit_count()
+        wrong = (candidate.mask & stakes.wrong).bit_count()
+        rough.append((stakes.loss * wrong - stakes.gain * right, number, candidate))
+    rough.sort(key=lambda one: one[:2])
+    fine = [
+        Find(Rule((one.condition,), stakes.verdict), one.mask, worth_of(one.mask, stakes, CAUTION))
+        for _, _, one in rough[:_WEIGHED]
+    ]
+    return sorted(fine, key=lambda one: -one.worth)
+
+
 def alike(one: int, other: int) -> bool:
     """Whether two sets are nearly the same."""
     return (one & other).bit_count() > ALIKE * (one | other).bit_count()
 
 
-def _together(leaders: Sequence[Find], stakes: Stakes, language: str) -> Iterator[Find]:
-    for voters in VOTERS:
-        yield from _votes(leaders, voters, stakes, language)
-    for at, first in enumerate(leaders[:PAIRED]):
-        for second in leaders[:at]:
-            mask = first.mask & second.mask
-            rule = Rule((*second.rule.conditions, *first.rule.conditions), stakes.verdict, stakes.strength)
-            if mask not in (0, first.mask, second.mask) and len(write_rule(rule, language)) <= LONGEST:
-                yield Find(rule, mask, worth_of(mask, stakes, PAIR_CAUTION))
+def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> list[Find]:
+    """The rules that could help, as seen with and without some of the clusters."""
+    found: dict[Rule, Find] = {}
+    for view in range(VIEWS):
+        chance = random.Random(view)
+        sample = field.everyone
+        for cluster in field.clusters if view else ():
+            if chance.random() < _LEFT_OUT:
+                sample &= ~cluster
+        for verdict in _VERDICTS:
+            leaders = signs(candidates, field, verdict, sample)
+            for find in leaders[:2]:
+                found.setdefault(find.rule, find)
+            for voters in VOTERS:
+                for find in _votes(leaders, voters, verdict, language):
+                    found.setdefault(find.rule, find)
+    return list(found.values())
 
 
-def _votes(leaders: Sequence[Find], voters: int, stakes: Stakes, language: str) -> Iterator[Find]:
+def _votes(leaders: Sequence[Find], voters: int, verdict: Binary, language: str) -> Iterator[Find]:
     """The best leaders, as many as vote, with room for all in one sentence; for each number that may be enough."""
-    rule = Rule((), stakes.verdict, stakes.strength, voters)
+    # Room for the longest strength is kept, so that a rule never outgrows the limit by becoming surer.
+    rule = Rule((), verdict, "strong", voters)
     masks: list[int] = []
     for find in leaders:
         wider = msgspec.structs.replace(rule, conditions=(*rule.conditions, *find.rule.conditions))
@@ -200,7 +209,7 @@ def _votes(leaders: Sequence[Find], voters: int, stakes: Stakes, language: str) 
             masks.append(find.mask)
             if len(masks) == voters:
                 for enough, mask in enumerate(at_least(masks)[2:-1], start=2):
-                    yield Find(msgspec.structs.replace(rule, enough=enough), mask, worth_of(mask, stakes))
+                    yield Find(Rule(rule.conditions, verdict, enough=enough), mask, 0.0)
                 return
 
 
@@ -211,3 +220,33 @@ def at_least(masks: Sequence[int]) -> list[int]:
         for level in range(number, 0, -1):
             levels[level] |= mask & levels[level - 1]
     return levels
+
+
+def ranked(now: Standing, pool: Iterable[Find], field: Field, language: str) -> list[Find]:
+    """The rules of the pool that would help, each in the strength that suits it, the best first."""
+    best: dict[Rule, Find] = {}
+    pool = list(pool)
+    for stakes in stakes_of(now, field, field.everyone):
+        careful = stakes._replace(loss=stakes.loss * RELEASE) if stakes.verdict == "pass" else stakes
+        for find in pool:
+            if find.rule.verdict != stakes.verdict:
+                continue
+            right, wrong = find.mask & stakes.right, find.mask & stakes.wrong
+            if right.bit_count() <= wrong.bit_count() or clusters_in(right, field) < _SUPPORT:
+                continue
+            worth = worth_of(find.mask, careful, PICKED_CAUTION)
+            known = best.get(find.rule)
+            if worth > 0 and (known is None or known.worth < worth):
+                strength = _suited(stakes, right, wrong, now)
+                best[find.rule] = Find(msgspec.structs.replace(find.rule, strength=strength), find.mask, worth)
+    return sorted(best.values(), key=lambda one: (-one.worth, write_rule(one.rule, language)))
+
+
+def _suited(stakes: Stakes, right: int, wrong: int, now: Standing) -> Strength:
+    """Weak for a rule that is often wrong, where a weak sign turns the same cases."""
+    unsure = right.bit_count() < SURE * (right | wrong).bit_count()
+    if stakes.strength == "plain" and unsure:
+        moved = stakes.right | stakes.wrong
+        if turned(now, stakes.verdict, WEIGHTS["weak"]) & moved == moved:
+            return "weak"
+    return stakes.strength

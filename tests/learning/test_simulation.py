@@ -1,0 +1,89 @@
+"""A simulation, and nothing but: tickets by rules that are known, some with the wrong label. What is found, and what not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from learning_kit import (
+    ONE_VOTE,
+    RULES,
+    captcha_model,
+    decent_decision,
+    decent_proposal,
+    learn,
+    mentions,
+    mission_in,
+    obedient,
+    row,
+    simulation,
+    small,
+)
+
+from donewhen.learning.book import Book
+from donewhen.learning.metrics import mcnemar, measured
+from donewhen.learning.splits import divided
+from donewhen.testing.models import ScriptedModel
+
+HIDDEN = ("captcha", "timeout", "overdraft")
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9])
+def test_hidden_rules_are_found_noise_is_queued_and_held_out_accuracy_rises(tmp_path: Path, seed: int) -> None:
+    """Simulated: 400 tickets, three hidden rules, one label in twenty wrong; a reflector that is decent, no more."""
+    world = simulation(400, HIDDEN, noise=0.05, seed=seed)
+    mission = mission_in(tmp_path, world.tickets, ONE_VOTE + "[reflection]\nbatch_size = 24\n")
+    run = learn(mission, ScriptedModel(obedient, decent_decision, decent_proposal))
+
+    assert {mentions(word) for word in HIDDEN} <= set(run.rules.values())
+    assert len(run.rules) == len(RULES) + len(HIDDEN)
+
+    before, after = run.state.evaluations["before"], run.state.evaluations["after"]
+    wrong = [[label != verdict for _, label, verdict, _ in rows] for rows in (before, after)]
+    compared = mcnemar(*wrong)
+    assert compared is not None
+    assert compared.p < 0.05
+    assert compared.better > compared.worse
+    found = measured((label, verdict) for _, label, verdict, _ in after)
+    assert found.accuracy is not None
+    assert found.accuracy.value >= 0.9
+
+    train = set(divided(Book(mission).members, mission.settings.split, mission.settings.seed).train)
+    noise = world.flipped & train
+    queued = {one["ticket_key"] for one in run.state.queue if one["reason_code"] == "suspected_label_noise"}
+    assert len(queued & noise) >= 0.6 * len(noise)
+    assert len(queued - noise) <= len(queued & noise)
+
+
+def test_a_group_with_both_labels_is_a_question_of_policy(tmp_path: Path) -> None:
+    both = [row("both", label, "both a captcha and a receipt") for label in ("pass", "fail")]
+    toml = "epochs = 1\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
+    run = learn(mission_in(tmp_path, [*small(6, 6), *both], toml), captcha_model())
+    rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
+    assert [one["ticket_key"] for one in rows] == ["both::fail", "both::pass"]
+    assert {one["uncertainty_note"] for one in rows} == {"the same work was labelled both ways"}
+    assert [one["gt_label"] for one in rows] == ["fail", "pass"]
+
+
+def test_opposed_hypotheses_are_a_question_of_policy_to_those_who_support_them(tmp_path: Path) -> None:
+    """Half of the pages with a coupon pass, and half of them fail."""
+    tickets = [row(f"c{at}", "pass" if at % 2 else "fail", f"coupon {at}") for at in range(12)]
+
+    def wavers(request: object) -> str:
+        decode = request.decode  # type: ignore[attr-defined]
+        return f"Verdict: {'pass' if decode.temperature > 0.3 else 'fail'}\nReason: who knows"
+
+    toml = "epochs = 1\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
+    run = learn(mission_in(tmp_path, tickets, toml), ScriptedModel(wavers, None, decent_proposal))
+    assert {one.text for one in run.state.pool.values()} == {mentions("coupon", "pass"), mentions("coupon", "fail")}
+    rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
+    assert len(rows) == 12
+    assert {one["uncertainty_note"] for one in rows} == {"two hypotheses say opposite verdicts of the same condition"}
+
+
+def test_a_ticket_that_was_understood_once_is_not_suspected(tmp_path: Path) -> None:
+    toml = ONE_VOTE + "epochs = 4\n[trial]\nmin_tickets = 2\n[reflection]\nbatch_size = 5\n"
+    run = learn(mission_in(tmp_path, small(20, 20), toml), captcha_model())
+    assert run.rules["G1"] == mentions("captcha")
+    assert run.state.mistakes == {}
+    assert "suspected_label_noise" not in {one["reason_code"] for one in run.state.queue}
