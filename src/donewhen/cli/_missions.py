@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from donewhen.cli._output import Finding, Output
+from donewhen.cli._output import Finding, Output, harmless
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import read_guidance, read_initial
 from donewhen.judging.mission import Mission
@@ -49,11 +48,8 @@ def guidance_of_step(mission: Mission, step: int) -> Guidance:
 
 
 def harmless_json(data: object, indent: int | None = None) -> str:
-    """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
-    text = re.sub(r"<(?=/?promise>)", r"\\u003c", json.dumps(data, ensure_ascii=False, indent=indent))
-    if not text.isprintable():
-        text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
-    return text
+    """Data as JSON that may go to a terminal."""
+    return harmless(json.dumps(data, ensure_ascii=False, indent=indent))
 
 
 def show_problems(output: Output, problems: list[Finding], *, everything: bool = False) -> None:

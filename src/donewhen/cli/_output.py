@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -65,9 +66,17 @@ class Output:
         self._to_stderr(text)
 
     def finish(
-        self, status: ExitCode, data: Mapping[str, Any] | None = None, findings: Sequence[Finding] = ()
+        self,
+        status: ExitCode,
+        data: Mapping[str, Any] | None = None,
+        findings: Sequence[Finding] = (),
+        *,
+        promising: bool = False,
     ) -> ExitCode:
-        """End a command: print the envelope if JSON was asked for, and hand the exit status on."""
+        """End a command: print the envelope if JSON was asked for, and hand the exit status on.
+
+        Only where ``promising``, something in it may look like a promise.
+        """
         if self.json:
             envelope = {
                 "schema": SCHEMA,
@@ -76,7 +85,8 @@ class Output:
                 "data": dict(data or {}),
                 "findings": [asdict(replace(one, message=_without_promises(one.message))) for one in findings],
             }
-            click.echo(json.dumps(envelope, indent=2, ensure_ascii=False, default=str))
+            text = json.dumps(envelope, indent=2, ensure_ascii=False, default=str)
+            click.echo(text if promising else harmless(text))
         return status
 
     def fail(self, status: ExitCode, finding: Finding) -> ExitCode:
@@ -106,6 +116,14 @@ class Output:
 
     def _to_stderr(self, text: str, fg: str | None = None) -> None:
         click.echo(click.style(_line(text), fg=fg), err=True, color=None if self.color else False)
+
+
+def harmless(text: str) -> str:
+    """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
+    text = re.sub(r"<(?=/?promise>)", r"\\u003c", text)
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+    return text
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,9 +25,7 @@ class Watching(Watcher):
         self._lines = not quiet and not output.json and not self._bars
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        self._done = 0
         self._told = ""
-        self._began = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._bars:
@@ -62,8 +60,13 @@ class Watching(Watcher):
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=done, told=self._told)
 
+    def tell(self, accuracy: float | None, spent: Mapping[str, Any]) -> None:
+        """What stands beside the bar from now on: how often the judge is right so far, and what it has cost."""
+        self._told = _told(accuracy, spent)
+
     def event(self, event: Event, state: RunState) -> None:
-        self._told = _spent(event.spent, state)
+        judged = state.epoch.rolled if state.epochs else 0
+        self.tell(1 - state.epoch.wrong / judged if judged else None, event.spent)
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, told=self._told)
         line = _line(event, state)
@@ -75,10 +78,8 @@ class Watching(Watcher):
             self._progress.console.print(Text(line))
 
 
-def _spent(spent: Any, state: RunState) -> str:
-    parts = []
-    if state.epochs and state.epoch.rolled:
-        parts.append(f"accuracy {1 - state.epoch.wrong / state.epoch.rolled:.3f}")
+def _told(accuracy: float | None, spent: Mapping[str, Any]) -> str:
+    parts = [] if accuracy is None else [f"accuracy {accuracy:.3f}"]
     parts.append(f"{int(spent.get('calls', 0)):,} calls")
     tokens = int(spent.get("prompt_tokens", 0) + spent.get("completion_tokens", 0))
     if tokens:

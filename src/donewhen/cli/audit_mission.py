@@ -13,7 +13,7 @@ from donewhen.cli._missions import guidance_at, mission_argument
 from donewhen.cli._output import Output
 from donewhen.cli._watching import Watching
 from donewhen.cli.learn import report_width
-from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import read_mission
 from donewhen.judging.verdict import Verdict
@@ -48,16 +48,21 @@ def command(
     This tells how far a judge can be relied on before anybody trusts it: accuracy, agreement beyond chance, how often
     it lets bad work through, and whether it beats counting words.
     """
+    for path in (page, out):
+        if path is not None and not path.parent.is_dir():
+            raise UsageError("There is no folder for the report.", where=str(path))
     found = read_mission(mission)
     chosen = guidance_at(found, guidance)
     asking = Asking(open_model(model or found.settings.model))
     with Watching(output, quiet=quiet) as watcher:
         watcher.phase("judging", sum(1 for _ in found.tickets()))
-        done = 0
+        done = right = 0
 
-        def advance(_: Verdict) -> None:
-            nonlocal done
+        def advance(verdict: Verdict) -> None:
+            nonlocal done, right
             done += 1
+            right += verdict.verdict == verdict.label
+            watcher.tell(right / done, vars(asking.meter))
             watcher.advance(done)
 
         report = asyncio.run(audited(found, chosen, asking, advance))

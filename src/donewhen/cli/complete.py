@@ -41,7 +41,8 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     if not result.done:
         output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
     findings = [] if result.evaluation is None else gate_findings(result.evaluation)
-    return output.finish(exit_code(result.evaluation, result.done), _data(result), findings)
+    status = exit_code(result.evaluation, result.done)
+    return output.finish(status, _data(result), findings, promising=result.promise is not None)
 
 
 def _data(result: Completion) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Trial
+from donewhen.learning.events import first_event
 from donewhen.learning.learn_mission import Learned, learn
-from donewhen.learning.runs import find_run, is_over, unfinished
+from donewhen.learning.runs import EVENTS, find_run, is_over, run_folders, unfinished, unsettled
 from donewhen.models.registry import open_model
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
@@ -65,13 +67,20 @@ def command(
         raise UsageError("A run goes on with the settings that it began with; only --model may be given with --resume.")
     folder = _cut_off(found, run_name) if going_on else None
     found = _with_options(found, model, epochs, seed, trial, max_calls)
+    earlier = run_folders(found)
     try:
         with Watching(output, quiet=quiet) as watcher:
             learned = learn(found, open_model(_model(found, model)), watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
-        place = f" {mission}" if str(mission) != "." else ""
-        next_step = f"donewhen learn{place} --resume"
-        finding = Finding("interrupted", "Interrupted; all that was answered is kept.", next=next_step)
+        if folder is None and not _has_begun(found, earlier):
+            told = "Interrupted before anything was done."
+            finding = Finding("interrupted", told, next=f"donewhen learn{_at(mission)}")
+            return output.fail(ExitCode.INTERRUPTED, finding)
+        again = f"donewhen learn{_at(mission)} --resume"
+        again += f" --run {shlex.quote(run_name)}" if run_name is not None else ""
+        again += f" --model {shlex.quote(model)}" if model is not None else ""
+        again += " --no-adopt" if no_adopt else ""
+        finding = Finding("interrupted", "Interrupted; all that was answered is kept.", next=again)
         return output.fail(ExitCode.INTERRUPTED, finding)
     page = learned.prepared.folder / "report.html"
     write_atomically(page, learning_page(learned.report).encode())
@@ -79,18 +88,30 @@ def command(
         for line in learning_text(learned.report, report_width()):
             output.say(line)
         _say_what_next(output, learned, page, mission)
+    elif learned.problem is not None and not output.json:
+        output.note(f"donewhen: {learned.problem}")
     return _finished(output, learned, page)
 
 
 def _cut_off(mission: Mission, name: str | None) -> Path:
     if name is not None:
         return find_run(mission, name)
-    folder = unfinished(mission)
+    folder = unfinished(mission) or unsettled(mission)
     if folder is None:
         newest = find_run(mission, None)
         over = " It has ended." if is_over(newest) else ""
         raise UsageError(f"No run was cut off; the newest is {newest.name}.{over}", next_step="donewhen learn")
     return folder
+
+
+def _has_begun(mission: Mission, earlier: tuple[Path, ...]) -> bool:
+    """Whether a run has come since that has something on record."""
+    return any(first_event(one / EVENTS) is not None for one in run_folders(mission) if one not in earlier)
+
+
+def _at(mission: Path) -> str:
+    """The mission as an argument of the next command; nothing where it is here."""
+    return f" {shlex.quote(str(mission))}" if str(mission) != "." else ""
 
 
 def _with_options(
@@ -113,14 +134,14 @@ def _model(mission: Mission, model: str | None) -> str:
 
 
 def _say_what_next(output: Output, learned: Learned, page: Path, mission: Path) -> None:
-    place = f" {mission}" if str(mission) != "." else ""
+    place = _at(mission)
     output.say()
     if learned.problem is not None:
         output.say(f"! {learned.problem}", fg="yellow")
     elif learned.guidance is not None:
         output.say(f"The guidance of the mission is now at step {learned.guidance.step}.", bold=True)
         output.say(f"  what changed:  donewhen guidance diff{place}", dim=True)
-        output.say(f"  take it back:  donewhen guidance rollback{place} {learned.report.guidance_before}", dim=True)
+        output.say(f"  take it back:  donewhen guidance rollback {learned.report.guidance_before}{place}", dim=True)
     output.say(f"  the report:    {page}", dim=True)
 
 

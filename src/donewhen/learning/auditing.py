@@ -13,7 +13,7 @@ from donewhen.learning.baseline import Learn, majority, out_of_fold, word_counts
 from donewhen.learning.book import Book
 from donewhen.learning.metrics import mcnemar, measured
 from donewhen.learning.notes import noted
-from donewhen.learning.reporting import cost_of
+from donewhen.learning.reporting import cost_of, learned_from
 from donewhen.learning.summary import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
 from donewhen.models.asking import Asking
 from donewhen.models.roles import Binary
@@ -22,7 +22,7 @@ from donewhen.models.roles import Binary
 async def audited(
     mission: Mission, guidance: Guidance, asking: Asking, advance: Callable[[Verdict], None] = lambda _: None
 ) -> LearningReport:
-    """Judge every labelled ticket of a mission. All of them are unseen: nothing was learned from any here."""
+    """Judge every labelled ticket of a mission. Nothing is learned from any here; what was before, a note says."""
     book = Book(mission)
     began = mission.clock.monotonic()
     rows: list[tuple[str, Binary, Binary | None]] = []
@@ -57,7 +57,7 @@ async def audited(
             status="audit",
             finished_at=mission.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             seed=mission.settings.seed,
-            splits=SplitSizes(test=every),
+            splits=SplitSizes(test=every, test_learned_from=learned_from(guidance, (one.key for one in book.members))),
             before=measured((label, verdict) for _, label, verdict in rows),
             guidance_before=guidance.step,
             baselines=_baselines(book, wrong),

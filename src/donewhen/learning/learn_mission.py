@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +11,13 @@ from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.learning.artifacts import write_artifacts
-from donewhen.learning.events import each_event, first_event
+from donewhen.learning.events import EventLog, RunError, each_event, first_event
 from donewhen.learning.recorder import Watcher
 from donewhen.learning.reporting import report_of
 from donewhen.learning.run import Learner
 from donewhen.learning.runs import (
     EVENTS,
+    REPORT,
     Prepared,
     adopt,
     asking_for,
@@ -57,19 +59,35 @@ def learn(
         learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
         try:
             asyncio.run(learner.run())
-        finally:
-            log.close()
-            if learner.state.manifest:
-                write_artifacts(prepared.folder, each_event(log.path), learner.state, mission.clock)
-        report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
-        write_atomically(prepared.folder / "report.json", as_json(report))
-        guidance, problem = None, None
-        if adopting and learner.state.changes:
-            try:
-                guidance = adopt(mission, learner.state, prepared.id)
-            except GuidanceError as error:
-                problem = error
+        except BaseException:
+            with suppress(OSError):
+                # Why it broke off is what people need to hear; what could not be left behind can be made again.
+                _leave_behind(prepared, log, learner.state)
+            raise
+        try:
+            _leave_behind(prepared, log, learner.state)
+            report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
+            guidance, problem = None, None
+            if adopting and learner.state.changes:
+                try:
+                    guidance = adopt(mission, learner.state, prepared.id)
+                except GuidanceError as error:
+                    problem = error
+            # Last, because a run that has its report has left nothing undone.
+            write_atomically(prepared.folder / REPORT, as_json(report))
+        except OSError as error:
+            raise RunError(
+                f"The run has ended, and what it leaves behind can't be written: {error.strerror}.",
+                where=str(prepared.folder),
+                next_step="Make room, then: donewhen learn --resume",
+            ) from error
     return Learned(prepared, learner.state, report, guidance, problem)
+
+
+def _leave_behind(prepared: Prepared, log: EventLog, state: RunState) -> None:
+    log.close()
+    if state.manifest:
+        write_artifacts(prepared.folder, each_event(log.path), state, prepared.mission.clock)
 
 
 def _openings(mission: Mission, prepared: Prepared) -> int:

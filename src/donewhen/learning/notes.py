@@ -57,6 +57,12 @@ def _of_the_tickets(report: LearningReport) -> Iterator[Note]:
             "itself, so they are somewhat narrow."
         )
         yield Note(code="clustered", text=text)
+    if splits.test_learned_from:
+        text = (
+            f"{splits.test_learned_from} of the {test.tickets} test tickets are evidence of rules that were there from "
+            "the start: the judge has learned from them, so these figures flatter it."
+        )
+        yield Note(code="learned_from", text=text, serious=True)
     if splits.test_openings > 1:
         text = (
             f"The test split was opened {splits.test_openings} times. Whoever chooses between runs by it is fitting to "

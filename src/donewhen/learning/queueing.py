@@ -43,7 +43,7 @@ class Queue:
         train = set(self._splits.train)
         members = [one for one in self._book.members if one.key in train]
         pairs = opposed(state.pool.values(), self._mission.language)
-        questions = policy_questions(members, [(*one.evidence, *other.evidence) for one, other in pairs])
+        questions = policy_questions(members, [(one.evidence, other.evidence) for one, other in pairs])
         mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}
         unlike = unlike_their_label(self._book, members, self._mission.settings.seed) if mistakes else frozenset()
         noisy = dict.fromkeys(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -85,6 +86,8 @@ class Recorder:
                 raise Stopped(known.data["limit"])
             return known.data
         self._go_live()
+        # A model that answers at once lets nobody in between, not even Ctrl-C.
+        await asyncio.sleep(0)
         try:
             self._asking.meter.be_in_time()
             data = await do()

@@ -6,8 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from donewhen.foundation.text import one_line
-from donewhen.judging.guidance import FIRST
+from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
 from donewhen.learning.baseline import majority, word_counts
 from donewhen.learning.book import Book
@@ -58,7 +60,9 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
         status=_status(state),
         finished_at=state.finished_at,
         seed=mission.settings.seed,
-        splits=_sizes(book, splits, openings),
+        splits=msgspec.structs.replace(
+            _sizes(book, splits, openings), test_learned_from=learned_from(began_with(state.manifest), splits.test)
+        ),
         before=measured((label, verdict) for _, label, verdict in before),
         after=measured((label, verdict) for _, label, verdict in after) if after else None,
         comparison=mcnemar(*wrong) if paired else None,
@@ -79,6 +83,11 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
         cost=cost_of(state.spent, mission),
     )
     return noted(report)
+
+
+def learned_from(guidance: Guidance, keys: Iterable[str]) -> int:
+    """How many of these tickets are evidence of its rules."""
+    return len({key for one in guidance.metadata.values() for key in one.sources} & set(keys))
 
 
 def cost_of(spent: Mapping[str, float], mission: Mission) -> Cost:
@@ -151,7 +160,9 @@ def _sizes(book: Book, splits: Splits, openings: int) -> SplitSizes:
         )
         for part in PARTS
     }
-    return SplitSizes(**sizes, test_openings=openings)
+    return SplitSizes(
+        train=sizes["train"], validation=sizes["validation"], test=sizes["test"], test_openings=openings
+    )
 
 
 def _epoch(one: EpochState) -> EpochRow:

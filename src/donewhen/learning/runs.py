@@ -16,6 +16,7 @@ from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
+from donewhen.judging.overrides import load_overrides
 from donewhen.judging.settings import MissionFile
 from donewhen.learning.book import Book
 from donewhen.learning.events import EventLog, RunError, first_event, read_events
@@ -27,6 +28,7 @@ from donewhen.models.roles import Model
 
 MANIFEST = "donewhen/learning-run/v1"
 EVENTS = "events.jsonl"
+REPORT = "report.json"
 
 
 class Prepared(NamedTuple):
@@ -70,6 +72,12 @@ def unfinished(mission: Mission) -> Path | None:
     """The newest run that has begun, if it was cut off."""
     found = [one for one in run_folders(mission) if first_event(one / EVENTS) is not None]
     return found[-1] if found and not is_over(found[-1]) else None
+
+
+def unsettled(mission: Mission) -> Path | None:
+    """The newest run, if it came to its end and was cut off before its report, which is what comes last."""
+    found = run_folders(mission)
+    return found[-1] if found and is_over(found[-1]) and not (found[-1] / REPORT).is_file() else None
 
 
 def state_of(folder: Path) -> RunState:
@@ -153,10 +161,11 @@ def open_answers(mission: Mission) -> Answers:
 def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
     """Make what a run has learned the guidance of its mission: the same changes, one by one; each is made once."""
     store = mission.store
-    now = store.seed(mission.initial_guidance())
+    # Looked at, not yet written: a mission whose guidance is not adopted is left as it is.
+    now = mission.guidance()
     # Whoever was killed in between has made some of them.
     first = began_with(state.manifest)
-    made = sum(one.by == f"run {run}" and one.step > first.step for one in store.history())
+    made = sum(one.by == f"run {run}" and one.step > first.step for one in store.history()) if store.exists else 0
     steps = [first.hash, *(one["hash"] for one in state.changes)]
     if made == len(state.changes) and now.hash != steps[-1]:
         return now
@@ -166,6 +175,7 @@ def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
             where=str(store.path),
             next_step=f"It is kept in the run {run}.",
         )
+    store.seed(mission.initial_guidance())
     for one in state.applied[made:]:
         now = store.apply(one, f"run {run}")
     return store.credit(state.counts) if state.counts else now
@@ -195,7 +205,7 @@ def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) 
         settings = msgspec.convert(manifest.get("settings"), MissionFile)
     except msgspec.ValidationError as error:
         raise RunError(f"The run has settings that can't be used: {error}.", where=str(folder)) from error
-    return mission._replace(settings=settings)
+    return mission._replace(settings=settings, overrides=load_overrides(settings.overrides, mission.folder))
 
 
 def _check_parts(mission: Mission, splits: Splits) -> None:

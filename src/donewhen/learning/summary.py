@@ -26,6 +26,7 @@ NoteCode = Literal[
     "one_label",
     "clustered",
     "opened_again",
+    "learned_from",
     "invalid_verdicts",
     "malformed_votes",
     "tpr_low",
@@ -69,6 +70,8 @@ class SplitSizes(_Record, frozen=True, kw_only=True):
     test: PartSizes = PartSizes()
     test_openings: int = 1
     """How many runs have looked at this test split so far, with this one."""
+    test_learned_from: int = 0
+    """How many test tickets are evidence of the rules that are measured: by an earlier run, under another split."""
 
     @property
     def tickets(self) -> int:

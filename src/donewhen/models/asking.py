@@ -124,7 +124,9 @@ class Asking:
         self._run = run
         self._open: dict[str, asyncio.Future[Completion]] = {}
         self._met: set[bytes] = set()
-        self._counted_before = self.meter.calls
+        self._counted_before = 0
+        # Whoever goes on under the name of a run has what it paid for to claim, and no budget for it a second time.
+        self.resume()
 
     def resume(self) -> None:
         """The meter was set to what is on record: what was paid for until then is not counted again."""

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from donewhen.models.contrast.features import Features, Where, spelled
@@ -84,12 +85,12 @@ def clusters_in(mask: int, field: Field) -> int:
 
 
 def contrast(mask: int, field: Field) -> float:
-    """How much more often a set holds failing cases than passing ones, in standard errors; below zero for the reverse."""
-    fails, passes = field.failing.bit_count(), field.passing.bit_count()
+    """How much more often failing cases are in a set than passing ones, in standard errors; negative if less often."""
+    fails, passes = max(1, field.failing.bit_count()), max(1, field.passing.bit_count())
     failed, passed = (mask & field.failing).bit_count(), (mask & field.passing).bit_count()
-    share = (failed + passed) / max(1, fails + passes)
-    spread = share * (1 - share) * (1 / max(1, fails) + 1 / max(1, passes))
-    return (failed / max(1, fails) - passed / max(1, passes)) / math.sqrt(spread) if spread > 0 else 0.0
+    share = (failed + passed) / (fails + passes)
+    spread = share * (1 - share) * (1 / fails + 1 / passes)
+    return (failed / fails - passed / passes) / math.sqrt(spread) if spread > 0 else 0.0
 
 
 def candidates_of(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> list[Candidate]:
@@ -111,7 +112,7 @@ def _all(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool
         for phrase, mask in terms:
             yield Candidate(Occurs((phrase,), where), mask)
             yield Candidate(Occurs((phrase,), where, at_least=False), field.everyone & ~mask)
-        yield from _amounts(cases, field, where, terms)
+        yield from _amounts(cases, where, [phrase for phrase, _ in terms[:_COUNTED_TERMS]])
 
 
 def _mask(flags: Iterable[bool]) -> int:
@@ -146,7 +147,7 @@ def _thresholds(
 def _lengths(cases: Sequence[Studied]) -> Iterator[Candidate]:
     for unit in _UNITS:
         values = [float(length_of(case.features, unit)) for case in cases]
-        yield from _thresholds(values, _steps(values), lambda at_least, step, unit=unit: Length(unit, at_least, step))
+        yield from _thresholds(values, _steps(values), partial(Length, unit))
 
 
 def _numbers(cases: Sequence[Studied], forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
@@ -162,9 +163,7 @@ def _numbers(cases: Sequence[Studied], forbidden: Callable[[str], bool]) -> Iter
                 for case in cases
             ]
             steps = _steps([value for value in values if value is not None])
-            yield from _thresholds(
-                values, steps, lambda at_least, step, s=statistic, n=label: Number(n, s, at_least, step)
-            )
+            yield from _thresholds(values, steps, partial(Number, label, statistic))
 
 
 def _sections(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
@@ -224,21 +223,13 @@ def _telling(gram: tuple[str, ...]) -> bool:
     return any(_TELLING.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
 
 
-def _amounts(cases: Sequence[Studied], field: Field, where: Where, terms: list[tuple[str, int]]) -> Iterator[Candidate]:
+def _amounts(cases: Sequence[Studied], where: Where, phrases: Iterable[str]) -> Iterator[Candidate]:
     lengths = [max(1, len(case.features.part(where))) for case in cases]
-    for phrase, _ in terms[:_COUNTED_TERMS]:
+    for phrase in phrases:
         counts = [case.features.count(phrase, where) for case in cases]
-        most = max(counts)
-        yield from _thresholds(
-            counts,
-            [step for step in _COUNTS if step <= most],
-            lambda at_least, step, p=phrase: Occurs((p,), where, at_least, step),
-        )
+        steps = [step for step in _COUNTS if step <= max(counts)]
+        yield from _thresholds(counts, steps, partial(Occurs, (phrase,), where))
         if where == "text":
             shares = [100 * count / length for count, length in zip(counts, lengths, strict=True)]
-            highest = max(shares)
-            yield from _thresholds(
-                shares,
-                [step for step in _PER_HUNDRED if step <= highest],
-                lambda at_least, step, p=phrase: Occurs((p,), where, at_least, step, per_hundred=True),
-            )
+            dense = [step for step in _PER_HUNDRED if step <= max(shares)]
+            yield from _thresholds(shares, dense, partial(Occurs, (phrase,), where, per_hundred=True))

@@ -1,9 +1,9 @@
 """Which rules could help, and which would help most, given the rules that are there?
 
 One condition alone is seldom good: of several that differ, enough agreeing is better. Such rules are built from the
-studied cases as if there were no other rule yet, since what earlier rules left over is few cases, and mostly noise. Then
-they are weighed by what they would turn under the rules that are there: cases from wrong to right, less cases from right
-to wrong, less what luck could have done. Luck is counted by cluster: tickets of one cluster are much alike.
+studied cases as if there were no other rule yet, since what earlier rules left over is few cases, and mostly noise.
+Then they are weighed by what they would turn under the rules that are there: cases from wrong to right, less cases from
+right to wrong, less what luck could have done. Luck is counted by cluster: tickets of one cluster are much alike.
 """
 
 from __future__ import annotations
@@ -198,8 +198,7 @@ def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> lis
 
 def _votes(leaders: Sequence[Find], voters: int, verdict: Binary, language: str) -> Iterator[Find]:
     """The best leaders, as many as vote, with room for all in one sentence; for each number that may be enough."""
-    # Room for the longest strength is kept, so that a rule never outgrows the limit by becoming surer.
-    rule = Rule((), verdict, "strong", voters)
+    rule = Rule((), verdict, enough=voters)
     masks: list[int] = []
     for find in leaders:
         wider = msgspec.structs.replace(rule, conditions=(*rule.conditions, *find.rule.conditions))
@@ -209,7 +208,7 @@ def _votes(leaders: Sequence[Find], voters: int, verdict: Binary, language: str)
             masks.append(find.mask)
             if len(masks) == voters:
                 for enough, mask in enumerate(at_least(masks)[2:-1], start=2):
-                    yield Find(Rule(rule.conditions, verdict, enough=enough), mask, 0.0)
+                    yield Find(msgspec.structs.replace(rule, enough=enough), mask, 0.0)
                 return
 
 
@@ -234,19 +233,19 @@ def ranked(now: Standing, pool: Iterable[Find], field: Field, language: str) -> 
             right, wrong = find.mask & stakes.right, find.mask & stakes.wrong
             if right.bit_count() <= wrong.bit_count() or clusters_in(right, field) < _SUPPORT:
                 continue
+            rule = msgspec.structs.replace(find.rule, strength=stakes.strength)
             worth = worth_of(find.mask, careful, PICKED_CAUTION)
             known = best.get(find.rule)
-            if worth > 0 and (known is None or known.worth < worth):
-                strength = _suited(stakes, right, wrong, now)
-                best[find.rule] = Find(msgspec.structs.replace(find.rule, strength=strength), find.mask, worth)
+            if worth > 0 and (known is None or known.worth < worth) and len(write_rule(rule, language)) <= LONGEST:
+                weak = msgspec.structs.replace(rule, strength="weak")
+                if _unsure(stakes, right, wrong, now) and len(write_rule(weak, language)) <= LONGEST:
+                    rule = weak
+                best[find.rule] = Find(rule, find.mask, worth)
     return sorted(best.values(), key=lambda one: (-one.worth, write_rule(one.rule, language)))
 
 
-def _suited(stakes: Stakes, right: int, wrong: int, now: Standing) -> Strength:
-    """Weak for a rule that is often wrong, where a weak sign turns the same cases."""
-    unsure = right.bit_count() < SURE * (right | wrong).bit_count()
-    if stakes.strength == "plain" and unsure:
-        moved = stakes.right | stakes.wrong
-        if turned(now, stakes.verdict, WEIGHTS["weak"]) & moved == moved:
-            return "weak"
-    return stakes.strength
+def _unsure(stakes: Stakes, right: int, wrong: int, now: Standing) -> bool:
+    """Whether a rule is often wrong, and a weak sign would turn the same cases."""
+    moved = stakes.right | stakes.wrong
+    often_wrong = right.bit_count() < SURE * (right | wrong).bit_count()
+    return often_wrong and turned(now, stakes.verdict, WEIGHTS["weak"]) & moved == moved

@@ -12,11 +12,12 @@ from donewhen.models.contrast.sentences import grammar_of, write_conditions
 _UNFIT_WORDS = (
     "pass", "passes", "passed", "fail", "fails", "failed", "pending", "unclear", "inconclusive",
     "review", "insufficient evidence", "enough evidence", "to be determined", "cannot determine",
-    "can not determine", "further confirmation", "should not", "must not", "do not judge", "brand", "brands", "branding",
+    "can not determine", "further confirmation", "should not", "must not", "do not judge",
+    "brand", "brands", "branding",
 )  # fmt: skip
 _UNFIT_CHARACTERS = (
-    "通过", "复核", "複核", "覆核", "证据不足", "證據不足", "待定", "直接", "佐证", "佐證", "进一步", "進一步", "第三态",
-    "无法判断", "無法判斷", "判定", "判断", "判為", "判为", "品牌",
+    "通过", "复核", "複核", "覆核", "证据不足", "證據不足", "待定", "直接", "佐证", "佐證", "进一步", "進一步",
+    "第三态", "无法判断", "無法判斷", "判定", "判断", "判為", "判为", "品牌",
 )  # fmt: skip
 _UNFIT_NEEDLES = tuple(map(needle, _UNFIT_WORDS))
 
@@ -28,7 +29,7 @@ def unfit(phrase: str) -> bool:
     return any(word in searched for word in _UNFIT_NEEDLES) or any(part in joined for part in _UNFIT_CHARACTERS)
 
 
-class _Said(NamedTuple):
+class Said(NamedTuple):
     add: str
     update: str
     delete: str
@@ -37,36 +38,36 @@ class _Said(NamedTuple):
     proposed: str
     nothing: str
     decided: str
-    evidence_everywhere: str
+    all_shown: str
 
 
 _SAID = {
-    "en": _Said(
+    "en": Said(
         "Of {n} studied tickets it turns {right} to the right verdict and {wrong} to the wrong one.",
         "Of {n} studied tickets it judges {right} more right than the rule it replaces, and {wrong} more wrong.",
         "Of {n} studied tickets {right} are judged right without it, and {wrong} wrong.",
-        "It is the verdict from which the signs in {n} studied tickets tell more.",
+        "Of {n} studied tickets that no rule speaks of, {right} are labelled so.",
         "Most tickets where {conditions} are labelled {other}.",
-        "{n} tickets were compared; {finds} rules would separate the labels better than the guidance does.",
-        "{n} tickets were compared; no rule would separate the labels better than the guidance does.",
+        "{n} tickets were compared; {count} changes would bring the guidance closer to their labels.",
+        "{n} tickets were compared; no change would bring the guidance closer to their labels.",
         "{n} of {cases} cases show none of the signs that go with their label in the {studied} studied tickets.",
         "Each of {cases} cases shows signs that go with its label in the {studied} studied tickets.",
     ),
-    "zh": _Said(
+    "zh": Said(
         "在{n}份样本中，它使{right}份改为正确，{wrong}份改为错误。",
         "在{n}份样本中，与所替换的规则相比，多判对{right}份，多判错{wrong}份。",
         "在{n}份样本中，去掉它后{right}份改为正确，{wrong}份改为错误。",
-        "以此为默认时，{n}份样本中的信号更能区分两类。",
+        "在没有规则涉及的{n}份样本中，{right}份的标注如此。",
         "满足“{conditions}”的样本多数标注为{other}。",
-        "比较了{n}份样本，有{finds}条规则比现有指导更能区分两类标注。",
-        "比较了{n}份样本，没有规则比现有指导更能区分两类标注。",
+        "比较了{n}份样本，有{count}处改动使指导更接近标注。",
+        "比较了{n}份样本，没有改动能使指导更接近标注。",
         "{cases}例中有{n}例，在{studied}份样本里与其标注相伴的信号一个也没有出现。",
         "{cases}例中每一例都带有在{studied}份样本里与其标注相伴的信号。",
     ),
 }
 
 
-def said(language: str) -> _Said:
+def said(language: str) -> Said:
     """The sentences of a language; English for those without."""
     return _SAID.get(language.partition("-")[0].lower(), _SAID["en"])
 
