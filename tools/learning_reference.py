@@ -11,15 +11,18 @@ from donewhen.learning.events import EventType
 from donewhen.learning.hypotheses import Fate
 from donewhen.learning.rejections import MEANINGS, AnswerReason, ItemReason
 from donewhen.learning.state import RunStatus
+from donewhen.learning.stop_gradient import MEANINGS as QUEUED
 from donewhen.learning.stop_gradient import ReasonCode
 from donewhen.learning.summary import NoteCode
+from donewhen.learning.trial import MEANINGS as TRIED
 from donewhen.learning.trial import TrialReason
 
 _INTRO = """\
 # What a learning run writes down
 
 The sets are closed: a run writes no other code than these. `events.jsonl` has everything, in the order in which it
-happened; the other files of a run are made from it.
+happened; the other files of a run are made from it. `donewhen explain CODE` explains rejections, trials and the queue on
+the command line.
 """
 
 
@@ -48,28 +51,6 @@ _MALFORMED = {
     "no_reason": "The reason is empty.",
     "extra_lines": "There are more than two lines.",
     "no_answer": "The model gave no answer.",
-}
-_QUEUE = {
-    "reflection_no_evidence_after_gt": (
-        "The decision pass has seen the label, and finds nothing in the ticket that supports it."
-    ),
-    "budget_exhausted": "The ticket was asked about as often as is allowed, or the run or the epoch had nothing left.",
-    "suspected_label_noise": (
-        "Every vote spoke against the label, in two epochs or more since one did not (in a run of one epoch, in "
-        "that one), and so do the ticket's words, counted among tickets of other clusters."
-    ),
-    "policy_question": (
-        "The same group was labelled both ways, or two hypotheses say opposite verdicts of the same condition."
-    ),
-}
-_TRIAL = {
-    "better": "Accepted: a rule was added, the error is lower, and in enough resamples it stays so.",
-    "no_worse": "Accepted: a rule was changed, merged or deleted, and nothing got worse.",
-    "too_few_tickets": "Refused: there are fewer unseen tickets than `trial.min_tickets`.",
-    "more_errors": "Refused: the error is higher.",
-    "more_false_releases": "Refused: more bad tickets are let through than `trial.max_more_false_releases` allows.",
-    "not_better": "Refused: an added rule does not lower the error by `trial.min_gain` tickets.",
-    "not_sure": "Refused: the error is lower, but in fewer of the resamples than `trial.confidence`.",
 }
 _EVENTS = {
     "run_started": "The run begins: settings, model, hashes of prompts, tickets and splits, the guidance.",
@@ -140,7 +121,7 @@ _NOTES = {
 
 def learning_reasons_page() -> str:
     """Every code, set by set."""
-    rejected = {str(code): meaning for code, meaning in MEANINGS.items()}
+    rejected = _by_name(MEANINGS)
     answers = {code: rejected[code] for code in get_args(AnswerReason)}
     items = {code: rejected[code] for code in get_args(ItemReason)}
     sections = (
@@ -151,7 +132,7 @@ def learning_reasons_page() -> str:
             "`reason_code` in `stop_gradient.jsonl`, one row for each. "
             "[What to do with them](../howto/label-tickets.md#what-to-do-with-the-queue).",
             ReasonCode,
-            _QUEUE,
+            _by_name(QUEUED),
         ),
         Section(
             "Why an answer of reflection was not used",
@@ -165,7 +146,12 @@ def learning_reasons_page() -> str:
             ItemReason,
             items,
         ),
-        Section("What became of a change", "`reason` in `trials.jsonl`.", TrialReason, _TRIAL),
+        Section(
+            "What became of a change",
+            "`reason` in `trials.jsonl`. With `better` and `no_worse` the change was made, with the others it was not.",
+            TrialReason,
+            _by_name(TRIED),
+        ),
         Section("What became of a hypothesis", "`fate` in `hypotheses.json`.", Fate, _FATES),
         Section("How a run ended", "`status` in `metrics.json`.", RunStatus, _STATUS),
         Section("Notes of a report", "`notes` in `report.json`. The serious ones come first.", NoteCode, _NOTES),
@@ -179,6 +165,10 @@ def learning_reasons_page() -> str:
     lines += ["| type | what happened | also in |", "| --- | --- | --- |"]
     lines += [f"| `{kind}` | {told} | {_file_of(kind)} |" for kind, told in _whole(EventType, _EVENTS)]
     return "\n".join([*lines, ""])
+
+
+def _by_name(meanings: Mapping[Any, str]) -> dict[str, str]:
+    return {str(code): meaning for code, meaning in meanings.items()}
 
 
 def _whole(codes: Any, meanings: Mapping[str, str]) -> list[tuple[str, str]]:

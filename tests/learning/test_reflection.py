@@ -593,3 +593,14 @@ def test_an_epoch_asks_in_an_order_of_its_own_that_a_seed_fixes(tmp_path: Path) 
     assert one[0] != one[1]
     assert sorted(one[0]) == sorted(one[1])
     assert order("c", 2) != one
+
+
+def test_a_rule_names_no_ticket_that_was_shown_in_another_question(tmp_path: Path) -> None:
+    def names_the_first(request: ReflectionRequest) -> dict[str, Any]:
+        text = "As with captcha1, the verdict is fail."
+        return answer(hypotheses=[guess(text, [one.key for one in cases_in(request)])])
+
+    toml = ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 2\n"
+    run = learn(mission_in(tmp_path, small(6, 2), toml), ScriptedModel(obedient, None, names_the_first))
+    assert set(run.reasons) == {"sample_id"}
+    assert run.state.pool == {}

@@ -589,6 +589,27 @@ def test_who_settles_waits_for_every_answer_that_is_under_way(answers: Answers) 
     asyncio.run(asking.settled())
 
 
+def test_an_answer_that_fails_does_not_keep_anybody_from_settling(answers: Answers) -> None:
+    def answer(text: str) -> str:
+        if text == "a":
+            raise ModelError("away")
+        return text.upper()
+
+    asking = Asking(Paid(answer, pauses=5), answers=answers, run="run")
+
+    async def main() -> None:
+        asked = [asyncio.create_task(asking.roll(rollout(one))) for one in "ab"]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        await asking.settled()
+
+    asyncio.run(main())
+    assert (asking.meter.errors, answers.paid("run", 0)) == (1, 1)
+
+
 def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: Answers) -> None:
     asking = Asking(Paid(lambda text: "x" * 2000, pauses=0), answers=answers)
 

@@ -206,6 +206,9 @@ def test_nothing_of_a_ticket_drives_the_terminal() -> None:
 def test_text_is_wrapped_by_the_columns_that_it_takes() -> None:
     assert wrapped("one two three four five six", 24, "* ") == ["* one two three four", "  five six"]
     assert wrapped("图片清晰图片清晰图片清晰图片清晰", 24) == ["图片清晰图片清晰图片清晰", "图片清晰"]
+    assert wrapped("twelve chars and eleven!! more", 24) == ["twelve chars and", "eleven!! more"]
+    assert wrapped("twelve chars and eleven! more", 24) == ["twelve chars and eleven!", "more"]
+    assert wrapped("x" * 60, 24) == ["x" * 24, "x" * 24, "x" * 12]
     assert wrapped("", 24, "* ") == ["*"]
     assert wrapped("a b", 24, "- ", "    ") == ["- a b"]
     assert (columns("图a"), columns("e\u0301"), columns("\u200d")) == (3, 1, 0)

@@ -20,7 +20,7 @@ from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Trial
 from donewhen.learning.events import first_event
 from donewhen.learning.learn_mission import Learned, learn
-from donewhen.learning.runs import EVENTS, find_run, is_over, run_folders, unfinished, unsettled
+from donewhen.learning.runs import EVENTS, find_run, is_over, run_folders, unfinished
 from donewhen.models.registry import open_model
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
@@ -96,7 +96,7 @@ def command(
 def _cut_off(mission: Mission, name: str | None) -> Path:
     if name is not None:
         return find_run(mission, name)
-    folder = unfinished(mission) or unsettled(mission)
+    folder = unfinished(mission)
     if folder is None:
         newest = find_run(mission, None)
         over = " It has ended." if is_over(newest) else ""

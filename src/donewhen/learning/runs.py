@@ -69,15 +69,9 @@ def find_run(mission: Mission, name: str | None) -> Path:
 
 
 def unfinished(mission: Mission) -> Path | None:
-    """The newest run that has begun, if it was cut off."""
+    """The newest run that has begun, if it was cut off: in the middle, or before its report, which comes last."""
     found = [one for one in run_folders(mission) if first_event(one / EVENTS) is not None]
-    return found[-1] if found and not is_over(found[-1]) else None
-
-
-def unsettled(mission: Mission) -> Path | None:
-    """The newest run, if it came to its end and was cut off before its report, which is what comes last."""
-    found = run_folders(mission)
-    return found[-1] if found and is_over(found[-1]) and not (found[-1] / REPORT).is_file() else None
+    return found[-1] if found and not (is_over(found[-1]) and (found[-1] / REPORT).is_file()) else None
 
 
 def state_of(folder: Path) -> RunState:

@@ -13,13 +13,16 @@ from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import judged, unread
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import Default
-from donewhen.models.contrast.sentences import write_rule
+from donewhen.models.contrast.sentences import grammar_of, write_rule
+from donewhen.models.contrast.wording import said
 from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
 
 __all__ = ["Contrast", "default_rule", "unread"]
 
 _REMEMBERED = 16_000_000
 """Characters of tickets whose features are kept."""
+_TOLD = 3
+"""Rules that a reason cites at most."""
 
 
 class Contrast:
@@ -36,10 +39,15 @@ class Contrast:
     async def roll(self, request: RolloutRequest) -> Completion:
         """What the rules say of the ticket."""
         told = judged(request.rules, self.features(request.evidence), request.decode.temperature)
-        form = request.form
-        reason = " ".join(f"{key}: {request.rules[key]}" for key in told.applied) or "no rule applies"
-        text = f"{form.verdict}: {form.pass_ if told.verdict == 'pass' else form.fail}\n{form.reason}: {reason}"
-        return Completion(text, margin=told.margin)
+        words = said(request.language)
+        reasons = [f"{key}: {' '.join(request.rules[key].split())}" for key in told.applied[:_TOLD]]
+        if not reasons:
+            reasons.append(words.no_rule)
+        ignored = unread(request.rules)
+        if ignored:
+            reasons.append(words.unread.format(keys=", ".join(ignored)))
+        verdict = grammar_of(request.language).verdicts[told.verdict]
+        return Completion(f"{words.verdict}: {verdict}\n{words.reason}: {' '.join(reasons)}", margin=told.margin)
 
     def study(self, cases: Sequence[Case]) -> None:
         """See all training cases of an epoch."""

@@ -174,9 +174,14 @@ _BETWEEN = re.compile(_QUOTED)
 _SENTENCE_END = re.compile(r"(?<=[.。])\s+|(?<=。)")
 
 
+def base_of(language: str) -> str:
+    """A language without its region: zh for zh-CN."""
+    return language.replace("_", "-").partition("-")[0].lower()
+
+
 def grammar_of(language: str) -> Grammar:
     """The grammar of a mission's language; English for those without one."""
-    return GRAMMARS.get(language.partition("-")[0].lower(), ENGLISH)
+    return GRAMMARS.get(base_of(language), ENGLISH)
 
 
 def write_rule(rule: Rule | Default, language: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from donewhen.models.contrast.features import needle
 from donewhen.models.contrast.rules import Boxes, Condition, Length, Number, Occurs, Rule, Section
-from donewhen.models.contrast.sentences import grammar_of, write_conditions
+from donewhen.models.contrast.sentences import base_of, grammar_of, write_conditions
 
 # A rule knows two verdicts: it does not look for words that name a third, or a verdict, or whose goods they are.
 _UNFIT_WORDS = (
@@ -30,6 +30,12 @@ def unfit(phrase: str) -> bool:
 
 
 class Said(NamedTuple):
+    """The sentences that are said about rules, in one language."""
+
+    verdict: str
+    reason: str
+    no_rule: str
+    unread: str
     add: str
     update: str
     delete: str
@@ -43,6 +49,10 @@ class Said(NamedTuple):
 
 _SAID = {
     "en": Said(
+        "Verdict",
+        "Reason",
+        "No rule decides, so the default holds.",
+        "Not of a form that is read: {keys}.",
         "Of {n} studied tickets it turns {right} to the right verdict and {wrong} to the wrong one.",
         "Of {n} studied tickets it judges {right} more right than the rule it replaces, and {wrong} more wrong.",
         "Of {n} studied tickets {right} are judged right without it, and {wrong} wrong.",
@@ -54,6 +64,10 @@ _SAID = {
         "Each of {cases} cases shows signs that go with its label in the {studied} studied tickets.",
     ),
     "zh": Said(
+        "判定",
+        "理由",
+        "没有规则作出决定，采用默认判定。",
+        "以下规则的写法无法读取：{keys}。",
         "在{n}份样本中，它使{right}份改为正确，{wrong}份改为错误。",
         "在{n}份样本中，与所替换的规则相比，多判对{right}份，多判错{wrong}份。",
         "在{n}份样本中，去掉它后{right}份改为正确，{wrong}份改为错误。",
@@ -69,7 +83,7 @@ _SAID = {
 
 def said(language: str) -> Said:
     """The sentences of a language; English for those without."""
-    return _SAID.get(language.partition("-")[0].lower(), _SAID["en"])
+    return _SAID.get(base_of(language), _SAID["en"])
 
 
 def falsifier(rule: Rule, language: str) -> str:
