@@ -21,8 +21,8 @@ _INTRO = """\
 # What a learning run writes down
 
 The sets are closed: a run writes no other code than these. `events.jsonl` has everything, in the order in which it
-happened; the other files of a run are made from it. `donewhen explain CODE` explains rejections, trials and the queue on
-the command line.
+happened; the other files of a run are made from it. `donewhen explain CODE` explains rejections, trials and the queue
+on the command line.
 """
 
 
@@ -100,6 +100,7 @@ _NOTES = {
     "unbalanced": "Fewer than a fifth of the test tickets have the rarer label.",
     "one_label": "Serious. One label does not occur among the test tickets.",
     "clustered": "Several test tickets share a cluster, so the intervals are somewhat narrow.",
+    "learned_from": "Serious. Test tickets are evidence of rules that were there from the start.",
     "opened_again": "Other runs have looked at the same test tickets.",
     "invalid_verdicts": "Serious. Test tickets without one well-formed answer; they count as wrong.",
     "malformed_votes": "Answers that were no votes.",
@@ -176,7 +177,8 @@ def _whole(codes: Any, meanings: Mapping[str, str]) -> list[tuple[str, str]]:
     known = [str(code) for code in get_args(codes)]
     differing = set(known) ^ set(meanings)
     if differing:
-        raise LookupError(f"These codes are said in one place only: {', '.join(sorted(differing))}.")
+        told = ", ".join(sorted(differing))
+        raise LookupError(f"{told}: in the code or in tools/learning_reference.py, but not in both.")
     return [(code, meanings[code]) for code in known]
 
 

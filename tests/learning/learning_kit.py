@@ -248,9 +248,9 @@ def with_settings(mission: Mission, **tables: Any) -> Mission:
 # A simulation: a world whose rules are known, so that it can be told whether they were found.
 
 _FILLER = (
-    "order basket button colour summer winter garden kettle window invoice number street"
-    " letter parcel morning evening client teapot carpet mirror basket pencil bottle"
-).split()
+    *("order", "basket", "button", "colour", "summer", "winter", "garden", "kettle", "window", "invoice", "number"),
+    *("street", "letter", "parcel", "morning", "evening", "client", "teapot", "carpet", "mirror", "pencil", "bottle"),
+)
 
 
 class Simulation(NamedTuple):

@@ -286,7 +286,9 @@ def test_more_in_flight_than_the_budget_has_left_is_never_asked(tmp_path: Path) 
         mission = mission_in(tmp_path, small(), "concurrency = 64\n")
         book = Book(mission)
         judge = Judge(mission, mission.guidance(), asking)
-        found = await asyncio.gather(*(judge.judged(book.ticket(one.key)) for one in book.members), return_exceptions=True)
+        found = await asyncio.gather(
+            *(judge.judged(book.ticket(one.key)) for one in book.members), return_exceptions=True
+        )
         assert any(isinstance(one, BudgetError) for one in found)
         return asking.meter.calls
 

@@ -1,4 +1,4 @@
-"""The small functions that decide: who is eligible, who is asked again, what is ripe, what a trial says, what a rule does."""
+"""The small functions that decide: who is eligible, who is asked again, what is ripe, what a trial and a rule do."""
 
 from __future__ import annotations
 

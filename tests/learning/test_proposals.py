@@ -106,7 +106,7 @@ def test_the_four_operations_are_taken_as_they_stand() -> None:
         ({"op": "add", "text": "Fail: it shows a captcha on the page."}, None),
     ],
 )
-def test_an_operation_that_may_not_be_is_rejected_with_its_reason(operation: dict[str, Any], reason: str | None) -> None:
+def test_an_operation_that_may_not_be_is_rejected(operation: dict[str, Any], reason: str | None) -> None:
     assert one_operation(**{"evidence": [A], **operation}) == ([] if reason is None else [reason])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,10 @@ from learning_kit import (
     small,
 )
 
+from donewhen.learning.book import Book
 from donewhen.learning.reflecting import packed
-from donewhen.models.roles import Completion, ModelError, ReflectionRequest, RolloutRequest
+from donewhen.learning.splits import divided
+from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedModel
 
 LEARN_ALL = "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
@@ -52,14 +54,18 @@ def fates(run: Ran, epoch: int = 1) -> Counter[tuple[str, str]]:
         if event.type == "closed":
             found.update((key, "covered") for key in event.data["covered"])
         if event.type == "queued":
-            rows = [one for one in event.data["rows"] if one["reason_code"] in ("reflection_no_evidence_after_gt", "budget_exhausted")]
+            rows = [
+                one
+                for one in event.data["rows"]
+                if one["reason_code"] in ("reflection_no_evidence_after_gt", "budget_exhausted")
+            ]
             found.update((one["ticket_key"], one["reason_code"]) for one in rows)
     return found
 
 
 def closed(run: Ran, epoch: int = 1) -> None:
     """Every candidate of an epoch has exactly one fate."""
-    selected = [one for one in run.of("selected") if one["epoch"] == epoch][0]
+    selected = next(one for one in run.of("selected") if one["epoch"] == epoch)
     keys = [one["ticket_key"] for one in selected["candidates"]]
     found = fates(run, epoch)
     assert sorted(key for key, _ in found) == sorted(keys)
@@ -173,7 +179,8 @@ def test_support_is_counted_over_epochs(tmp_path: Path) -> None:
 
 
 def test_what_is_ripe_is_tried_even_when_no_further_question_is_allowed(tmp_path: Path) -> None:
-    toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}[reflection]\nmax_calls_per_epoch = 2\nhypothesis_min_unique_ticket_keys = 3\n"
+    reflection = "[reflection]\nmax_calls_per_epoch = 2\nhypothesis_min_unique_ticket_keys = 3\n"
+    toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}{reflection}"
     model = ScriptedModel(obedient, None, covers_half)
     run = learn(mission_in(tmp_path, small(8, 4), toml), model)
     assert len(model.decisions) + len(model.proposals) == 4
@@ -192,19 +199,64 @@ def test_only_so_many_promotions_an_epoch(tmp_path: Path) -> None:
     assert len(run.rules) == len(RULES) + 2
 
 
-def test_a_hypothesis_is_refused_by_the_guidance_where_the_rule_has_come_in_meanwhile(tmp_path: Path) -> None:
-    def first_guess_then_add(request: ReflectionRequest) -> dict[str, Any]:
+def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: Path) -> None:
+    def guesses_then_adds(request: ReflectionRequest) -> dict[str, Any]:
         keys = [one.key for one in cases_in(request)]
-        if len(model.proposals) == 2:
+        if mentions("unicorns") in request.prompt.shared:
             return answer([add(mentions("captcha"), keys)])
-        return answer(hypotheses=[guess(mentions("captcha") if len(model.proposals) == 1 else mentions("today"), keys)])
+        return answer(hypotheses=[guess(mentions("unicorns"), keys), guess(mentions("captcha"), keys[:-1])])
 
-    toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 6\nhypothesis_min_support_cycles = 1\nmax_promotions_per_epoch = 0\n"
-    model = ScriptedModel(obedient, None, first_guess_then_add)
-    mission = mission_in(tmp_path, small(12, 4), toml)
-    run = learn(mission, model)
-    assert [one.fate for one in run.state.pool.values()] == ["waiting"]
-    assert list(run.rules.values()).count(mentions("captcha")) == 1
+    toml = (
+        f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}[reflection]\nhypothesis_min_support_cycles = 1\n"
+        "max_promotions_per_epoch = 1\nretry_budget_per_group_per_epoch = 0\n"
+    )
+    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedModel(obedient, None, guesses_then_adds))
+    fates_of = {one.text: one for one in run.state.pool.values()}
+    assert fates_of[mentions("unicorns")].fate == "promoted"
+    assert fates_of[mentions("captcha")].fate == "refused"
+    assert "there already, as G2" in fates_of[mentions("captcha")].why
+    assert run.rules == RULES | {"G1": mentions("unicorns"), "G2": mentions("captcha")}
+
+
+# Reflectors that want to see all
+
+
+class Student(ScriptedModel):
+    """Wants to see the epoch before it is asked about some of it."""
+
+    def __init__(self, *functions: Any, **more: Any) -> None:
+        super().__init__(*functions, **more)
+        self.studied: list[dict[str, str]] = []
+
+    def study(self, cases: Sequence[Case]) -> None:
+        assert len(self.decisions) >= len(self.studied)
+        self.studied.append({one.ticket_key: one.label for one in cases})
+
+
+def test_a_studious_reflector_sees_all_training_cases_once_an_epoch_and_no_others(tmp_path: Path) -> None:
+    toml = "epochs = 2\n" + MIN_TRIAL + "[reflection]\nbatch_size = 4\n"
+    mission = mission_in(tmp_path, small(), toml)
+    model = Student(obedient, None, covers_nobody)
+    learn(mission, model)
+    splits = divided(Book(mission).members, mission.settings.split, mission.settings.seed)
+    assert model.studied == [{key: key.rpartition("::")[2] for key in sorted(splits.train)}] * 2
+
+
+def test_of_very_many_cases_it_sees_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("donewhen.learning.cycle._STUDIED", 5)
+    samples = []
+    for name in ("one", "two"):
+        model = Student(obedient, None, covers_nobody)
+        learn(mission_in(tmp_path / name, small(), ONE_EPOCH + LEARN_ALL), model)
+        samples.append(model.studied)
+    assert samples[0] == samples[1]
+    assert [len(one) for one in samples[0]] == [5]
+
+
+def test_whoever_has_nothing_to_ask_does_not_study(tmp_path: Path) -> None:
+    model = Student(obedient)
+    learn(mission_in(tmp_path, small(0, 6), ONE_EPOCH + LEARN_ALL), model)
+    assert model.studied == []
 
 
 # The decision pass
@@ -352,8 +404,14 @@ UNUSABLE: dict[str, tuple[Callable[[ReflectionRequest], Any], str]] = {
     "a list": (lambda request: json.dumps([says_captcha(request)]), "not_an_object"),
     "a doubled key": (lambda _: '{"has_evidence": true, "has_evidence": true}', "duplicate_key"),
     "NaN": (lambda _: '{"has_evidence": NaN, "evidence_analysis": "", "operations": []}', "not_json"),
-    "an unwritable text": (lambda _: '{"has_evidence": true, "evidence_analysis": "\\ud800", "operations": []}', "not_json"),
-    "an endless number": (lambda _: '{"has_evidence": true, "evidence_analysis": "", "operations": [1e999]}', "not_json"),
+    "an unwritable text": (
+        lambda _: '{"has_evidence": true, "evidence_analysis": "\\ud800", "operations": []}',
+        "not_json",
+    ),
+    "an endless number": (
+        lambda _: '{"has_evidence": true, "evidence_analysis": "", "operations": [1e999]}',
+        "not_json",
+    ),
     "an unknown field": (lambda request: says_captcha(request) | {"thoughts": "hm"}, "unknown_field"),
     "a missing field": (lambda _: "{}", "missing_field"),
     "a wrong type": (lambda request: says_captcha(request) | {"operations": None}, "wrong_type"),
@@ -383,8 +441,8 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_its_cases_are
 
 @pytest.mark.parametrize("kind", UNUSABLE)
 def test_where_no_answer_at_all_can_be_used_the_run_says_so(tmp_path: Path, kind: str) -> None:
-    said, reason = UNUSABLE[kind]
-    model = ScriptedModel(obedient, lambda request: said(request) if kind != "a missing field" else "{}", said)
+    said, _ = UNUSABLE[kind]
+    model = ScriptedModel(obedient, said, said)
     run = learn(mission_in(tmp_path, small(4, 2), LEARN_ALL + "[reflection]\nbatch_size = 4\n"), model)
     assert run.state.status == "no_usable_reflection"
     assert run.of("run_finished")[0]["status"] == "no_usable_reflection"
@@ -422,7 +480,8 @@ def test_an_operation_that_a_cap_stops_covers_nobody(tmp_path: Path) -> None:
         words = ("captcha", "shows", "today", "page")
         return answer([add(mentions(word), [one.key]) for word, one in zip(words, cases_in(request), strict=True)])
 
-    toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 4\nmax_operations = 1\nretry_budget_per_group_per_epoch = 0\n"
+    reflection = "[reflection]\nbatch_size = 4\nmax_operations = 1\nretry_budget_per_group_per_epoch = 0\n"
+    toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}{reflection}"
     run = learn(mission_in(tmp_path, small(4, 2), toml), ScriptedModel(obedient, None, adds))
     assert Counter(kind for _, kind in fates(run)) == {"covered": 1, "budget_exhausted": 3}
     assert run.reasons == ["operation_cap"] * 3
@@ -447,7 +506,8 @@ def test_an_epoch_makes_only_so_many_changes(tmp_path: Path) -> None:
         word = ("red", "green", "blue", "white", "black", "grey", "pink", "brown")[len(model.proposals) - 1]
         return answer([add(mentions(word), keys)])
 
-    toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 2\nmax_changes_per_epoch = 2\nretry_budget_per_group_per_epoch = 0\n"
+    reflection = "[reflection]\nbatch_size = 2\nmax_changes_per_epoch = 2\nretry_budget_per_group_per_epoch = 0\n"
+    toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}{reflection}"
     model = ScriptedModel(obedient, None, adds)
     run = learn(mission_in(tmp_path, small(8, 2), toml), model)
     assert [one.changes for one in run.state.epochs] == [2, 2]

@@ -140,7 +140,7 @@ def test_the_eventful_run_has_every_kind_of_event_that_its_budget_allows(tmp_pat
             *("proposed", "closed", "supported", "trialled", "guidance_changed", "fated", "credited", "epoch_ended")
         }
     else:
-        assert [one["limit"] for one in run.of("budget_hit")][0] == budget
+        assert run.of("budget_hit")[0]["limit"] == budget
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -182,8 +182,15 @@ def test_events_that_were_changed_do_not_lead_to_the_guidance_that_they_speak_of
     assert old in content[at]
     content[at] = content[at].replace(old, new, 1)
     path.write_bytes(b"".join(content))
-    with pytest.raises(RunError):
-        replay(run.folder)
+    [difference] = replay(run.folder).differences
+    assert difference.startswith(f"event {_first_wrong(run, kind)}, ")
+    assert "does not follow on those before" in difference
+
+
+def _first_wrong(run: Ran, kind: str) -> int:
+    """A scaffold that was changed at the beginning shows when the guidance changes, and the rest at once."""
+    shows = "guidance_changed" if kind == "run_started" else kind
+    return next(one.number for one in run.events if one.type == shows)
 
 
 def test_evidence_that_was_changed_in_the_events_is_a_difference(tmp_path: Path) -> None:
@@ -204,6 +211,21 @@ def test_a_last_event_that_names_another_guidance_is_a_difference(tmp_path: Path
     head, _, tail = content.rpartition(run.state.guidance.hash.encode())
     path.write_bytes(head + b"sha256:0" + tail)
     assert replay(run.folder).differences == ("the last event names another guidance than the events lead to",)
+
+
+def test_a_snapshot_that_was_changed_is_a_difference(tmp_path: Path) -> None:
+    run = left_behind(tmp_path)
+    [snapshot] = (run.folder / "snapshots").iterdir()
+    snapshot.write_text(snapshot.read_text().replace("Only what", "Whatever"))
+    assert replay(run.folder).differences == ("the snapshot of step 0 is not what the events have",)
+    snapshot.unlink()
+    assert replay(run.folder).differences == ("the snapshot of step 0 is not what the events have",)
+
+
+def test_a_run_without_events_cannot_be_replayed(tmp_path: Path) -> None:
+    (tmp_path / EVENTS).write_bytes(b"")
+    with pytest.raises(RunError, match="has not begun"):
+        replay(tmp_path)
 
 
 def test_a_run_that_was_cut_off_replays_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -259,7 +281,7 @@ def test_a_full_disk_is_said_with_what_to_do(tmp_path: Path) -> None:
         pytest.skip("this machine has no /dev/full")
     log = EventLog(tmp_path / EVENTS)
     log._file.close()
-    log._file = Path("/dev/full").open("wb")
+    log._file = Path("/dev/full").open("wb")  # noqa: SIM115 - it can't be closed without an error
     with pytest.raises(RunError, match="can't be written: No space left"):
         log.append("selected", {"candidates": []}, {})
     with pytest.raises(OSError, match="No space left"):
@@ -478,6 +500,39 @@ def test_a_guidance_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     learned = learn_mission(mission, captcha_model(), resume=run.folder)
     assert learned.problem is not None
     assert learned.guidance is None
+
+
+def test_a_guidance_that_went_on_after_the_adoption_is_left_alone(tmp_path: Path) -> None:
+    mission = mission_in(tmp_path, small(), TOML)
+    learned = learn_mission(mission, captcha_model())
+    mission.store.apply(Change(op="add", text="By hand: fail.", evidence=("a::fail",)), "ada")
+    again = learn_mission(mission, captcha_model(), resume=learned.prepared.folder)
+    assert again.problem is None
+    assert mission.guidance().experiences == RULES | {"G1": mentions("captcha"), "G2": "By hand: fail."}
+
+
+def test_a_run_whose_settings_are_of_another_world_cannot_go_on(tmp_path: Path) -> None:
+    mission = mission_in(tmp_path, small(), TOML)
+    run = learn(mission, captcha_model())
+    path = run.folder / EVENTS
+    path.write_bytes(path.read_bytes().replace(b'"batch_size":4', b'"batch_size":"four"', 1))
+    with pytest.raises(RunError, match="settings that can't be used"):
+        learn(mission, captcha_model(), resume=run.folder)
+
+
+def test_a_report_that_cannot_be_written_leaves_a_run_that_can_be_taken_up(tmp_path: Path) -> None:
+    mission = mission_in(tmp_path, small(), TOML)
+    with pytest.raises(Stop):
+        learn_mission(mission, captcha_model(), StopAt("run_finished"))
+    folder = unfinished(mission)
+    assert folder is not None
+    assert is_over(folder)
+    (folder / "report.json").mkdir()
+    with pytest.raises(RunError, match="what it leaves behind can't be written"):
+        learn_mission(mission, captcha_model(), resume=folder)
+    (folder / "report.json").rmdir()
+    assert learn_mission(mission, captcha_model(), resume=folder).problem is None
+    assert unfinished(mission) is None
 
 
 def test_a_second_run_begins_where_the_first_has_ended(tmp_path: Path) -> None:

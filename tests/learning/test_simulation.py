@@ -1,4 +1,4 @@
-"""A simulation, and nothing but: tickets by rules that are known, some with the wrong label. What is found, and what not."""
+"""A simulation, and nothing but: tickets by rules that are known, some with the wrong label. What is found of them?"""
 
 from __future__ import annotations
 

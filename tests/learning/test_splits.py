@@ -111,7 +111,9 @@ def test_without_tickets_to_learn_from_there_is_no_run(tmp_path: Path) -> None:
 
 
 def test_validation_and_test_tickets_are_never_shown_to_reflection(tmp_path: Path) -> None:
-    mission = mission_in(tmp_path, [*small(20, 20), row("x1", "fail", "page x1 shows captcha", cluster="captcha3")], MIN_TRIAL)
+    mission = mission_in(
+        tmp_path, [*small(20, 20), row("x1", "fail", "page x1 shows captcha", cluster="captcha3")], MIN_TRIAL
+    )
     model = captcha_model()
     run = learn(mission, model)
     splits = divided(Book(mission).members, mission.settings.split, mission.settings.seed)

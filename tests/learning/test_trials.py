@@ -214,7 +214,9 @@ def test_clean_up_keeps_a_rule_that_unseen_tickets_need(tmp_path: Path) -> None:
     tickets = small(4, 12) + [row(f"b{at}", "pass", f"blue page {at}") for at in range(24)]
     mission = mission_in(tmp_path, tickets, QUICK.replace("3", "1") + MIN_TRIAL, rules)
     unseen = set(divided(Book(mission).members, mission.settings.split, mission.settings.seed).validation)
-    tickets = [one | {"text": f"{one['text']} unseen"} if f"{one['group_id']}::pass" in unseen else one for one in tickets]
+    tickets = [
+        one | {"text": f"{one['text']} unseen"} if f"{one['group_id']}::pass" in unseen else one for one in tickets
+    ]
 
     def sees(request: Any) -> str:
         # To this judge the rule means the opposite where it was never looked at.

@@ -17,10 +17,10 @@ from donewhen.learning.wording import (
     sample_id,
 )
 
-THIRD_STATE_CHINESE = (
-    "复核 需复核 需要复核 人工复核 需人工复核 证据不足 待定 不应直接 不建议直接 不得直接 不宜直接 佐证 需进一步 需要进一步 "
-    "进一步确认 第三态 不写不通过 通过但 无法判断"
-).split()
+THIRD_STATE_CHINESE = [
+    *("复核", "需复核", "需要复核", "人工复核", "需人工复核", "证据不足", "待定", "不应直接", "不建议直接", "不得直接"),
+    *("不宜直接", "佐证", "需进一步", "需要进一步", "进一步确认", "第三态", "不写不通过", "通过但", "无法判断"),
+]
 AMBIGUOUS_CHINESE = [
     f"{negation}{verb}" for negation in ("不应", "不建议", "不要", "不得") for verb in ("判定为", "判断为", "判为")
 ]
@@ -65,7 +65,9 @@ def test_saying_what_a_verdict_is_not_is_no_verdict(phrase: str) -> None:
     assert reason(f"标签缺失时{' '.join(phrase)}通过", CHINESE) == "ambiguous_negation"
 
 
-@pytest.mark.parametrize("text", ["若証據不足，则判定不通过", "若無佐証，則判定不通過", "若須複覈，則判定不通過", "覆核後判定通過"])
+@pytest.mark.parametrize(
+    "text", ["若証據不足，则判定不通过", "若無佐証，則判定不通過", "若須複覈，則判定不通過", "覆核後判定通過"]
+)
 def test_characters_with_several_traditional_forms_are_one(text: str) -> None:
     assert reason(text, CHINESE) == "third_state"
 
@@ -97,7 +99,14 @@ def test_innocent_words_are_let_through(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["若标签缺失，则判定不通过", "若标签清晰则判定通过", "未通过测试的设备，判定不通过", "标签完整→通过", "若檢測未通過則判定不通過"]
+    "text",
+    [
+        "若标签缺失，则判定不通过",
+        "若标签清晰则判定通过",
+        "未通过测试的设备，判定不通过",
+        "标签完整→通过",
+        "若檢測未通過則判定不通過",
+    ],
 )
 def test_innocent_chinese_is_let_through(text: str) -> None:
     assert reason(text, CHINESE) is None
@@ -211,7 +220,9 @@ def test_a_rule_does_not_copy_a_tickets_words() -> None:
     assert objection("The red kettle stood on the old stove: fail.", ENGLISH, 160, (), (source,)) is not None
 
 
-@pytest.mark.parametrize("name", ["brand", "Brand", "BRAND_NAME", "brand-identity", "ｂｒａｎｄ", "branding", "the brand"])
+@pytest.mark.parametrize(
+    "name", ["brand", "Brand", "BRAND_NAME", "brand-identity", "ｂｒａｎｄ", "branding", "a brand"]
+)
 def test_a_brand_is_one_however_it_is_written(name: str) -> None:
     assert is_brand(name, ENGLISH)
     assert not is_brand(name.lower().replace("brand", "grand").replace("ｂ", "ｇ"), ENGLISH)

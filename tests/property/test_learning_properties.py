@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
 
-from learning_kit import (  # noqa: E402 - the kit stands beside other tests
+from learning_kit import (
     CHINESE,
     ENGLISH,
     RULES,
@@ -32,20 +32,20 @@ from learning_kit import (  # noqa: E402 - the kit stands beside other tests
     terms_of,
 )
 
-from donewhen.foundation.canonical import canonical_json  # noqa: E402
-from donewhen.judging.guidance import changed  # noqa: E402
-from donewhen.judging.settings import Split  # noqa: E402
-from donewhen.learning.artifacts import write_artifacts  # noqa: E402
-from donewhen.learning.closure import batches, closing, mixed, shrunk  # noqa: E402
-from donewhen.learning.hypotheses import promotable, signature_of, supported  # noqa: E402
-from donewhen.learning.proposals import Hypothesis, Proposal, read_decision, read_proposal  # noqa: E402
-from donewhen.learning.rejections import MEANINGS, AnswerReason, ItemReason  # noqa: E402
-from donewhen.learning.replaying import replay  # noqa: E402
-from donewhen.learning.splits import PARTS, Member, divided  # noqa: E402
-from donewhen.learning.strict_json import Unusable, read_object  # noqa: E402
-from donewhen.learning.wording import contains, normalised, objection, polarity  # noqa: E402
-from donewhen.models.roles import Completion, ModelError, ReflectionRequest  # noqa: E402
-from donewhen.testing.models import ScriptedModel  # noqa: E402
+from donewhen.foundation.canonical import canonical_json
+from donewhen.judging.guidance import changed
+from donewhen.judging.settings import Split
+from donewhen.learning.artifacts import write_artifacts
+from donewhen.learning.closure import batches, closing, mixed, shrunk
+from donewhen.learning.hypotheses import promotable, signature_of, supported
+from donewhen.learning.proposals import Hypothesis, Proposal, read_decision, read_proposal
+from donewhen.learning.rejections import MEANINGS, AnswerReason, ItemReason
+from donewhen.learning.replaying import replay
+from donewhen.learning.splits import PARTS, Member, divided
+from donewhen.learning.strict_json import Unusable, read_object
+from donewhen.learning.wording import contains, normalised, objection, polarity
+from donewhen.models.roles import Completion, ModelError, ReflectionRequest
+from donewhen.testing.models import ScriptedModel
 
 MODEST = settings(max_examples=80, deadline=None)
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -64,7 +64,14 @@ JUNK = st.recursive(
 TEXTS = st.sampled_from(
     [
         *(mentions("captcha"), mentions("page"), mentions("today", "pass"), mentions("receipt", "pass")),
-        *("Only what the page shows counts.", "It is pending: fail.", "captcha1 is a fail.", "No verdict.", "", "\ud800 fail"),
+        *(
+            "Only what the page shows counts.",
+            "It is pending: fail.",
+            "captcha1 is a fail.",
+            "No verdict.",
+            "",
+            "\ud800 fail",
+        ),
         *("It must not pass.", "x" * 300, "pen\u200bding: fail", "Fail where more than 3 are open.", "fail " * 3),
     ]
 ) | st.text(max_size=30)
@@ -81,7 +88,12 @@ OPERATIONS = st.fixed_dictionaries(
     },
 )
 GOOD_ADD = st.fixed_dictionaries(
-    {"op": st.just("add"), "text": TEXTS, "rationale": st.just(""), "evidence": st.lists(st.sampled_from(KEYS), min_size=1)}
+    {
+        "op": st.just("add"),
+        "text": TEXTS,
+        "rationale": st.just(""),
+        "evidence": st.lists(st.sampled_from(KEYS), min_size=1),
+    }
 )
 HYPOTHESES = st.fixed_dictionaries(
     {"text": TEXTS, "falsifier": st.sampled_from(["a receipt", "", None]), "evidence": EVIDENCE},
@@ -280,7 +292,9 @@ def test_an_object_comes_back_as_it_was_or_not_at_all(data: dict[str, Any]) -> N
 
 
 @MODEST
-@given(st.dictionaries(st.text("ab", min_size=1, max_size=4), st.integers(), max_size=4), st.text(min_size=1, max_size=5))
+@given(
+    st.dictionaries(st.text("ab", min_size=1, max_size=4), st.integers(), max_size=4), st.text(min_size=1, max_size=5)
+)
 def test_whatever_stands_around_an_object_spoils_it(data: dict[str, Any], around: str) -> None:
     assume(around.strip() and "{" not in around and "`" not in around)
     assert isinstance(read_object(f"{around}{json.dumps(data)}"), Unusable)
@@ -298,6 +312,8 @@ def test_no_text_makes_the_reader_raise(text: str) -> None:
 
 # Wording
 
+NUMBERS = st.integers(-999, 999)
+SIGNS = st.sampled_from(["<", ">", "", "≥"])
 WORDS = st.text("abcdefg xyz.,-·，。复核通过不", max_size=25)
 
 
@@ -331,17 +347,27 @@ def test_no_text_makes_the_wording_raise_and_normalising_twice_is_normalising_on
 
 
 @MODEST
-@given(WORDS, st.sampled_from([(ENGLISH, "the verdict is pass", "the verdict is fail"), (CHINESE, "则判定通过", "则判定不通过")]))
+@given(
+    WORDS,
+    st.sampled_from([(ENGLISH, "the verdict is pass", "the verdict is fail"), (CHINESE, "则判定通过", "则判定不通过")]),
+)
 def test_opposite_conclusions_never_share_a_signature(condition: str, verdicts: tuple[Any, str, str]) -> None:
     language, good, bad = verdicts
     assert signature_of(f"{condition} {good}", language) != signature_of(f"{condition} {bad}", language)
 
 
 @MODEST
-@given(st.integers(-999, 999), st.integers(-999, 999), st.sampled_from(["<", ">", "", "≥"]), st.sampled_from(["<", ">", "", "≥"]))
+@given(
+    st.integers(-999, 999),
+    st.integers(-999, 999),
+    st.sampled_from(["<", ">", "", "≥"]),
+    st.sampled_from(["<", ">", "", "≥"]),
+)
 def test_rules_with_other_numbers_never_share_a_signature(one: int, other: int, first: str, second: str) -> None:
     assume((one, first) != (other, second))
-    texts = [f"When the count is {sign} {number}, the verdict is fail." for number, sign in ((one, first), (other, second))]
+    texts = [
+        f"When the count is {sign} {number}, the verdict is fail." for number, sign in ((one, first), (other, second))
+    ]
     assert signature_of(texts[0], ENGLISH) != signature_of(texts[1], ENGLISH)
 
 
@@ -396,7 +422,7 @@ def test_tickets_on_their_own_are_divided_by_shares_within_each_label(
 
 @MODEST
 @given(st.lists(st.sampled_from(KEYS), unique=True), st.sets(st.sampled_from(KEYS)), st.integers(0, 4), st.data())
-def test_closing_divides_those_who_were_asked_about(asked: list[str], covered: set[str], budget: int, data: Any) -> None:
+def test_closing_divides_those_who_were_asked(asked: list[str], covered: set[str], budget: int, data: Any) -> None:
     attempts = {key: data.draw(st.integers(1, 5)) for key in asked}
     found = closing(asked, covered, attempts, budget)
     assert sorted((*found.covered, *found.retry, *found.exhausted)) == sorted(asked)
@@ -412,7 +438,9 @@ def test_a_question_is_half_of_the_one_before_and_never_empty(size: int, attempt
 
 
 @MODEST
-@given(st.lists(st.integers(), unique=True, max_size=40).map(lambda found: [str(one) for one in found]), st.integers(1, 9))
+@given(
+    st.lists(st.integers(), unique=True, max_size=40).map(lambda found: [str(one) for one in found]), st.integers(1, 9)
+)
 def test_batches_hold_everybody_in_order(keys: list[str], size: int) -> None:
     found = batches(keys, size)
     assert [key for batch in found for key in batch] == keys

@@ -145,6 +145,12 @@ def test_a_test_split_that_was_opened_before_is_no_longer_unseen() -> None:
     assert "opened 2 times" in told(report, "opened_again")
 
 
+def test_test_tickets_that_rules_rest_on_flatter_the_judge() -> None:
+    report = flawless(splits=msgspec.structs.replace(SIZES, test_learned_from=3))
+    assert codes(report) == {"learned_from": True}
+    assert told(report, "learned_from").startswith("3 of the 200 test tickets are evidence of rules")
+
+
 # The judge
 
 
@@ -211,6 +217,7 @@ def test_more_right_with_less_agreement_beyond_chance_is_no_better() -> None:
     assert not beats(lopsided, fair)
     assert not beats(fair, lopsided)
     assert beats(judge(91, 90), judge(90, 90))
+    assert beats(measures_of(Confusion(true_pass=9, true_fail=9)), measures_of(Confusion(true_pass=8, true_fail=8)))
     assert not beats(judge(90, 90), judge(90, 90))
     one_label = measures_of(Confusion(true_fail=9, false_pass=1))
     assert beats(one_label, measures_of(Confusion(true_fail=8, false_pass=2)))
@@ -249,6 +256,11 @@ def test_a_judge_that_got_worse_is_not_called_better() -> None:
     report = flawless(before=judge(96, 96), after=judge(95, 96), comparison=McNemar(0, 1, 1.0))
     assert codes(report) == {"got_worse": True}
     assert "8 errors before, 9 now" in told(report, "got_worse")
+
+
+def test_a_judge_that_errs_as_often_as_before_did_not_get_worse() -> None:
+    report = flawless(before=judge(96, 96), after=judge(95, 97), comparison=McNemar(1, 1, 1.0))
+    assert codes(report) == {"not_significant": False}
 
 
 @pytest.mark.parametrize(("p", "noted_down"), [(0.05, True), (0.049, False)])

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import msgspec
@@ -19,6 +19,7 @@ from report_kit import a_run, an_audit, an_empty_one
 from donewhen.learning.metrics import measured
 from donewhen.learning.notes import notes_of
 from donewhen.learning.summary import (
+    Allowance,
     EpochRow,
     LearningReport,
     PartSizes,
@@ -26,6 +27,7 @@ from donewhen.learning.summary import (
     QueueRow,
     RuleRow,
     SplitSizes,
+    TrialRow,
 )
 from donewhen.reports.learning_page import learning_page
 
@@ -148,6 +150,128 @@ def test_everything_in_the_report_is_on_the_page() -> None:
     ]
 
 
+def stripped(markup: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
+def part(report: LearningReport, title: str) -> str:
+    found = re.search(rf"<section><h2>{title}</h2>(.*?)</section>", learning_page(report), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def rows_of(markup: str) -> list[list[str]]:
+    return [list(map(stripped, re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row))) for row in markup.split("<tr>")[1:]]
+
+
+def test_a_rule_is_shown_with_what_is_known_of_it_and_no_more() -> None:
+    articles = list(map(stripped, re.findall(r"<article>(.*?)</article>", part(a_run(), "Rules"))))
+    assert articles[0] == "S1 Judge only by what the transcript shows. scaffold, can’t be changed"
+    assert articles[1] == (
+        "G0 Pass work that does what was asked, and nothing else. "
+        "left out on 200 tickets: 3 right only with it, 3 only without · confidence 0.50"
+    )
+    assert articles[2].endswith(
+        "Why: Nine failed tickets promise a refund that never comes. Evidence: 9 tickets RF-11::fail RF-12::fail "
+        "RF-13::fail RF-14::fail RF-15::fail RF-16::fail RF-17::fail RF-18::fail RF-19::fail"
+    )
+    assert articles[5] == (
+        "G10 If the agent names the policy that it applies, the verdict is pass. effect not measured "
+        "Evidence: RF-3::pass"
+    )
+
+
+def test_hypotheses_stand_under_what_became_of_them() -> None:
+    shown = stripped(part(a_run(), "Hypotheses"))
+    assert shown.startswith(
+        "Waiting (1) If a second agent takes over, the verdict is fail. 1 cycle, 4 tickets · handover "
+        "Missing: 1 more cycle and 2 more tickets Wrong if: A ticket with a handover that people passed. "
+        "Evidence: 4 tickets RF-51::fail RF-52::fail RF-57::fail RF-58::fail Promoted (1) If the agent names"
+    )
+    assert "2 cycles, 7 tickets · now G10 Wrong if: A failed ticket that quotes a policy." in shown
+    assert shown.endswith(
+        "Refused (1) Tickets in capitals fail. 3 cycles, 1 ticket Why: the trial: error 29 → 31 "
+        "Wrong if: A passed ticket in capitals. Evidence: RF-70::fail"
+    )
+
+
+def test_a_trial_is_a_row_with_its_outcome() -> None:
+    rows = rows_of(part(a_run(), "Trials on unseen tickets"))
+    assert rows[0] == ["change", "text", "tickets", "errors", "false releases", "lower in", "outcome"]
+    assert rows[1][2:] == ["140", "42 → 34", "25 → 17", "99%", "accepted"]
+    assert rows[2] == [
+        "update G4",
+        "Tickets in capitals fail.",
+        "140",
+        "29 → 31",
+        "14 → 14",
+        "12%",
+        "refused The error on unseen tickets would be higher.",
+    ]
+    assert '<span class="good">accepted</span>' in learning_page(a_run())
+    untried = TrialRow(change="add", text="t", accepted=False, tickets=3)
+    row = rows_of(part(msgspec.structs.replace(a_run(), trials=(untried,)), "Trials on unseen tickets"))[1]
+    assert row == ["add", "t", "3", "0 → 0", "0 → 0", "—", "refused"]
+
+
+def test_tables_set_numbers_to_the_right() -> None:
+    page = part(a_run(), "Trials on unseen tickets")
+    right = re.findall(r'<th scope="col" class="number">(.*?)</th>', page)
+    assert right == ["tickets", "errors", "false releases", "lower in"]
+    for title, expected in {
+        "Rules that went": ["epoch"],
+        "Nothing learned from these": ["tickets"],
+        "Proposed and not taken": ["times"],
+        "Cost": ["spent", "allowed"],
+        "Tickets": ["tickets", "pass", "fail", "clusters"],
+        "Learning curve": ["epoch", "training", "validation", "after", "accepted", "refused", "calls"],
+    }.items():
+        assert re.findall(r'<th scope="col" class="number">(.*?)</th>', part(a_run(), title)) == expected
+
+
+def test_what_was_not_learned_from_and_what_was_not_taken_are_counted_the_commonest_first() -> None:
+    queue = rows_of(part(a_run(), "Nothing learned from these"))[1:]
+    assert [(row[0].split()[0], row[1]) for row in queue] == [
+        ("reflection_no_evidence_after_gt", "70"),
+        ("suspected_label_noise", "1"),
+        ("policy_question", "1"),
+        ("budget_exhausted", "1"),
+    ]
+    assert rows_of(part(a_run(), "Proposed and not taken"))[1:] == [
+        ["not_json The answer is not one JSON object.", "11", "Sure! Here is the JSON {'op': 'add'}"],
+        ["third_state The rule speaks of a third verdict; there are two.", "4", "…then it needs review."],
+    ]
+    people = rows_of(part(a_run(), "For people to decide"))
+    assert people[1] == ["RF-81::pass", "pass", "fail", "three of three votes say fail in every epoch"]
+
+
+def test_the_cost_is_a_row_for_each_thing_that_can_run_out() -> None:
+    assert rows_of(part(a_run(), "Cost"))[1:] == [
+        ["calls", "5,576", "8,000"],
+        ["tokens", "4,975,235", ""],
+        ["money", "3.42", "5.00"],
+        ["time", "31 min 33 s", ""],
+        ["answers known already", "12", ""],
+        ["calls without an answer", "1", ""],
+    ]
+    cost = msgspec.structs.replace(a_run().cost, budget=Allowance(tokens=9_000_000, seconds=3600))
+    rows = rows_of(part(msgspec.structs.replace(a_run(), cost=cost), "Cost"))
+    assert [row[2] for row in rows[1:5]] == ["", "9,000,000", "", "1 h 0 min"]
+
+
+def test_the_cards_have_the_judge_as_it_is_with_what_it_was() -> None:
+    cards = list(map(stripped, re.findall(r'<div class="card">(.*?)</div>', learning_page(a_run()))))
+    assert cards == [
+        "accuracy 0.850 0.78 to 0.90 before: 0.721",
+        "κ 0.672 0.52 to 0.78 before: 0.397",
+        "TPR 0.771 0.63 to 0.87 before: 0.646",
+        "TNR 0.891 0.81 to 0.94 before: 0.761",
+        "false releases 10 of 92 labelled fail before: 22",
+    ]
+    cards = list(map(stripped, re.findall(r'<div class="card">(.*?)</div>', learning_page(an_audit()))))
+    assert (cards[0], cards[-1]) == ("accuracy 0.721 0.64 to 0.79", "false releases 22 of 92 labelled fail")
+
+
 def test_the_measures_stand_beside_one_another_with_their_intervals() -> None:
     page = learning_page(a_run())
     table = page[page.index("<table>") : page.index("</table>")]
@@ -232,6 +356,10 @@ def test_of_many_tickets_sixty_are_shown_and_the_rest_is_counted() -> None:
     assert "N-60::pass" not in shown
     assert "and 15 more, in the queue’s file" in shown
     assert "75 tickets" in shown
+    just = seen(msgspec.structs.replace(a_run(), queue=queue[:60])).text
+    assert "N-59::pass" in just
+    assert "more, in the queue’s file" not in just
+    assert "N-0::pass pass —" in just
 
 
 # Pictures
@@ -248,6 +376,107 @@ def places(svg: ElementTree.Element, tag: str, group: str, *names: str) -> list[
         if part.get("class") == group
         for one in part.iter(tag)
     ]
+
+
+class Box(NamedTuple):
+    """Where something is drawn, as far as it can be told without a browser."""
+
+    what: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def covers(self, other: Box) -> bool:
+        across = min(self.right, other.right) - max(self.left, other.left)
+        down = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return across > 0.5 and down > 0.5
+
+
+def box_of(one: ElementTree.Element) -> Box:
+    def at(name: str) -> float:
+        return float(one.get(name, "nan"))
+
+    if one.tag == "rect":
+        return Box("rect", at("x"), at("y"), at("x") + at("width"), at("y") + at("height"))
+    if one.tag == "circle":
+        return Box("circle", at("cx") - at("r"), at("cy") - at("r"), at("cx") + at("r"), at("cy") + at("r"))
+    if one.tag == "line":
+        return Box(
+            "line", min(at("x1"), at("x2")), min(at("y1"), at("y2")), max(at("x1"), at("x2")), max(at("y1"), at("y2"))
+        )
+    large = one.get("class") == "big"
+    wide = len(one.text or "") * (11 if large else 5.6)
+    left = at("x") - {"start": 0.0, "middle": wide / 2, "end": wide}[one.get("text-anchor", "")]
+    return Box(f"text {one.text}", left, at("y") - (15 if large else 9), left + wide, at("y") + 2)
+
+
+def boxes_of(svg: ElementTree.Element) -> list[Box]:
+    return [box_of(one) for one in svg.iter() if one.tag in ("rect", "circle", "line", "text")]
+
+
+@pytest.mark.parametrize("report", [a_run(), an_audit()], ids=["run", "audit"])
+def test_nothing_is_drawn_outside_of_its_picture_or_over_a_word(report: LearningReport) -> None:
+    for title, svg in figures(report).items():
+        width, height = map(float, svg.get("viewBox", "").split()[2:])
+        boxes = boxes_of(svg)
+        outside = [
+            one for one in boxes if one.left < -0.5 or one.top < -0.5 or one.right > width + 0.5 or one.bottom > height
+        ]
+        assert (title, outside) == (title, [])
+        words = [one for one in boxes if one.what.startswith("text")]
+        solid = [one for one in boxes if one.what in ("rect", "circle")]
+        over = [(one, two) for at, one in enumerate(words) for two in words[at + 1 :] if one.covers(two)]
+        # A count stands on its cell.
+        beside = (
+            [] if title.startswith("Verdicts") else [(one, two) for one in words for two in solid if one.covers(two)]
+        )
+        bars = [one for one in boxes if one.what == "rect"]
+        crossed = [(one, two) for at, one in enumerate(bars) for two in bars[at + 1 :] if one.covers(two)]
+        assert (title, over, beside, crossed) == (title, [], [], [])
+        assert height - max(one.bottom for one in boxes) < 24
+
+
+def test_the_fuller_a_cell_the_stronger_its_colour() -> None:
+    svg = figures(a_run())["Verdicts before"]
+    strength = [float(one.get("opacity", "")) for one in svg.iter("rect")]
+    # 31 and 17 of 48; 22 and 70 of 92.
+    assert strength[0] > strength[1]
+    assert strength[3] > strength[2]
+    assert strength == pytest.approx([0.08 + 0.42 * share for share in (31 / 48, 17 / 48, 22 / 92, 70 / 92)], abs=0.006)
+    assert [(one.left < 200, one.top > 80) for one in map(box_of, svg.iter("rect"))] == [
+        (True, False),
+        (False, False),
+        (True, True),
+        (False, True),
+    ]
+
+
+def test_the_count_of_a_bar_stands_at_its_end() -> None:
+    svg = figures(a_run())["Tickets more right with the rule than without it"]
+    bars = [box_of(one) for one in svg.iter("rect")]
+    counts = [one for one in svg.iter("text") if (one.text or "")[0] not in "GS"]
+    for bar, count in zip(bars, counts, strict=True):
+        value = float((count.text or "").replace("−", "-"))
+        end = bar.left - 6 if value < 0 else bar.right + 6
+        assert float(count.get("x", "")) == pytest.approx(end, abs=0.2)
+        assert count.get("text-anchor") == ("end" if value < 0 else "start")
+        assert bar.top < float(count.get("y", "")) < bar.bottom
+
+
+def test_a_scale_of_close_numbers_is_not_a_single_line() -> None:
+    epochs = (EpochRow(number=1, train_accuracy=1.0, validation_before=1.0, validation_after=1.0),)
+    assert [
+        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]) if "." in text
+    ] == ["0.9", "1.0"]
+    epochs = (EpochRow(number=1, train_accuracy=0.62, validation_before=0.64, validation_after=0.65),)
+    assert [
+        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]) if "." in text
+    ] == ["0.6", "0.7", "0.8"]
+    epochs = (EpochRow(number=1, train_accuracy=0.0, validation_before=0.1, validation_after=1.0),)
+    assert [
+        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]) if "." in text
+    ] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
 
 
 def test_whiskers_stand_where_their_numbers_are() -> None:

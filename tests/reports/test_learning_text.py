@@ -54,6 +54,9 @@ def test_chance_is_mentioned_where_it_may_be_chance() -> None:
     assert compared(McNemar(5, 4, 0.05)) == "5 better, 4 worse (McNemar p = 0.050, within chance)"
     assert compared(McNemar(9, 1, 0.0215)) == "9 better, 1 worse (McNemar p = 0.021)"
     assert p_value(McNemar(60, 2, 0.00099)) == "p < 0.001"
+    assert p_value(McNemar(60, 2, 0.001)) == "p = 0.001"
+    unsure = tuple(msgspec.structs.replace(one, against=McNemar(30, 10, 0.05)) for one in report.baselines)
+    assert headline(msgspec.structs.replace(report, baselines=unsure)).endswith("but within chance.")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,8 @@ def test_chance_is_mentioned_where_it_may_be_chance() -> None:
         (duration(7325), "2 h 2 min"),
         (money(0), "0"),
         (money(0.00123), "0.0012"),
+        (money(1), "1.00"),
+        (money(1.5), "1.50"),
         (money(3.4182), "3.42"),
     ],
 )
@@ -148,7 +153,7 @@ def test_what_was_refused_waits_or_was_dropped_is_there() -> None:
     assert "Trials on unseen tickets: 1 of 2 changes accepted" in found
     assert "update G4, more errors (errors 29 → 31): Tickets in capitals fail." in found
     assert "(1 cycle, 4 tickets; missing: 1 more cycle and 2 more tickets)" in found
-    assert "70 tickets: Nothing in the ticket speaks for its label" in found
+    assert "Tickets that nothing was learned from 70 tickets: Nothing in the ticket speaks for its label" in found
     assert "RF-81::pass, judged fail: three of three votes say fail in every epoch" in found
     assert "RF-90::fail, judged pass: RF-91 is alike and labelled pass" in found
     assert "Proposed and not taken: not_json 11, third_state 4" in found
@@ -171,6 +176,9 @@ def test_long_lists_end_with_how_many_more_there_are() -> None:
     assert lines.count("  and 3 more") == 1
     assert lines.count("  and 1 more") == 1
     assert sum(line.startswith("  add ") for line in lines) == 10
+    just = learning_text(msgspec.structs.replace(a_run(), trials=refused[:10], hypotheses=()))
+    assert not any("more" in line for line in just if line.startswith("  and"))
+    assert "Tickets that nothing was learned from" not in text(msgspec.structs.replace(a_run(), queue=()))
 
 
 # Widths

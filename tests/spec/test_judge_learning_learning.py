@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
 
-from learning_kit import (  # noqa: E402 - the kit stands beside other tests
+from learning_kit import (
     RULES,
     TRIAL_OFF,
     Ran,
@@ -31,11 +31,11 @@ from learning_kit import (  # noqa: E402 - the kit stands beside other tests
     small,
 )
 
-from donewhen.judging.settings import ManualReview, Reflection  # noqa: E402
-from donewhen.learning.artifacts import write_artifacts  # noqa: E402
-from donewhen.learning.runs import state_of  # noqa: E402
-from donewhen.models.roles import ReflectionRequest, RolloutRequest  # noqa: E402
-from donewhen.testing.models import ScriptedModel  # noqa: E402
+from donewhen.judging.settings import ManualReview, Reflection
+from donewhen.learning.artifacts import write_artifacts
+from donewhen.learning.runs import state_of
+from donewhen.models.roles import ReflectionRequest, RolloutRequest
+from donewhen.testing.models import ScriptedModel
 
 ALL_TO_LEARN = "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
 BARE = f"epochs = 1\n{TRIAL_OFF}{ALL_TO_LEARN}"
@@ -56,7 +56,12 @@ def reflect(folder: Path, said: Any, toml: str = BARE, rules: dict[str, str] | N
 # Scaffold
 
 
-SCAFFOLD = {"S1": "What can't be seen is a fail.", "S2": "The whole page counts.", "G0": "Decide.", "G1": mentions("unicorns")}
+SCAFFOLD = {
+    "S1": "What can't be seen is a fail.",
+    "S2": "The whole page counts.",
+    "G0": "Decide.",
+    "G1": mentions("unicorns"),
+}
 
 
 @pytest.mark.parametrize(
@@ -167,7 +172,7 @@ def test_a_hypothesis_must_not_copy_the_objects_of_a_case(tmp_path: Path) -> Non
 
 
 def test_reflection_runs_only_on_tickets_with_a_learnable_signal(tmp_path: Path) -> None:
-    """Wrong, contradicting, of low agreement or with a malformed vote; what was right with one voice is not among them."""
+    """Wrong, contradicting, of low agreement or with a malformed vote; not what was right with one voice."""
 
     def votes(request: RolloutRequest) -> str:
         page = request.evidence["text"]
@@ -317,7 +322,9 @@ def test_there_is_one_stop_gradient_file_and_no_queue_for_manual_review(tmp_path
     assert [one for one in names if "gradient" in one or "queue" in one or "review" in one] == ["stop_gradient.jsonl"]
     rows = [json.loads(line) for line in (run.folder / "stop_gradient.jsonl").read_text().splitlines()]
     assert Counter(one["reason_code"] for one in rows) == {"reflection_no_evidence_after_gt": 3, "budget_exhausted": 7}
-    fields = "ticket_key group_id mission gt_label pred_verdict pred_reason reason_code epoch reflection_cycle reflection_id"
+    fields = (
+        "ticket_key group_id mission gt_label pred_verdict pred_reason reason_code epoch reflection_cycle reflection_id"
+    )
     assert all(set(one) == {*fields.split(), "uncertainty_note"} for one in rows)
 
 

@@ -82,7 +82,7 @@ def curve(title: str, numbers: Sequence[int], lines: Sequence[Line], below: Sequ
     left, right, top, bottom = 40, WIDTH - 24, 30, 180
 
     def x(place: int) -> float:
-        return (left + right) / 2 if len(numbers) == 1 else left + (right - left) * place / (len(numbers) - 1)
+        return left + (right - left) * place / max(1, len(numbers) - 1)
 
     def y(value: float) -> float:
         return bottom - (bottom - top) * (value - low) / (high - low)

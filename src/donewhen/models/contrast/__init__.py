@@ -10,10 +10,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from donewhen.models.contrast.features import Features
+from donewhen.models.contrast.grammars import grammar_of
 from donewhen.models.contrast.judge import judged, unread
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import Default
-from donewhen.models.contrast.sentences import grammar_of, write_rule
+from donewhen.models.contrast.sentences import write_rule
 from donewhen.models.contrast.wording import said
 from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
 

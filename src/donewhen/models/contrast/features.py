@@ -69,18 +69,14 @@ class Features:
         text = "\n\n".join(evidence.values())
         self._text = text if text.isascii() else unicodedata.normalize("NFKC", text)
         self._names = tuple(evidence) if len(evidence) > 1 else ()
-        self._counts: dict[tuple[Where, str], int] = {}
         self._lines: dict[Where, str] = {}
         self.held: dict[object, bool] = {}
         """Answers to conditions that were asked before."""
 
     def count(self, phrase: str, where: Where = "text") -> int:
         """How often a phrase occurs."""
-        found = self._counts.get((where, phrase))
-        if found is None:
-            wanted = needle(phrase)
-            found = self._counts[where, phrase] = self._line(where).count(wanted) if wanted else 0
-        return found
+        wanted = needle(phrase)
+        return self._line(where).count(wanted) if wanted else 0
 
     def part(self, where: Where) -> list[str]:
         """The words of a part."""

@@ -29,7 +29,7 @@ from donewhen.models.contrast.search import (
     turned,
     worth_of,
 )
-from donewhen.models.contrast.sentences import write_rule
+from donewhen.models.contrast.sentences import LONGEST, write_rule
 from donewhen.models.contrast.wording import Said, dimension, falsifier, said, unfit
 from donewhen.models.roles import Binary, Case, ReflectionRequest
 
@@ -95,9 +95,10 @@ class Proposer:
         rules = dict(request.rules)
         operations: list[Json] = []
         covered: set[str] = set()
+        turn = _number("\n".join(case.ticket_key for case in request.cases))
         while len(operations) < request.max_operations:
             # Each operation supposes those before it.
-            found = self._next(rules, request, study)
+            found = self._next(rules, request, study, turn + len(operations))
             if found is None:
                 break
             operations.append(found)
@@ -122,18 +123,25 @@ class Proposer:
             }
         )
 
-    def _next(self, rules: dict[str, str], request: ReflectionRequest, study: Study) -> Json | None:
-        """The operation that a request gets: the best while nothing is learned, then one of the best, in rotation."""
-        moves = [(move, _keys(move.helped, request, study)) for move in self._ranked(rules, request.language, study)]
-        useful = [(move, evidence) for move, evidence in moves if evidence]
-        if not useful:
+    def _next(self, rules: dict[str, str], request: ReflectionRequest, study: Study, turn: int) -> Json | None:
+        """One operation: a repair and an addition in turn, as far as there are any."""
+        additions: list[Json] = []
+        repairs: list[Json] = []
+        for move in self._ranked(rules, request.language, study):
+            evidence = _keys(move.helped, request, study)
+            if not evidence:
+                continue
+            if move.op["op"] == "add":
+                additions.append({**move.op, "evidence": evidence})
+            elif move.op["key"] in request.rules:  # a rule that this very answer adds has no key yet
+                repairs.append({**move.op, "evidence": evidence})
+        chosen = repairs if repairs and (turn % 2 or not additions) else additions
+        if not chosen:
             return None
+        # The best while nothing is learned, and what does harm; then one of the best.
         learned = bool(read_all(tuple(rules.items())).guidance)
-        at = (
-            _number("\n".join(case.ticket_key for case in request.cases)) % min(len(useful), _ROTATED) if learned else 0
-        )
-        move, evidence = useful[at]
-        return {**move.op, "evidence": evidence}
+        rotates = learned and chosen[0]["op"] != "delete"
+        return chosen[turn // 2 % min(len(chosen), _ROTATED) if rotates else 0]
 
     def _hypotheses(
         self, rules: dict[str, str], request: ReflectionRequest, study: Study, covered: set[str]
@@ -194,7 +202,8 @@ def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, langu
         *_removals(rules, now, study, words),
         *_defaults(rules, now, study, language, words),
     ]
-    return sorted(moves, key=lambda one: -one.worth)
+    # What does harm goes first.
+    return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
 
 
 def _additions(
@@ -221,15 +230,15 @@ def _replacements(
                 continue
             base = worth_of(now.masks[key], stakes, PICKED_CAUTION)
             for find in pool:
-                rule = Rule(find.rule.conditions, old.verdict, old.strength, find.rule.enough)
-                text = write_rule(rule, language)
-                more = worth_of(find.mask, stakes, PICKED_CAUTION) - base
-                if find.rule.verdict != old.verdict or more < 1 or text in rules.values():
+                more = worth_of(find.mask, stakes, PICKED_CAUTION) - base if find.rule.verdict == old.verdict else 0
+                if more < 1:
                     continue
                 changed = find.mask ^ now.masks[key]
                 better = changed & (find.mask & stakes.right | ~find.mask & stakes.wrong)
                 worse = changed & (find.mask & stakes.wrong | ~find.mask & stakes.right)
-                if better.bit_count() > worse.bit_count() + 1:
+                rule = Rule(find.rule.conditions, old.verdict, old.strength, find.rule.enough)
+                text = write_rule(rule, language)
+                if better.bit_count() > worse.bit_count() + 1 and text not in rules.values() and len(text) <= LONGEST:
                     rationale = words.update.format(
                         n=len(study.cases), right=better.bit_count(), wrong=worse.bit_count()
                     )

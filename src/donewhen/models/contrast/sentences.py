@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, TypeVar
+from typing import TypeVar
 
 from donewhen.models.contrast.features import Where, name_of
+from donewhen.models.contrast.grammars import GRAMMARS, Form, Grammar, grammar_of
 from donewhen.models.contrast.rules import (
     Boxes,
     Condition,
@@ -20,9 +21,6 @@ from donewhen.models.contrast.rules import (
     Occurs,
     Rule,
     Section,
-    Statistic,
-    Strength,
-    Unit,
 )
 from donewhen.models.roles import Binary
 
@@ -31,157 +29,11 @@ Key = TypeVar("Key", bound=str)
 LONGEST = 160
 """Characters a rule may have."""
 
-Form = Literal[
-    "occurs", "never", "often", "seldom", "dense", "sparse",
-    "below", "at_least", "missing", "present", "unchecked", "checked", "long", "short",
-]  # fmt: skip
-
-
-class Grammar(NamedTuple):
-    """How one language says it."""
-
-    forms: dict[Form, str]
-    items: dict[Form, str]
-    """The same conditions, shorter, as items of a list."""
-    places: dict[Where, str]
-    short_places: dict[Where, str]
-    statistics: dict[Statistic, str]
-    units: dict[Unit, str]
-    verdicts: dict[Binary, str]
-    strengths: dict[Strength, str]
-    rule: str
-    counted: str
-    default: str
-    also: str
-    next: str
-    """What stands between the items of a list."""
-    either: str
-    quotes: tuple[str, str]
-    lenient: tuple[tuple[str, str], ...]
-    """Other ways to write the same, as patterns, and what they are read as."""
-
-
-ENGLISH = Grammar(
-    forms={
-        "occurs": "{phrases} occurs{where}",
-        "never": "{phrases} never occurs{where}",
-        "often": "{phrases} occurs {amount}+ times{where}",
-        "seldom": "{phrases} occurs under {amount} times{where}",
-        "dense": "{phrases} occurs {amount}+ times per 100 words{where}",
-        "sparse": "{phrases} occurs under {amount} times per 100 words{where}",
-        "below": "the {statistic} {label} is below {amount}",
-        "at_least": "the {statistic} {label} is at least {amount}",
-        "missing": "the section {label} is missing",
-        "present": "the section {label} is present",
-        "unchecked": "a box is unchecked",
-        "checked": "every box is checked",
-        "long": "the text has {amount}+ {unit}",
-        "short": "the text has under {amount} {unit}",
-    },
-    items={
-        "occurs": "{where}{phrases}",
-        "never": "no {where}{phrases}",
-        "often": "{amount}+ {where}{phrases}",
-        "seldom": "under {amount} {where}{phrases}",
-        "dense": "{amount}%+ {where}{phrases}",
-        "sparse": "under {amount}% {where}{phrases}",
-        "below": "{statistic} {label} under {amount}",
-        "at_least": "{statistic} {label} {amount}+",
-        "missing": "no section {label}",
-        "present": "a section {label}",
-        "unchecked": "an unchecked box",
-        "checked": "every box checked",
-        "long": "{amount}+ {unit}",
-        "short": "under {amount} {unit}",
-    },
-    places={"text": "", "start": " at the start", "end": " at the end"},
-    short_places={"text": "", "start": "early ", "end": "late "},
-    statistics={"first": "first", "last": "last", "highest": "highest", "lowest": "lowest", "mean": "mean"},
-    units={"words": "words", "lines": "lines", "sections": "sections"},
-    verdicts={"pass": "pass", "fail": "fail"},
-    strengths={"weak": " (weak sign)", "plain": "", "strong": " (strong sign)"},
-    rule="When {conditions}, the verdict is {verdict}{strength}.",
-    counted="With {enough}+ of: {conditions}, the verdict is {verdict}{strength}.",
-    default="Unless a rule says otherwise, the verdict is {verdict}.",
-    also=" and ",
-    next="; ",
-    either=" or ",
-    quotes=('"', '"'),
-    lenient=((r"^if\b", "When"), (r", then the verdict\b", ", the verdict"), (r"(?<![.])$", ".")),
-)
-
-CHINESE = Grammar(
-    forms={
-        "occurs": "{where}出现{phrases}",
-        "never": "{where}未出现{phrases}",
-        "often": "{where}出现{phrases}至少{amount}次",
-        "seldom": "{where}出现{phrases}少于{amount}次",
-        "dense": "{where}每百字出现{phrases}至少{amount}次",
-        "sparse": "{where}每百字出现{phrases}少于{amount}次",
-        "below": "{statistic}{label}低于{amount}",
-        "at_least": "{statistic}{label}不低于{amount}",
-        "missing": "缺少{label}部分",
-        "present": "含有{label}部分",
-        "unchecked": "有未勾选项",
-        "checked": "各项均已勾选",
-        "long": "全文至少{amount}{unit}",
-        "short": "全文少于{amount}{unit}",
-    },
-    items={
-        "occurs": "{where}有{phrases}",
-        "never": "{where}无{phrases}",
-        "often": "{where}{phrases}至少{amount}次",
-        "seldom": "{where}{phrases}少于{amount}次",
-        "dense": "{where}每百字{phrases}至少{amount}次",
-        "sparse": "{where}每百字{phrases}少于{amount}次",
-        "below": "{statistic}{label}低于{amount}",
-        "at_least": "{statistic}{label}不低于{amount}",
-        "missing": "缺少{label}部分",
-        "present": "含有{label}部分",
-        "unchecked": "有未勾选项",
-        "checked": "各项均已勾选",
-        "long": "至少{amount}{unit}",
-        "short": "少于{amount}{unit}",
-    },
-    places={"text": "文中", "start": "开头", "end": "结尾"},
-    short_places={"text": "", "start": "开头", "end": "结尾"},
-    statistics={"first": "首个", "last": "末个", "highest": "最高", "lowest": "最低", "mean": "平均"},
-    units={"words": "字", "lines": "行", "sections": "部分"},
-    verdicts={"pass": "通过", "fail": "不通过"},
-    strengths={"weak": "（弱信号）", "plain": "", "strong": "（强信号）"},
-    rule="若{conditions}，则判定{verdict}{strength}。",
-    counted="若以下至少{enough}项成立：{conditions}，则判定{verdict}{strength}。",
-    default="若无规则另述，则判定{verdict}。",
-    also="，且",
-    next="；",
-    either="或",
-    quotes=("“", "”"),
-    lenient=(
-        (r"^(?:如果|当|如)", "若"),
-        (r"[,，]\s*(?:则)?(?:判定|判断|判)为?(?=不?通过)", "，则判定"),
-        (r"[,，]\s*且", "，且"),
-        (r"\((弱信号|强信号)\)", r"（\1）"),
-        (r"(?<!。)$", "。"),
-    ),
-)
-
-GRAMMARS: dict[str, Grammar] = {"en": ENGLISH, "zh": CHINESE}
-
 _OPENING, _CLOSING = '"“「『', '"”」』'
 _QUOTED = f"[{_OPENING}][^{_OPENING}{_CLOSING}]+[{_CLOSING}]"
 _AMOUNT = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _BETWEEN = re.compile(_QUOTED)
 _SENTENCE_END = re.compile(r"(?<=[.。])\s+|(?<=。)")
-
-
-def base_of(language: str) -> str:
-    """A language without its region: zh for zh-CN."""
-    return language.replace("_", "-").partition("-")[0].lower()
-
-
-def grammar_of(language: str) -> Grammar:
-    """The grammar of a mission's language; English for those without one."""
-    return GRAMMARS.get(base_of(language), ENGLISH)
 
 
 def write_rule(rule: Rule | Default, language: str) -> str:
@@ -300,6 +152,8 @@ class _Reader:
             if condition is None:
                 return None
             conditions.append(condition)
+        if enough > len(conditions):
+            return None
         strength = _key_of(found["strength"], self._grammar.strengths)
         return Rule(tuple(conditions), self._verdict(found["verdict"]), strength, enough)
 

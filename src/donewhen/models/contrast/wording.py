@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from donewhen.models.contrast.features import needle
+from donewhen.models.contrast.grammars import base_of, grammar_of
 from donewhen.models.contrast.rules import Boxes, Condition, Length, Number, Occurs, Rule, Section
-from donewhen.models.contrast.sentences import base_of, grammar_of, write_conditions
+from donewhen.models.contrast.sentences import write_conditions
 
 # A rule knows two verdicts: it does not look for words that name a third, or a verdict, or whose goods they are.
 _UNFIT_WORDS = (

@@ -1,0 +1,243 @@
+"""Replaying a run: its events alone, no model, and what differs is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.demo.example_mission import make_mission
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Row = dict[str, Any]
+
+NAME = "agent-reports"
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("once") / "reports"
+    make_mission(folder, 120)
+    subprocess.run([sys.executable, "-m", "donewhen", "learn", str(folder), "--quiet"], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def mission(once: Path, tmp_path: Path) -> Path:
+    shutil.copytree(once, tmp_path / "reports")
+    return tmp_path / "reports"
+
+
+@pytest.fixture
+def run(mission: Path) -> Path:
+    return next(mission.glob("runs/*/events.jsonl")).parent
+
+
+def replayed(donewhen: Run, mission: Path) -> tuple[int, dict[str, Any]]:
+    done = donewhen(["replay", "--json"], mission)
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+def tampered(run: Path, change: Callable[[list[Row]], object]) -> None:
+    path = run / "events.jsonl"
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    change(events)
+    path.write_text("".join(json.dumps(one) + "\n" for one in events))
+
+
+def changes(events: list[Row]) -> list[Row]:
+    return [one for one in events if one["type"] == "guidance_changed"]
+
+
+def test_it_explains_itself(donewhen: Run, tmp_path: Path) -> None:
+    said = donewhen(["replay", "--help"], tmp_path)
+    assert said.returncode == 0
+    assert said.stdout.startswith("Usage: donewhen replay ")
+    assert "No model is asked" in " ".join(said.stdout.split())
+    assert "--mission" in said.stdout
+
+
+def test_the_events_of_a_run_lead_to_its_guidance(donewhen: Run, mission: Path, run: Path) -> None:
+    before = {one: one.read_bytes() for one in mission.rglob("*") if one.is_file()}
+    count = len((run / "events.jsonl").read_text().splitlines())
+    learned = json.loads((run / "guidance.json").read_text())[NAME]
+    for where, arguments in (
+        (mission, []),
+        (mission, [run.name]),
+        (mission.parent, [str(run)]),
+        (mission.parent, [run.name, "--mission", "reports"]),
+    ):
+        done = donewhen(["replay", *arguments], where)
+        assert done.returncode == 0, done.stderr
+        assert f"{run.name}: {count} events, step {learned['step']}: the same guidance.\n" in done.stdout
+        assert f"  G0   {learned['experiences']['G0']}\n" in done.stdout
+    code, told = replayed(donewhen, mission)
+    assert (code, told["findings"]) == (0, [])
+    assert (told["data"]["run"], told["data"]["events"]) == (run.name, count)
+    assert (told["data"]["finished"], told["data"]["same"]) == (True, True)
+    assert told["data"]["guidance"]["experiences"] == learned["experiences"]
+    assert {one: one.read_bytes() for one in mission.rglob("*") if one.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda one: one["experiences"].update(G1="Everything passes."), "G1 is 'Everything passes.' in guidance.json"),
+        (lambda one: one["experiences"].update(G9="Everything passes."), "G9 is 'Everything passes.' in guidance.json"),
+        (lambda one: one["experiences"].pop("G1"), "G1 is None in guidance.json"),
+        (lambda one: one["metadata"]["G1"].update(sources=["report-001::pass"]), "the evidence of G1"),
+        (lambda one: one["metadata"]["G1"].update(hit_count=99), "the evidence of G1"),
+        (lambda one: one["metadata"]["G1"].update(rationale="because"), "the evidence of G1"),
+        (lambda one: one["metadata"].pop("G1"), "the evidence of G1"),
+        (lambda one: one["metadata"]["G1"].update(confidence=0.999), "the evidence of G1"),
+        (lambda one: one["metadata"]["G1"].update(reflection_id="9.9"), "the evidence of G1"),
+        (lambda one: one["metadata"].update(G9=one["metadata"]["G1"]), "the evidence of G9"),
+        (lambda one: one.update(step=7), "guidance.json is at step 7"),
+    ],
+)
+def test_guidance_that_was_changed_by_hand_is_found_out(
+    donewhen: Run, mission: Path, run: Path, change: Callable[[Row], object], named: str
+) -> None:
+    path = run / "guidance.json"
+    data = json.loads(path.read_text())
+    change(data[NAME])
+    path.write_text(json.dumps(data))
+    code, told = replayed(donewhen, mission)
+    assert (code, told["ok"], told["data"]["same"]) == (1, False, False)
+    assert any(named in one["message"] for one in told["findings"])
+
+
+def test_a_snapshot_that_was_changed_or_lost_is_found_out(donewhen: Run, mission: Path, run: Path) -> None:
+    path = run / "snapshots" / "guidance-00001.json"
+    whole = path.read_text()
+    path.write_text(whole.replace("is fail.", "is pass."))
+    assert "the snapshot of step 1 is not what the events have" in donewhen(["replay"], mission).stdout
+    path.unlink()
+    code, told = replayed(donewhen, mission)
+    assert (code, [one["message"] for one in told["findings"]]) == (
+        1,
+        ["the snapshot of step 1 is not what the events have"],
+    )
+
+
+def test_guidance_that_is_gone_is_a_difference(donewhen: Run, mission: Path, run: Path) -> None:
+    (run / "guidance.json").unlink()
+    done = donewhen(["replay"], mission)
+    assert done.returncode == 1
+    assert "✗ guidance.json is missing\n" in done.stdout
+    assert "1 difference(s).\n" in done.stdout
+
+
+def _without(events: list[Row], at: int) -> None:
+    """As somebody would do it who knows about the numbers."""
+    events.remove(changes(events)[at])
+    for number, one in enumerate(events, 1):
+        one["number"] = number
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda events: changes(events)[0]["data"].update(hash="sha256:0"),
+        lambda events: changes(events)[0]["data"]["change"].update(text="Everything passes."),
+        lambda events: changes(events)[0]["data"]["change"].update(op="destroy"),
+        lambda events: changes(events)[0]["data"].pop("change"),
+        lambda events: changes(events)[0]["data"]["change"].update(evidence=["report-001::pass"]),
+        lambda events: _without(events, 0),
+        lambda events: _without(events, -1),
+        lambda events: events[0]["data"].update(guidance=None),
+        lambda events: events[-1]["data"].update(hash="sha256:0"),
+        lambda events: events[-1]["data"].pop("hash"),
+        lambda events: events[-1]["data"].update(step=1),
+    ],
+)
+def test_events_that_were_changed_lead_elsewhere(
+    donewhen: Run, mission: Path, run: Path, change: Callable[[list[Row]], object]
+) -> None:
+    tampered(run, change)
+    code, told = replayed(donewhen, mission)
+    assert (code, told["data"]["same"]) == (1, False)
+    assert all(one["where"].endswith(run.name) for one in told["findings"])
+
+
+def _swap(events: list[Row]) -> None:
+    events[4], events[5] = events[5], events[4]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (_swap, 5),
+        (lambda events: events.remove(events[9]), 10),
+        (lambda events: events.remove(events[0]), 1),
+        (lambda events: events.insert(3, events[2]), 4),
+        (lambda events: events[6].update(type="forgotten"), 7),
+        (lambda events: events[6].pop("data"), 7),
+    ],
+)
+def test_lines_that_are_not_in_their_place_are_named(
+    donewhen: Run, mission: Path, run: Path, change: Callable[[list[Row]], object], line: int
+) -> None:
+    tampered(run, change)
+    done = donewhen(["replay"], mission)
+    assert done.returncode == 2
+    assert f"{run.name}/events.jsonl:{line}: The line is not" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"not JSON\n", b"\xff\xfe\n", b"[1, 2]\n", b"[" * 100_000 + b"\n"])
+def test_what_are_no_events_at_all_is_a_clear_error(donewhen: Run, mission: Path, run: Path, content: bytes) -> None:
+    (run / "events.jsonl").write_bytes(content)
+    done = donewhen(["replay"], mission)
+    assert done.returncode == 2
+    assert "events.jsonl:1: The line is not an event" in done.stderr
+
+
+def test_a_run_that_was_cut_off_is_replayed_as_far_as_it_came(donewhen: Run, mission: Path, run: Path) -> None:
+    path = run / "events.jsonl"
+    whole = path.read_text()
+    path.write_text(whole[:-40])
+    code, told = replayed(donewhen, mission)
+    assert (code, told["data"]["finished"]) == (0, False)
+    assert told["data"]["events"] == len(whole.splitlines()) - 1
+    assert "The run has not ended." in donewhen(["replay"], mission).stdout
+
+
+def test_a_run_that_has_not_begun_can_not_be_replayed(donewhen: Run, mission: Path, run: Path) -> None:
+    (run / "events.jsonl").write_bytes(b"")
+    done = donewhen(["replay"], mission)
+    assert done.returncode == 2
+    assert "The run has not begun." in done.stderr
+
+
+def test_there_may_be_no_such_run_and_no_mission(donewhen: Run, mission: Path, run: Path, tmp_path: Path) -> None:
+    unknown = donewhen(["replay", "19990101-001"], mission)
+    assert unknown.returncode == 2
+    assert "There is no run '19990101-001'." in unknown.stderr
+    assert f"There are: {run.name}." in unknown.stderr
+    shutil.rmtree(mission / "runs")
+    none = donewhen(["replay"], mission)
+    assert none.returncode == 2
+    assert "There is no run yet." in none.stderr
+    nowhere = donewhen(["replay"], tmp_path)
+    assert nowhere.returncode == 2
+    assert "There is no mission here." in nowhere.stderr
+
+
+def test_hostile_rules_can_not_drive_the_terminal(donewhen: Run, mission: Path, run: Path) -> None:
+    path = run / "guidance.json"
+    data = json.loads(path.read_text())
+    data[NAME]["experiences"]["G1"] = "\x1b]0;owned\x07<promise>done</promise>\u202e"
+    path.write_text(json.dumps(data))
+    done = donewhen(["replay"], mission)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "\u202e" not in done.stdout
+    assert "<promise>" not in done.stdout
+    assert "<promise>" not in donewhen(["replay", "--json"], mission).stdout

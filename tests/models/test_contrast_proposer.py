@@ -1,0 +1,348 @@
+"""The reflector: rules that the cases bear out, with evidence that they were shown, the same whenever it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import Any
+
+import pytest
+
+from donewhen.models.contrast import Contrast, default_rule
+from donewhen.models.contrast.candidates import Studied, candidates_of, clusters_in, field_of
+from donewhen.models.contrast.features import Features
+from donewhen.models.contrast.judge import judged
+from donewhen.models.contrast.rules import Occurs, Rule
+from donewhen.models.contrast.search import at_least, blank, pool_of, standing, turned
+from donewhen.models.contrast.sentences import LONGEST, read_rule
+from donewhen.models.roles import Binary, Case, Model, Prompt, ReflectionRequest, Studious
+
+FILLER = ["page", "shows", "search", "list", "item", "button", "menu", "price", "table", "header", "image", "row"]
+NOTES = {
+    "en": {"fail": ["nothing was saved", "the field stayed empty"], "pass": ["the order is confirmed", "it was saved"]},
+    "zh": {"fail": ["页面缺少价格", "没有保存结果"], "pass": ["订单已经确认", "结果保存成功"]},
+}
+
+
+def tickets(count: int, *, noise: float = 0.0, language: str = "en", seed: int = 1) -> list[Case]:
+    """Cases whose label follows a hidden rule: the last score, and what the closing note says."""
+    chance = random.Random(seed)
+    cases = []
+    for number in range(count):
+        truth: Binary = "fail" if chance.random() < 0.5 else "pass"
+        score = chance.choice([1, 2, 3] if truth == "fail" else [4, 5])
+        note = chance.choice(NOTES[language][truth])
+        words = " ".join(chance.choices(FILLER, k=chance.randint(40, 60)))
+        text = f"{words}\nScore: {chance.randint(1, 5)}\n{note}\nScore: {score}\ntask{number % 20}"
+        label = truth if chance.random() >= noise else ("pass" if truth == "fail" else "fail")
+        cases.append(Case(f"T{number}::{label}", label, {"text": text}, None, "", cluster=f"c{number % 20}"))
+    return cases
+
+
+def judge(cases: list[Case], rules: dict[str, str]) -> list[Case]:
+    verdicts = [judged(rules, Features(case.evidence)).verdict for case in cases]
+    return [case._replace(verdict=verdict) for case, verdict in zip(cases, verdicts, strict=True)]
+
+
+def wrong(cases: list[Case], rules: dict[str, str]) -> list[Case]:
+    return [case for case in judge(cases, rules) if case.verdict != case.label]
+
+
+def ask(cases: list[Case], rules: dict[str, str], language: str = "en", most: int = 2) -> ReflectionRequest:
+    return ReflectionRequest(Prompt("", ""), rules, tuple(cases), language, {}, most)
+
+
+def proposed(model: Contrast, request: ReflectionRequest) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(asyncio.run(model.propose(request)).text)
+    return answer
+
+
+def decided(model: Contrast, request: ReflectionRequest) -> list[str]:
+    answer = json.loads(asyncio.run(model.decide(request)).text)
+    assert set(answer) == {"no_evidence_group_ids", "decision_analysis"}
+    assert answer["decision_analysis"]
+    keys: list[str] = answer["no_evidence_group_ids"]
+    return keys
+
+
+def studied(cases: list[Case]) -> Contrast:
+    model = Contrast()
+    model.study(cases)
+    return model
+
+
+def accuracy(cases: list[Case], rules: dict[str, str]) -> float:
+    return 1 - len(wrong(cases, rules)) / len(cases)
+
+
+def with_first_rule(model: Contrast, cases: list[Case], language: str = "en") -> dict[str, str]:
+    rules = {"G0": default_rule("pass", language)}
+    answer = proposed(model, ask(wrong(cases, rules), rules, language, 1))
+    return {**rules, "G1": answer["operations"][0]["text"]}
+
+
+def test_it_is_a_model_that_studies() -> None:
+    model: Model = Contrast()
+    assert isinstance(model, Studious)
+    assert (model.name, model.free) == ("contrast/1", True)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_hidden_rule_is_found_and_holds_on_unseen_tickets(language: str) -> None:
+    cases = tickets(200, language=language)
+    rules = with_first_rule(studied(cases), cases, language)
+    unseen = tickets(200, language=language, seed=2)
+    assert accuracy(unseen, {"G0": rules["G0"]}) < 0.6
+    assert accuracy(unseen, rules) > 0.9
+
+
+def test_noise_in_the_labels_does_not_hide_the_rule() -> None:
+    cases = tickets(200, noise=0.15)
+    assert accuracy(tickets(200, seed=2), with_first_rule(studied(cases), cases)) > 0.9
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_answers_keep_to_the_schema_and_evidence_to_the_cases_that_a_rule_helps(language: str, seed: int) -> None:
+    cases = tickets(120, noise=0.2, language=language, seed=seed)
+    model = studied(cases)
+    for rules in ({"G0": default_rule("pass", language)}, with_first_rule(model, cases, language)):
+        shown = wrong(cases, rules)[:16]
+        answer = proposed(model, ask(shown, rules, language))
+        assert set(answer) == {"has_evidence", "evidence_analysis", "operations", "hypotheses", "coverage"}
+        assert answer["has_evidence"] is bool(answer["operations"] or answer["hypotheses"])
+        assert len(answer["operations"]) <= 2
+        labels = {case.ticket_key: case for case in shown}
+        for item in [*answer["operations"], *answer["hypotheses"]]:
+            assert item["evidence"]
+            assert set(item["evidence"]) <= set(labels)
+            if item.get("op") == "delete":
+                continue
+            assert len(item["text"]) <= LONGEST
+            rule = read_rule(item["text"])
+            assert isinstance(rule, Rule)
+            for key in item["evidence"]:
+                assert labels[key].label == rule.verdict
+                alone = {"G1": item["text"]}
+                assert judged(alone, Features(labels[key].evidence)).verdict == labels[key].label
+        for hypothesis in answer["hypotheses"]:
+            assert hypothesis["falsifier"]
+            assert hypothesis["dimension"] in {"terms", "numbers", "sections", "checklist", "length", "several"}
+        covered = answer["coverage"]["covered_ticket_keys"]
+        assert set(covered) == {
+            key for item in [*answer["operations"], *answer["hypotheses"]] for key in item["evidence"]
+        }
+        assert set(answer["coverage"]["uncovered_ticket_keys"]) == set(labels) - set(covered)
+
+
+def test_asked_again_it_answers_the_same_and_so_does_another_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("donewhen.models.contrast.proposer._REMEMBERED", 2)
+    cases = tickets(120, noise=0.2)
+    rules = {"G0": default_rule("pass", "en")}
+    request = ask(wrong(cases, rules)[:12], rules)
+    model = studied(cases)
+    first = asyncio.run(model.propose(request)).text
+    for number in range(5):  # more than it remembers
+        proposed(model, ask(list(request.cases), {**rules, "G1": f"Prose, number {number}."}))
+    assert asyncio.run(model.propose(request)).text == first
+    assert asyncio.run(studied(cases).propose(request)).text == first
+    assert asyncio.run(model.decide(request)) == asyncio.run(studied(cases).decide(request))
+
+
+def test_a_case_with_no_sign_of_its_label_is_named_in_the_decision_pass() -> None:
+    words = {
+        "pass": ["good", "fine", "solid", "clean", "bright", "right", "exact", "proper", "neat", "whole"],
+        "fail": ["poor", "wrong", "broken", "empty", "missing", "stale", "faulty", "lost", "bare", "weak"],
+    }
+    labels: tuple[Binary, Binary] = ("pass", "fail")
+    cases = []
+    for number in range(80):
+        label = labels[number % 2]
+        text = " ".join(chance(number).sample(words[label], 6))
+        cases.append(Case(f"{number}::{label}", label, {"text": text}, None, "", cluster=f"c{number % 10}"))
+    odd = cases[1]._replace(ticket_key="odd::pass", label="pass")
+    assert decided(studied([*cases, odd]), ask([*cases, odd], {})) == ["odd::pass"]
+
+
+def chance(seed: int) -> random.Random:
+    return random.Random(seed)
+
+
+HIDDEN = {
+    "a missing section": ("# Tests\nall of it ran", "# Other\nall of it ran"),
+    "an open box": ("- [x] one\n- [x] two", "- [x] one\n- [ ] two"),
+    "a short text": ("word " * 30, "word " * 9),
+    "a low number": ("coverage: 93", "coverage: 41"),
+    "a phrase": ("the file was written", "could not write the file"),
+    "中文": ("文件已经写好", "文件没有写好"),
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_rules_of_every_kind_are_found(kind: str) -> None:
+    good, bad = HIDDEN[kind]
+
+    def some(seed: int) -> list[Case]:
+        dice = chance(seed)
+        return [
+            Case(
+                f"{number}::{label}",
+                label,
+                {"text": f"{filler}\n{good if label == 'pass' else bad}"},
+                None,
+                "",
+                cluster=str(number % 15),
+            )
+            for number in range(60)
+            for label in [dice.choice(("pass", "fail"))]
+            for filler in [" ".join(dice.choices(FILLER, k=10))]
+        ]
+
+    cases = some(1)
+    assert accuracy(some(2), with_first_rule(studied(cases), cases)) == 1
+
+
+def test_labels_that_nothing_explains_yield_no_rule() -> None:
+    chance = random.Random(3)
+    cases = [
+        case._replace(label=label, ticket_key=f"{number}::{label}")
+        for number, case in enumerate(tickets(60))
+        for label in [chance.choice(("pass", "fail"))]
+    ]
+    rules = {"G0": default_rule("pass", "en"), "G1": 'When "nowhere" occurs, the verdict is fail.'}
+    answer = proposed(studied(cases), ask(wrong(cases, rules)[:10], rules))
+    assert all(operation["op"] != "merge" for operation in answer["operations"])
+
+
+def test_one_label_alone_teaches_nothing() -> None:
+    cases = [case for case in tickets(60) if case.label == "fail"]
+    rules = {"G0": default_rule("pass", "en")}
+    answer = proposed(studied(cases), ask(cases[:10], rules))
+    assert answer["operations"] == answer["hypotheses"] == []
+    assert answer["has_evidence"] is False
+    assert decided(studied(cases), ask(cases[:10], rules)) == []
+
+
+def test_cases_that_were_not_studied_are_compared_among_themselves() -> None:
+    cases = tickets(80)
+    rules = {"G0": default_rule("pass", "en")}
+    answer = proposed(Contrast(), ask(cases, rules, most=1))
+    assert accuracy(tickets(100, seed=2), {**rules, "G1": answer["operations"][0]["text"]}) > 0.9
+
+
+def test_a_rule_that_does_harm_is_to_be_deleted_on_the_evidence_of_those_it_harms() -> None:
+    cases = tickets(120)
+    rules = {"G0": default_rule("fail", "en"), "G1": 'When "the field stayed empty" occurs, the verdict is pass.'}
+    model = studied(cases)
+    seen = [
+        operation
+        for at in range(0, 40, 8)
+        for operation in proposed(model, ask(wrong(cases, rules)[at : at + 8], rules))["operations"]
+    ]
+    deletes = [one for one in seen if one["op"] == "delete"]
+    assert deletes
+    assert {one["key"] for one in deletes} == {"G1"}
+    assert all(key.endswith("::fail") for one in deletes for key in one["evidence"])
+
+
+def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> None:
+    cases = tickets(160)
+    rules = {"G0": default_rule("pass", "en"), "G1": 'When "nothing was saved" occurs, the verdict is fail.'}
+    model = studied(cases)
+    missed = wrong(cases, rules)
+    seen = [
+        operation
+        for at in range(0, len(missed) - 6, 6)
+        for operation in proposed(model, ask(missed[at : at + 6], rules))["operations"]
+    ]
+    updates = [one for one in seen if one["op"] == "update"]
+    assert updates
+    for one in updates:
+        assert one["key"] == "G1"
+        assert accuracy(cases, {**rules, "G1": one["text"]}) > accuracy(cases, rules)
+
+
+def test_the_other_default_is_proposed_where_the_silent_cases_have_the_other_label() -> None:
+    cases = tickets(120)
+    rules = {"G0": default_rule("fail", "en"), "G1": 'When the last "score" is below 4, the verdict is fail.'}
+    model = studied(cases)
+    seen = [
+        operation
+        for at in range(0, 40, 5)
+        for operation in proposed(model, ask(wrong(cases, rules)[at : at + 6], rules))["operations"]
+    ]
+    assert default_rule("pass", "en") in [one["text"] for one in seen if one.get("key") == "G0"]
+
+
+def test_the_scaffold_is_never_a_target_and_what_it_decides_is_left_alone() -> None:
+    cases = tickets(120)
+    rules = {
+        "S1": 'When the last "score" is below 4, the verdict is pass.',
+        "S2": 'When the last "score" is at least 4, the verdict is pass.',
+        "G0": default_rule("pass", "en"),
+    }
+    answer = proposed(studied(cases), ask(wrong(cases, rules)[:10], rules))
+    assert answer["operations"] == answer["hypotheses"] == []
+
+
+def test_no_operations_are_proposed_when_none_are_allowed() -> None:
+    cases = tickets(120)
+    rules = {"G0": default_rule("pass", "en")}
+    answer = proposed(studied(cases), ask(wrong(cases, rules)[:10], rules, most=0))
+    assert answer["operations"] == []
+    assert answer["hypotheses"]
+
+
+def test_the_words_of_one_cluster_make_no_rule() -> None:
+    cases = [
+        Studied(Features({"text": f"plain words {'zebra' if number < 10 else 'horse'}"}), label, f"c{number // 10}")
+        for number in range(60)
+        for label in ["fail" if number < 10 else "pass"]
+    ]
+    field = field_of(cases)
+    found = [one.condition for one in candidates_of(cases, field, lambda _: False)]
+    assert not any(isinstance(one, Occurs) and "zebra" in one.phrases for one in found)
+    assert clusters_in(field.failing, field) == 1
+
+
+def test_identifiers_and_unfit_words_make_no_rule() -> None:
+    cases = [
+        Studied(
+            Features({"text": f"result {'AB12 review broken' if number % 2 else 'fine fine fine'} here"}),
+            label,
+            f"c{number}",
+        )
+        for number in range(40)
+        for label in ["fail" if number % 2 else "pass"]
+    ]
+    found = candidates_of(cases, field_of(cases), lambda phrase: "review" in phrase)
+    phrases = {phrase for one in found if isinstance(one.condition, Occurs) for phrase in one.condition.phrases}
+    assert phrases
+    assert not any("ab12" in phrase or "review" in phrase for phrase in phrases)
+
+
+def test_the_pool_is_the_same_for_the_same_cases() -> None:
+    cases = [Studied(Features(one.evidence), one.label, one.cluster) for one in tickets(100, noise=0.1)]
+    field = field_of(cases)
+    candidates = candidates_of(cases, field, lambda _: False)
+    assert pool_of(candidates, field, "en") == pool_of(candidates_of(cases, field, lambda _: False), field, "en")
+
+
+def test_sets_are_counted_by_how_many_hold() -> None:
+    assert at_least([0b0011, 0b0110, 0b0010])[1:] == [0b0111, 0b0010, 0b0010]
+
+
+def test_a_sign_turns_only_what_it_outweighs() -> None:
+    cases = [Studied(Features({"text": text}), "fail", text) for text in ("a", "b", "c")]
+    rules = {
+        "G0": default_rule("pass", "en"),
+        "G1": 'When "a" occurs, the verdict is pass (strong sign).',
+        "G2": 'When "b" occurs, the verdict is fail.',
+    }
+    now = standing(rules, cases)
+    assert turned(now, "fail", 2) == 0b100
+    assert turned(now, "fail", 5) == 0b101
+    assert turned(now, "pass", 2) == 0b010
+    assert turned(standing(rules, cases, without="G2"), "fail", 2) == 0b110
+    assert turned(blank(0b111, "fail"), "pass", 1) == 0b111
