@@ -66,6 +66,9 @@ class Cycles:
         self._judged = judged
         self._open = open_cases
         self._studied = False
+        # One that is a mere word or a mere number may stand in a rule without naming anybody.
+        groups = sorted({one.group_id for one in judged.values()})
+        self._groups = tuple(one for one in groups if not one.isdigit() and any(map(str.isdigit, one)))
 
     @property
     def _state(self) -> RunState:
@@ -145,7 +148,14 @@ class Cycles:
         request = ops_request(self._mission, guidance, shown, attempt)
         most = self._settings.reflection.max_operations
         terms = Terms(
-            guidance, self._mission.language, self._settings.rules, shown.shown, most, self._changes.left, reflection_id
+            guidance,
+            self._mission.language,
+            self._settings.rules,
+            shown.shown,
+            most,
+            self._changes.left,
+            reflection_id,
+            self._groups,
         )
 
         async def ask() -> dict[str, Any]:

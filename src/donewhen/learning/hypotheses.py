@@ -45,9 +45,8 @@ def supported(pool: Pool, hypothesis: Hypothesis, cycle: str, language: Language
     signature = signature_of(hypothesis.text, language)
     known = pool.get(signature)
     if known is None:
-        return Pooled(
-            signature, hypothesis.text, hypothesis.falsifier, hypothesis.dimension, (cycle,), hypothesis.evidence
-        )
+        evidence = tuple(dict.fromkeys(hypothesis.evidence))
+        return Pooled(signature, hypothesis.text, hypothesis.falsifier, hypothesis.dimension, (cycle,), evidence)
     return msgspec.structs.replace(
         known,
         cycles=known.cycles if cycle in known.cycles else (*known.cycles, cycle),

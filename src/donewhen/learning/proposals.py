@@ -116,6 +116,8 @@ class Terms(NamedTuple):
     max_operations: int
     changes_left: int
     reflection_id: str
+    groups: tuple[str, ...] = ()
+    """Ids of other tickets, which the model may have seen in another question."""
 
 
 def read_decision(text: str, cases: Sequence[Case]) -> Decision | Unusable:
@@ -169,7 +171,8 @@ class _Reader:
         self._terms = terms
         self._has_evidence = has_evidence
         self._learnable = {one.ticket_key for one in terms.cases}
-        self._groups = tuple(dict.fromkeys(one.ticket_key.rpartition("::")[0] for one in terms.cases))
+        shown = (one.ticket_key.rpartition("::")[0] for one in terms.cases)
+        self._groups = tuple(dict.fromkeys((*shown, *terms.groups)))
         self._texts = tuple("\n".join(one.evidence.values()) for one in terms.cases)
         self._touched: set[str] = set()
         self._said: set[str] = set()

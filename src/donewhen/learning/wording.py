@@ -129,7 +129,8 @@ def sample_id(text: str, groups: Iterable[str]) -> str | None:
     folded = text.casefold()
     for group in groups:
         # An id of one or two characters is a word like any other.
-        if len(group) > 2 and re.search(rf"(?<![^\W_]){re.escape(group.casefold())}(?![^\W_])", folded):
+        known = group.casefold()
+        if len(group) > 2 and known in folded and re.search(rf"(?<![^\W_]){re.escape(known)}(?![^\W_])", folded):
             return group
     return None
 
