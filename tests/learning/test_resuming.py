@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +227,40 @@ class dying:
         return answered
 
 
+def hesitant(seed: int) -> ScriptedModel:
+    """A model whose answers take their time, each another one."""
+    dice = random.Random(seed)
+
+    async def roll(request: RolloutRequest) -> Completion:
+        for _ in range(dice.randrange(6)):
+            await asyncio.sleep(0)
+        return wavering(request)
+
+    return ScriptedModel(roll, sets_some_aside, eventful)  # type: ignore[arg-type]
+
+
+def test_the_order_in_which_answers_come_changes_nothing(tmp_path: Path) -> None:
+    run, _ = whole(tmp_path / "m")
+    for seed in range(3):
+        other = learn(eventful_mission(tmp_path / str(seed)), hesitant(seed))
+        same(other, run)
+
+
+@pytest.mark.parametrize("calls", [60, 85])
+def test_a_run_that_is_killed_with_many_questions_in_flight_keeps_its_budget(tmp_path: Path, calls: int) -> None:
+    toml = EVENTFUL.replace("concurrency = 3", "concurrency = 8") + f"[budget]\ncalls = {calls}\n"
+    for at in range(3, calls - 20, 13):
+        mission = mission_in(tmp_path / str(at), eventful_tickets(), toml)
+        with pytest.raises(Killed):
+            learn(mission, dying(hesitant(at), at))
+        second = hesitant(at + 1)
+        resumed = learn(mission, second, resume=unfinished(mission))
+        with closing(sqlite3.connect(mission.folder / "runs" / "answers.sqlite")) as kept:
+            [(answered,)] = kept.execute("select count(*) from answers").fetchall()
+        assert answered <= calls
+        assert resumed.state.spent["calls"] <= calls
+
+
 def test_a_run_can_be_killed_again_and_again(tmp_path: Path) -> None:
     run, _ = whole(tmp_path / "m")
     mission = eventful_mission(tmp_path / "again")
@@ -328,6 +366,26 @@ def test_a_run_goes_on_with_the_settings_that_it_began_with(tmp_path: Path) -> N
     changed = read_mission(mission.folder, clock=mission.clock)
     assert changed.settings.reflection.batch_size == 3
     same(learn(changed, eventful_model(), resume=unfinished(changed)), run)
+
+
+OVERRIDE = "def strict(ticket, vote):\n    return 'fail' if 'riddle' in ticket.text else None\n"
+
+
+def test_a_run_does_not_go_on_with_overrides_that_say_something_else(tmp_path: Path) -> None:
+    tmp_path.joinpath("m").mkdir()
+    (tmp_path / "m" / "own.py").write_text(OVERRIDE)
+    mission = mission_in(tmp_path / "m", eventful_tickets(), f'overrides = ["own.py:strict"]\n{EVENTFUL}')
+    with pytest.raises(Killed):
+        learn(mission, eventful_model(), watcher=Killer(6))
+    folder = unfinished(mission)
+    assert folder is not None
+    # What an override decides is no mistake, and nothing that can be learned from.
+    asked = next(one for one in read_events(folder / EVENTS) if one.type == "selected")
+    assert not any("riddle" in one["ticket_key"] for one in asked.data["candidates"])
+    (tmp_path / "m" / "own.py").write_text(OVERRIDE.replace("riddle", "receipt"))
+    mission = read_mission(mission.folder, clock=mission.clock)
+    with pytest.raises(RunError, match="can't be resumed: overrides changed"):
+        learn(mission, eventful_model(), resume=folder)
 
 
 def _replaced(path: Path, old: str, new: str) -> None:

@@ -357,18 +357,11 @@ def test_opposite_conclusions_never_share_a_signature(condition: str, verdicts: 
 
 
 @MODEST
-@given(
-    st.integers(-999, 999),
-    st.integers(-999, 999),
-    st.sampled_from(["<", ">", "", "≥"]),
-    st.sampled_from(["<", ">", "", "≥"]),
-)
+@given(NUMBERS, NUMBERS, SIGNS, SIGNS)
 def test_rules_with_other_numbers_never_share_a_signature(one: int, other: int, first: str, second: str) -> None:
     assume((one, first) != (other, second))
-    texts = [
-        f"When the count is {sign} {number}, the verdict is fail." for number, sign in ((one, first), (other, second))
-    ]
-    assert signature_of(texts[0], ENGLISH) != signature_of(texts[1], ENGLISH)
+    rule = "When the count is {} {}, the verdict is fail."
+    assert signature_of(rule.format(first, one), ENGLISH) != signature_of(rule.format(second, other), ENGLISH)
 
 
 # Splits

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
-from donewhen.learning.metrics import measured
+from donewhen.learning.metrics import PairedResult, measured
 from donewhen.learning.notes import notes_of
 from donewhen.learning.summary import (
     Allowance,
@@ -181,6 +181,15 @@ def test_a_rule_is_shown_with_what_is_known_of_it_and_no_more() -> None:
     )
 
 
+@pytest.mark.parametrize(("count", "folded"), [(3, False), (4, True), (60, True), (61, True)])
+def test_many_tickets_are_folded(count: int, folded: bool) -> None:
+    rule = RuleRow(key="G1", text="t", evidence=tuple(f"E-{at}::fail" for at in range(count)))
+    shown = part(msgspec.structs.replace(a_run(), rules=(rule,)), "Rules")
+    assert ("<details>" in shown) is folded
+    assert (f"Evidence: {count} tickets" in shown) is folded
+    assert ("and 1 more" in shown) is (count == 61)
+
+
 def test_hypotheses_stand_under_what_became_of_them() -> None:
     shown = stripped(part(a_run(), "Hypotheses"))
     assert shown.startswith(
@@ -218,7 +227,9 @@ def test_tables_set_numbers_to_the_right() -> None:
     page = part(a_run(), "Trials on unseen tickets")
     right = re.findall(r'<th scope="col" class="number">(.*?)</th>', page)
     assert right == ["tickets", "errors", "false releases", "lower in"]
+    assert re.findall(r'<td data-of="([^"]*)" class="number">', page) == right * 2
     for title, expected in {
+        "Against people’s labels": ["majority", "word counts", "before", "after"],
         "Rules that went": ["epoch"],
         "Nothing learned from these": ["tickets"],
         "Proposed and not taken": ["times"],
@@ -301,7 +312,9 @@ def test_what_was_compared_is_said_below() -> None:
     assert "Share labelled pass: 0.343 (0.27 to 0.42)." in shown
     assert "From before to after: 33 better, 15 worse (McNemar p = 0.013)." in shown
     assert "From word counts to the judge: 31 better, 17 worse (McNemar p = 0.059, within chance)." in shown
-    assert "Error −12.9 points (" in shown
+    difference = PairedResult(0.99, 0.995, -0.12857, -0.2214, 0.0363)
+    told = seen(msgspec.structs.replace(a_run(), difference=difference)).text
+    assert "Error −12.9 points (−22.1 to +3.6, paired bootstrap)." in told
     assert (
         "The judge passes 201 of the other 560 tickets, 0.359; corrected for its errors (Rogan–Gladen), 0.37" in shown
     )
