@@ -151,8 +151,12 @@ def test_whoever_watches_sees_bars_with_the_accuracy_and_the_calls(mission: Path
     status, shown = on_a_terminal(["learn", "--epochs", "1"], mission)
     assert status == 0
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
-    assert re.search(r"epoch 1: reflecting +━.*/44 .*accuracy 0\.380, [\d,]+ calls", plain)
-    assert "epoch 1: training 0.380" in plain
+    events = read_events(run_of(mission) / "events.jsonl")
+    candidates = next(len(one.data["candidates"]) for one in events if one.type == "selected")
+    right = next(f"{one.data['train_accuracy']:.3f}" for one in events if one.type == "epoch_ended")
+    # Each rule that is learned is a line above the bar, which is drawn again with it.
+    assert re.search(rf"epoch 1: reflecting [^\r\n]*\d+/{candidates} [^\r\n]*accuracy {right}, [\d,]+ calls", plain)
+    assert f"epoch 1: training {right}" in plain
     # What was there for looking on is gone, and the cursor is back.
     assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l") >= 0
     for option in ("--quiet", "--json"):

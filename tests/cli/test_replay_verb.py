@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from donewhen.cli._run import run as run_command
 from donewhen.demo.example_mission import make_mission
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -39,10 +40,15 @@ def run(mission: Path) -> Path:
     return next(mission.glob("runs/*/events.jsonl")).parent
 
 
-def replayed(donewhen: Run, mission: Path) -> tuple[int, dict[str, Any]]:
-    done = donewhen(["replay", "--json"], mission)
-    assert done.stderr == ""
-    return done.returncode, json.loads(done.stdout)
+Captured = pytest.CaptureFixture[str]
+
+
+def replayed(capsys: Captured, mission: Path) -> tuple[int, dict[str, Any]]:
+    """In this process, because it is done often."""
+    code = run_command(["replay", "--mission", str(mission), "--json"])
+    said = capsys.readouterr()
+    assert said.err == ""
+    return code, json.loads(said.out)
 
 
 def tampered(run: Path, change: Callable[[list[Row]], object]) -> None:
@@ -64,7 +70,7 @@ def test_it_explains_itself(donewhen: Run, tmp_path: Path) -> None:
     assert "--mission" in said.stdout
 
 
-def test_the_events_of_a_run_lead_to_its_guidance(donewhen: Run, mission: Path, run: Path) -> None:
+def test_the_events_of_a_run_lead_to_its_guidance(donewhen: Run, capsys: Captured, mission: Path, run: Path) -> None:
     before = {one: one.read_bytes() for one in mission.rglob("*") if one.is_file()}
     count = len((run / "events.jsonl").read_text().splitlines())
     learned = json.loads((run / "guidance.json").read_text())[NAME]
@@ -78,7 +84,7 @@ def test_the_events_of_a_run_lead_to_its_guidance(donewhen: Run, mission: Path, 
         assert done.returncode == 0, done.stderr
         assert f"{run.name}: {count} events, step {learned['step']}: the same guidance.\n" in done.stdout
         assert f"  G0   {learned['experiences']['G0']}\n" in done.stdout
-    code, told = replayed(donewhen, mission)
+    code, told = replayed(capsys, mission)
     assert (code, told["findings"]) == (0, [])
     assert (told["data"]["run"], told["data"]["events"]) == (run.name, count)
     assert (told["data"]["finished"], told["data"]["same"]) == (True, True)
@@ -103,24 +109,26 @@ def test_the_events_of_a_run_lead_to_its_guidance(donewhen: Run, mission: Path, 
     ],
 )
 def test_guidance_that_was_changed_by_hand_is_found_out(
-    donewhen: Run, mission: Path, run: Path, change: Callable[[Row], object], named: str
+    capsys: Captured, mission: Path, run: Path, change: Callable[[Row], object], named: str
 ) -> None:
     path = run / "guidance.json"
     data = json.loads(path.read_text())
     change(data[NAME])
     path.write_text(json.dumps(data))
-    code, told = replayed(donewhen, mission)
+    code, told = replayed(capsys, mission)
     assert (code, told["ok"], told["data"]["same"]) == (1, False, False)
     assert any(named in one["message"] for one in told["findings"])
 
 
-def test_a_snapshot_that_was_changed_or_lost_is_found_out(donewhen: Run, mission: Path, run: Path) -> None:
+def test_a_snapshot_that_was_changed_or_lost_is_found_out(
+    donewhen: Run, capsys: Captured, mission: Path, run: Path
+) -> None:
     path = run / "snapshots" / "guidance-00001.json"
     whole = path.read_text()
     path.write_text(whole.replace("is fail.", "is pass."))
     assert "the snapshot of step 1 is not what the events have" in donewhen(["replay"], mission).stdout
     path.unlink()
-    code, told = replayed(donewhen, mission)
+    code, told = replayed(capsys, mission)
     assert (code, [one["message"] for one in told["findings"]]) == (
         1,
         ["the snapshot of step 1 is not what the events have"],
@@ -159,10 +167,10 @@ def _without(events: list[Row], at: int) -> None:
     ],
 )
 def test_events_that_were_changed_lead_elsewhere(
-    donewhen: Run, mission: Path, run: Path, change: Callable[[list[Row]], object]
+    capsys: Captured, mission: Path, run: Path, change: Callable[[list[Row]], object]
 ) -> None:
     tampered(run, change)
-    code, told = replayed(donewhen, mission)
+    code, told = replayed(capsys, mission)
     assert (code, told["data"]["same"]) == (1, False)
     assert all(one["where"].endswith(run.name) for one in told["findings"])
 
@@ -183,27 +191,27 @@ def _swap(events: list[Row]) -> None:
     ],
 )
 def test_lines_that_are_not_in_their_place_are_named(
-    donewhen: Run, mission: Path, run: Path, change: Callable[[list[Row]], object], line: int
+    capsys: Captured, mission: Path, run: Path, change: Callable[[list[Row]], object], line: int
 ) -> None:
     tampered(run, change)
-    done = donewhen(["replay"], mission)
-    assert done.returncode == 2
-    assert f"{run.name}/events.jsonl:{line}: The line is not" in done.stderr
+    assert run_command(["replay", "--mission", str(mission)]) == 2
+    assert f"{run.name}/events.jsonl:{line}: The line is not" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"not JSON\n", b"\xff\xfe\n", b"[1, 2]\n", b"[" * 100_000 + b"\n"])
-def test_what_are_no_events_at_all_is_a_clear_error(donewhen: Run, mission: Path, run: Path, content: bytes) -> None:
+def test_what_are_no_events_at_all_is_a_clear_error(capsys: Captured, mission: Path, run: Path, content: bytes) -> None:
     (run / "events.jsonl").write_bytes(content)
-    done = donewhen(["replay"], mission)
-    assert done.returncode == 2
-    assert "events.jsonl:1: The line is not an event" in done.stderr
+    assert run_command(["replay", "--mission", str(mission)]) == 2
+    assert "events.jsonl:1: The line is not an event" in capsys.readouterr().err
 
 
-def test_a_run_that_was_cut_off_is_replayed_as_far_as_it_came(donewhen: Run, mission: Path, run: Path) -> None:
+def test_a_run_that_was_cut_off_is_replayed_as_far_as_it_came(
+    donewhen: Run, capsys: Captured, mission: Path, run: Path
+) -> None:
     path = run / "events.jsonl"
     whole = path.read_text()
     path.write_text(whole[:-40])
-    code, told = replayed(donewhen, mission)
+    code, told = replayed(capsys, mission)
     assert (code, told["data"]["finished"]) == (0, False)
     assert told["data"]["events"] == len(whole.splitlines()) - 1
     assert "The run has not ended." in donewhen(["replay"], mission).stdout

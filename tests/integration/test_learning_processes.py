@@ -85,11 +85,17 @@ def learn_until(event: int, signal_name: str, mission: Path, *options: str) -> s
     return ran([sys.executable, "-c", AT_EVENT, str(event), signal_name, "learn", *options], mission)
 
 
+def two_epochs(folder: Path) -> None:
+    make_mission(folder, 120)
+    with (folder / "mission.toml").open("a") as settings:
+        settings.write("epochs = 2\n")
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mission whose run nothing has happened to."""
     folder = tmp_path_factory.mktemp("whole") / "reports"
-    make_mission(folder, 120)
+    two_epochs(folder)
     assert learn(folder, "--quiet").returncode == 0
     return folder
 
@@ -97,7 +103,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mission(tmp_path: Path) -> Path:
     """The same mission, where nothing has run yet."""
-    make_mission(tmp_path / "reports", 120)
+    two_epochs(tmp_path / "reports")
     return tmp_path / "reports"
 
 
@@ -349,9 +355,7 @@ def test_a_run_does_not_go_on_under_another_version(mission: Path) -> None:
 def test_a_run_goes_on_with_the_settings_that_it_began_with(mission: Path, whole: Path) -> None:
     learn_until(20, "SIGKILL", mission)
     (mission / "stern.py").write_text("def stern(ticket, vote):\n    return 'fail'\n")
-    settings = mission / "mission.toml"
-    before = settings.read_text()
-    settings.write_text(f'{before}epochs = 1\nseed = 9\noverrides = ["stern.py:stern"]\n')
+    _edited(mission / "mission.toml", "epochs = 2", 'epochs = 1\nseed = 9\noverrides = ["stern.py:stern"]')
     assert learn(mission, "--resume", "--quiet").returncode == 0
     ends_like(mission, whole)
 

@@ -87,3 +87,17 @@ def test_a_ticket_that_was_understood_once_is_not_suspected(tmp_path: Path) -> N
     assert run.rules["G1"] == mentions("captcha")
     assert run.state.mistakes == {}
     assert "suspected_label_noise" not in {one["reason_code"] for one in run.state.queue}
+
+
+def test_what_is_a_question_of_policy_is_not_suspected_as_well(tmp_path: Path) -> None:
+    both = [row("both", label, "both shows captcha today") for label in ("pass", "fail")]
+    rules = RULES | {"G1": mentions("captcha")}
+    toml = ONE_VOTE + "epochs = 3\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
+    wrong = row("wrong", "pass", "wrong shows captcha today")
+    run = learn(mission_in(tmp_path, [*small(20, 20), *both, wrong], toml, rules), ScriptedModel(obedient))
+    codes = {(one["ticket_key"], one["reason_code"]) for one in run.state.queue}
+    assert ("wrong::pass", "suspected_label_noise") in codes
+    assert ("both::pass", "policy_question") in codes
+    assert ("both::pass", "suspected_label_noise") not in codes
+    [noisy] = [one for one in run.state.queue if one["reason_code"] == "suspected_label_noise"]
+    assert (noisy["gt_label"], noisy["pred_verdict"]) == ("pass", "fail")

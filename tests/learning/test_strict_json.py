@@ -76,3 +76,9 @@ def test_a_doubled_key_is_named() -> None:
     found = read_object('{"coverage": 1, "coverage": 2}')
     assert isinstance(found, Unusable)
     assert "'coverage' occurs twice" in found.detail
+
+
+def test_what_is_no_json_is_named() -> None:
+    found = read_object('{"a": NaN}')
+    assert isinstance(found, Unusable)
+    assert found.detail.startswith("NaN is not JSON")

@@ -46,7 +46,9 @@ def test_numbers_are_found_by_their_label_in_the_order_of_the_text() -> None:
     assert text.numbers == {"score": (3.0, 4.5, 5.0), "total_price": (-12.0,), "得分": (7.0,)}
 
 
-@pytest.mark.parametrize("text", ["date: 2024-05-01", "version: 1.2.3", "id: 12ab", "at: 12:30", "sum: 1,000"])
+@pytest.mark.parametrize(
+    "text", ["date: 2024-05-01", "version: 1.2.3", "id: 12ab", "at: 12:30", "sum: 1,000", "7: 3", f"n: {'1' * 400}"]
+)
 def test_what_only_begins_like_a_number_is_none(text: str) -> None:
     assert features(text).numbers == {}
 

@@ -13,7 +13,7 @@ from donewhen.models.contrast import Contrast, default_rule
 from donewhen.models.contrast.candidates import Studied, candidates_of, clusters_in, field_of
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import judged
-from donewhen.models.contrast.rules import Occurs, Rule
+from donewhen.models.contrast.rules import Boxes, Length, Number, Occurs, Rule, Section, subjects
 from donewhen.models.contrast.search import at_least, blank, pool_of, standing, turned
 from donewhen.models.contrast.sentences import LONGEST, read_rule
 from donewhen.models.roles import Binary, Case, Model, Prompt, ReflectionRequest, Studious
@@ -203,16 +203,11 @@ def test_rules_of_every_kind_are_found(kind: str) -> None:
     assert accuracy(some(2), with_first_rule(studied(cases), cases)) == 1
 
 
-def test_labels_that_nothing_explains_yield_no_rule() -> None:
-    chance = random.Random(3)
-    cases = [
-        case._replace(label=label, ticket_key=f"{number}::{label}")
-        for number, case in enumerate(tickets(60))
-        for label in [chance.choice(("pass", "fail"))]
-    ]
-    rules = {"G0": default_rule("pass", "en"), "G1": 'When "nowhere" occurs, the verdict is fail.'}
+def test_texts_that_are_all_alike_teach_nothing() -> None:
+    cases = [case._replace(evidence={"text": "the same for all"}) for case in tickets(60)]
+    rules = {"G0": default_rule("pass", "en")}
     answer = proposed(studied(cases), ask(wrong(cases, rules)[:10], rules))
-    assert all(operation["op"] != "merge" for operation in answer["operations"])
+    assert answer["operations"] == answer["hypotheses"] == []
 
 
 def test_one_label_alone_teaches_nothing() -> None:
@@ -320,6 +315,25 @@ def test_identifiers_and_unfit_words_make_no_rule() -> None:
     phrases = {phrase for one in found if isinstance(one.condition, Occurs) for phrase in one.condition.phrases}
     assert phrases
     assert not any("ab12" in phrase or "review" in phrase for phrase in phrases)
+
+
+def test_a_number_whose_label_is_unfit_makes_no_rule() -> None:
+    cases = [
+        Studied(Features({"text": f"balance: {number - 20}\nreview: {number - 20}"}), label, f"c{number}")
+        for number in range(40)
+        for label in ["fail" if number < 20 else "pass"]
+    ]
+    found = [one.condition for one in candidates_of(cases, field_of(cases), lambda phrase: "review" in phrase)]
+    labels = {one.label for one in found if isinstance(one, Number)}
+    assert labels == {"balance"}
+    assert Number("balance", "first", at_least=True, threshold=0) in found
+
+
+def test_signs_that_look_at_the_same_are_not_independent() -> None:
+    assert subjects(Occurs(("does not",))) & subjects(Occurs(("not shown",)))
+    assert subjects(Boxes(checked=True)) == subjects(Boxes(checked=False))
+    assert subjects(Length("words", at_least=True, amount=3)) == subjects(Length("lines", at_least=False, amount=3))
+    assert not subjects(Section("score", present=True)) & subjects(Number("score", "last", at_least=True, threshold=1))
 
 
 def test_the_pool_is_the_same_for_the_same_cases() -> None:

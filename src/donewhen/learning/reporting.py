@@ -14,7 +14,7 @@ from donewhen.judging.mission import Mission
 from donewhen.learning.baseline import majority, word_counts
 from donewhen.learning.book import Book
 from donewhen.learning.hypotheses import Pooled, missing
-from donewhen.learning.metrics import mcnemar, measured, paired_bootstrap
+from donewhen.learning.metrics import Measures, corrected_prevalence, mcnemar, measured, paired_bootstrap
 from donewhen.learning.notes import noted
 from donewhen.learning.rejections import MEANINGS
 from donewhen.learning.runs import Prepared
@@ -30,6 +30,7 @@ from donewhen.learning.summary import (
     HypothesisRow,
     LearningReport,
     PartSizes,
+    Prevalence,
     QueueRow,
     RemovedRow,
     RuleRow,
@@ -39,7 +40,6 @@ from donewhen.learning.summary import (
 )
 from donewhen.models.roles import Binary
 
-_MOST_COUNTED = 4000
 _RESAMPLES = 2000
 _EXAMPLES = 5
 
@@ -50,9 +50,11 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
     """The report of a run, however far it has come."""
     mission, book, splits = prepared.mission, prepared.book, prepared.splits
     before, after = (_rows(state.evaluations.get(when, [])) for when in ("before", "after"))
-    wrong = [one[1] != one[2] for one in before], [one[1] != one[2] for one in after]
-    paired = bool(after) and len(before) == len(after)
+    mistakes = {key: label != verdict for key, label, verdict in after}
+    paired = bool(after) and mistakes.keys() == {key for key, _, _ in before}
+    wrong = [label != verdict for _, label, verdict in before], [mistakes.get(key, True) for key, _, _ in before]
     learned = (*splits.train, *splits.validation)
+    now = measured((label, verdict) for _, label, verdict in after or before)
     report = LearningReport(
         mission=mission.name,
         run=prepared.id,
@@ -70,6 +72,7 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
         guidance_before=began_with(state.manifest).step,
         guidance_after=state.guidance.step,
         baselines=_baselines(book, learned, after or before) if before else (),
+        prevalence=_prevalence(state, now),
         trial_off=mission.settings.trial == "off",
         epochs=tuple(map(_epoch, state.epochs)),
         rules=_rules(state),
@@ -125,10 +128,21 @@ def baselines_of(
 
 
 def _baselines(book: Book, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
-    step = max(1, len(learned) // _MOST_COUNTED)
-    train = ((book.ticket(key).text, _label(key)) for key in sorted(learned)[::step])
+    train = ((book.ticket(key).text, _label(key)) for key in sorted(learned))
     tested = [(book.ticket(key).text, label) for key, label, _ in rows]
     return baselines_of(train, tested, [label != verdict for _, label, verdict in rows])
+
+
+def _prevalence(state: RunState, now: Measures) -> Prevalence | None:
+    """How much of the training tickets is good work, by a judge whose mistakes are known from the test tickets.
+
+    Only where all of them were judged by the guidance that the run ended with.
+    """
+    if not state.epochs or state.epoch.step != state.guidance.step or not state.epoch.selected:
+        return None
+    epoch = state.epoch
+    corrected = corrected_prevalence(epoch.passes, epoch.rolled, now.tpr, now.tnr)
+    return Prevalence(tickets=epoch.rolled, judged_pass=epoch.passes, corrected=corrected)
 
 
 def _label(key: str) -> Binary:
@@ -160,9 +174,7 @@ def _sizes(book: Book, splits: Splits, openings: int) -> SplitSizes:
         )
         for part in PARTS
     }
-    return SplitSizes(
-        train=sizes["train"], validation=sizes["validation"], test=sizes["test"], test_openings=openings
-    )
+    return SplitSizes(train=sizes["train"], validation=sizes["validation"], test=sizes["test"], test_openings=openings)
 
 
 def _epoch(one: EpochState) -> EpochRow:

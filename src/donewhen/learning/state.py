@@ -21,8 +21,11 @@ class EpochState:
     """One epoch so far."""
 
     number: int
+    step: int = 0
+    """The step of the guidance under which its tickets are judged."""
     rolled: int = 0
     wrong: int = 0
+    passes: int = 0
     failures: int = 0
     selected: bool = False
     """Whether all tickets were judged, so that the candidates are known."""
@@ -86,7 +89,9 @@ class RunState:
             case "evaluated":
                 self.evaluations.setdefault(data["when"], []).extend(data["rows"])
             case "epoch_started":
-                self.epochs.append(EpochState(data["epoch"], calls_before=int(event.spent.get("calls", 0))))
+                self.epochs.append(
+                    EpochState(data["epoch"], data["step"], calls_before=int(event.spent.get("calls", 0)))
+                )
             case "rolled":
                 self._rolled(data)
             case "selected":
@@ -139,6 +144,7 @@ class RunState:
         for row in data["rows"]:
             self.epoch.rolled += 1
             self.epoch.wrong += row["verdict"] != row["label"]
+            self.epoch.passes += row["verdict"] == "pass"
             self.epoch.failures += row["verdict"] is None
             self.votes += len(row["answers"])
             self.malformed.update(one["vote"] for one in row["answers"] if one["vote"] not in ("pass", "fail"))

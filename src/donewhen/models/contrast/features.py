@@ -22,10 +22,9 @@ _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+(?:['’\-][^\W{_IDEOGRAPHS}]+)*")
 _IDEOGRAPH = re.compile(rf"[{_IDEOGRAPHS}]")
 # A label is up to three words before a colon or an equals sign; a date, a version or an identifier is no number.
-_LABELLED = re.compile(
-    r"([^\W\d][\w\-]*(?:[ ][^\W\d][\w\-]*){0,2})[\"'*`”」]{0,4}\s?[:=]\s?[\"'*`“「]{0,4}\s?"
-    r"(-?\d+(?:\.\d+)?)(?![\w\-:]|\.\d|,\d)"
-)
+_NUMBER = re.compile(r"[\"'*`”」]{0,4}\s?[:=]\s?[\"'*`“「]{0,4}\s?(-?\d{1,15}(?:\.\d+)?)(?![\w\-:]|\.\d|,\d)")
+_LABEL = re.compile(r"[^\W\d][\w\-]*(?:[ ][^\W\d][\w\-]*){0,2}$")
+_LONGEST_LABEL = 60
 _HEADING = re.compile(
     r"^(?:#{1,6}[ \t]+(?P<hash>\S.*?)[ \t#]*|\*\*(?P<bold>[^*\n]{1,60})\*\*:?|(?P<caps>[A-Z][A-Z'’ /&\-]{2,59}):?|"
     r"【(?P<bracket>[^】\n]{1,30})】)[ \t]*$",
@@ -98,8 +97,11 @@ class Features:
     def numbers(self) -> Mapping[str, tuple[float, ...]]:
         """The numbers of each label, in the order of the text."""
         found: dict[str, list[float]] = {}
-        for label, number in _LABELLED.findall(self._text):
-            found.setdefault(name_of(label), []).append(float(number))
+        # From the number back to its label: looking for labels first would look at every word.
+        for number in _NUMBER.finditer(self._text):
+            label = _LABEL.search(self._text[max(0, number.start() - _LONGEST_LABEL) : number.start()])
+            if label is not None:
+                found.setdefault(name_of(label[0]), []).append(float(number[1]))
         return {label: tuple(values) for label, values in found.items()}
 
     @cached_property
