@@ -231,6 +231,18 @@ def test_a_run_that_is_killed_again_and_again_ends_like_one_that_never_was(missi
     ends_like(mission, whole)
 
 
+def test_a_run_that_was_interrupted_and_then_killed_still_replays(mission: Path, whole: Path) -> None:
+    changes = [one.number for one in recorded(whole) if one.type == "guidance_changed"]
+    assert learn_until(changes[0] - 1, "SIGINT", mission).returncode == 130
+    assert learn_until(changes[-1] + 1, "SIGKILL", mission, "--resume").returncode == -signal.SIGKILL
+    # The files are those of the interruption, and the events know better.
+    found = json.loads((run_of(mission) / "guidance.json").read_text())[NAME]
+    assert found["step"] < len(changes)
+    assert ran([*DONEWHEN, "replay"], mission).returncode == 0
+    (run_of(mission) / "guidance.json").write_text(json.dumps({NAME: found | {"experiences": {"G0": "Mine."}}}))
+    assert ran([*DONEWHEN, "replay"], mission).returncode == 1
+
+
 def test_a_kill_between_two_events_is_no_different(mission: Path, whole: Path) -> None:
     chance = random.Random(7)
     kills = 0

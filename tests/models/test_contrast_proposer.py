@@ -260,14 +260,37 @@ def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> 
 
 def test_the_other_default_is_proposed_where_the_silent_cases_have_the_other_label() -> None:
     cases = tickets(120)
-    rules = {"G0": default_rule("fail", "en"), "G1": 'When the last "score" is below 4, the verdict is fail.'}
-    model = studied(cases)
-    seen = [
-        operation
-        for at in range(0, 40, 5)
-        for operation in proposed(model, ask(wrong(cases, rules)[at : at + 6], rules))["operations"]
-    ]
-    assert default_rule("pass", "en") in [one["text"] for one in seen if one.get("key") == "G0"]
+    low = 'When the last "score" is below 4, the verdict is fail.'
+    for prose in ("", "Judge the order. "):
+        rules = {"G0": prose + default_rule("fail", "en"), "G1": low}
+        answer = proposed(studied(cases), ask(wrong(cases, rules)[:20], rules))
+        found = [one["text"] for one in answer["operations"] if one.get("key") == "G0"]
+        assert found == [prose + default_rule("pass", "en")]
+
+
+def test_prose_too_long_to_stand_beside_a_default_is_left_alone() -> None:
+    cases = tickets(120)
+    rules = {"G0": "Judge. " * 25, "G1": 'When the last "score" is below 4, the verdict is fail.'}
+    answer = proposed(studied(cases), ask(wrong(cases, rules)[:20], rules))
+    assert "G0" not in [one.get("key") for one in answer["operations"]]
+
+
+def test_a_rule_that_stands_among_prose_is_never_changed() -> None:
+    cases = tickets(120)
+    rules = {
+        "G0": default_rule("pass", "en"),
+        "G1": 'Mind this. When "the field stayed empty" occurs, the verdict is pass.',
+    }
+    for at in range(0, 30, 10):
+        answer = proposed(studied(cases), ask(wrong(cases, rules)[at : at + 10], rules))
+        assert "G1" not in [one.get("key") for one in answer["operations"]]
+
+
+def test_the_order_of_the_studied_cases_does_not_matter() -> None:
+    cases = tickets(100, noise=0.1)
+    rules = {"G0": default_rule("pass", "en")}
+    request = ask(wrong(cases, rules)[:10], rules)
+    assert proposed(studied(cases), request) == proposed(studied(cases[::-1]), request)
 
 
 def test_the_scaffold_is_never_a_target_and_what_it_decides_is_left_alone() -> None:

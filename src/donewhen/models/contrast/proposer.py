@@ -10,30 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
-from donewhen.models.contrast.candidates import Candidate, Field, Studied, candidates_of, field_of
+from donewhen.models.contrast.candidates import Studied, candidates_of, field_of
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.rules import WEIGHTS, Default, Rule
-from donewhen.models.contrast.search import (
-    PICKED_CAUTION,
-    Find,
-    Standing,
-    alike,
-    pool_of,
-    ranked,
-    signs,
-    stakes_of,
-    standing,
-    turned,
-    worth_of,
-)
-from donewhen.models.contrast.sentences import LONGEST, write_rule
-from donewhen.models.contrast.wording import Said, dimension, falsifier, said, unfit
+from donewhen.models.contrast.moves import Json, Move, Study, moves_of
+from donewhen.models.contrast.search import Find, alike, pool_of, signs
+from donewhen.models.contrast.wording import dimension, falsifier, said, unfit
 from donewhen.models.roles import Binary, Case, ReflectionRequest
 
-FIRST = "G0"
 _HYPOTHESES = 4
 _ROTATED = 12
 """Among so many of the best a request may start."""
@@ -41,41 +26,23 @@ _SIGNS = 9
 """A case that shows none of so many signs of its label has no evidence for it."""
 _REMEMBERED = 64
 
-Json = dict[str, Any]
-
-
-class Study(NamedTuple):
-    """The cases of an epoch, ready to be compared."""
-
-    places: dict[str, int]
-    cases: tuple[Studied, ...]
-    field: Field
-    candidates: list[Candidate]
-    signs: dict[Binary, list[Find]]
-
-
-class Move(NamedTuple):
-    """A change of the rules that would help on the studied cases."""
-
-    op: Json
-    find: Find | None
-    helped: int
-    """The cases that it is good for, as a set."""
-    worth: float
-
 
 class Proposer:
     """Holds what was studied; everything else is worked out when it is asked."""
 
     def __init__(self, features_of: Callable[[Mapping[str, str]], Features]) -> None:
         self._features_of = features_of
+        self._known: list[tuple[str, Mapping[str, str], str]] = []
         self._study = self._studied(())
         self._pools: dict[str, list[Find]] = {}
         self._moves: dict[tuple[object, ...], list[Move]] = {}
 
     def study(self, cases: Sequence[Case]) -> None:
-        """Take in the training cases of an epoch. The same cases as before are known already."""
-        if list(self._study.places) != [case.ticket_key for case in cases]:
+        """Take in the training cases of an epoch, in whatever order. The same as before are known already."""
+        cases = sorted(cases, key=lambda case: case.ticket_key)
+        known = [(case.ticket_key, case.evidence, case.cluster) for case in cases]
+        if known != self._known:
+            self._known = known
             self._study = self._studied(cases)
             self._pools.clear()
             self._moves.clear()
@@ -190,96 +157,6 @@ class Proposer:
         both: tuple[Binary, Binary] = ("pass", "fail")
         found = {verdict: signs(candidates, field, verdict, field.everyone)[:_SIGNS] for verdict in both}
         return Study({case.ticket_key: at for at, case in enumerate(cases)}, studied, field, candidates, found)
-
-
-def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
-    """Every change that would help, the best first: rules to add, to put in place of others, to take away."""
-    now = standing(rules, study.cases)
-    words = said(language)
-    moves = [
-        *_additions(rules, now, pool, study, language, words),
-        *_replacements(rules, now, pool, study, language, words),
-        *_removals(rules, now, study, words),
-        *_defaults(rules, now, study, language, words),
-    ]
-    # What does harm goes first.
-    return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
-
-
-def _additions(
-    rules: Mapping[str, str], now: Standing, pool: Sequence[Find], study: Study, language: str, words: Said
-) -> Iterator[Move]:
-    for find in ranked(now, pool, study.field, language):
-        text = write_rule(find.rule, language)
-        if text not in rules.values():
-            right, wrong = _turns(find.mask, find.rule, now, study.field)
-            rationale = words.add.format(n=len(study.cases), right=right.bit_count(), wrong=wrong.bit_count())
-            yield Move({"op": "add", "text": text, "rationale": rationale}, find, _spoken_for(find, study), find.worth)
-
-
-def _replacements(
-    rules: Mapping[str, str], now: Standing, pool: Sequence[Find], study: Study, language: str, words: Said
-) -> Iterator[Move]:
-    """Better rules than those that are there, of the same verdict."""
-    for key, old, _ in read_all(tuple(rules.items())).guidance:
-        if key == FIRST:
-            continue
-        before = standing(rules, study.cases, without=key)
-        for stakes in stakes_of(before, study.field, study.field.everyone):
-            if (stakes.verdict, stakes.strength) != (old.verdict, old.strength):
-                continue
-            base = worth_of(now.masks[key], stakes, PICKED_CAUTION)
-            for find in pool:
-                more = worth_of(find.mask, stakes, PICKED_CAUTION) - base if find.rule.verdict == old.verdict else 0
-                if more < 1:
-                    continue
-                changed = find.mask ^ now.masks[key]
-                better = changed & (find.mask & stakes.right | ~find.mask & stakes.wrong)
-                worse = changed & (find.mask & stakes.wrong | ~find.mask & stakes.right)
-                rule = Rule(find.rule.conditions, old.verdict, old.strength, find.rule.enough)
-                text = write_rule(rule, language)
-                if better.bit_count() > worse.bit_count() + 1 and text not in rules.values() and len(text) <= LONGEST:
-                    rationale = words.update.format(
-                        n=len(study.cases), right=better.bit_count(), wrong=worse.bit_count()
-                    )
-                    op = {"op": "update", "key": key, "text": text, "rationale": rationale}
-                    yield Move(op, None, _spoken_for(Find(rule, find.mask, 0), study), more)
-
-
-def _removals(rules: Mapping[str, str], now: Standing, study: Study, words: Said) -> Iterator[Move]:
-    """Rules without which more is right."""
-    for key, old, _ in read_all(tuple(rules.items())).guidance:
-        right, wrong = _turns(now.masks[key], old, standing(rules, study.cases, without=key), study.field)
-        if key != FIRST and wrong.bit_count() > right.bit_count():
-            rationale = words.delete.format(n=len(study.cases), right=wrong.bit_count(), wrong=right.bit_count())
-            worth = float(wrong.bit_count() - right.bit_count())
-            yield Move({"op": "delete", "key": key, "rationale": rationale}, None, wrong, worth)
-
-
-def _defaults(rules: Mapping[str, str], now: Standing, study: Study, language: str, words: Said) -> Iterator[Move]:
-    """The other default, where rules are learned and the cases that none speaks of mostly have the other label."""
-    if not now.masks or FIRST not in rules:
-        return
-    other: Binary = "fail" if now.default == "pass" else "pass"
-    silent = now.levels.get(0, 0)
-    right = silent & (study.field.failing if other == "fail" else study.field.passing)
-    more = 2 * right.bit_count() - silent.bit_count()
-    if more > 1:
-        rationale = words.default.format(n=silent.bit_count(), right=right.bit_count())
-        op = {"op": "update", "key": FIRST, "text": write_rule(Default(other), language), "rationale": rationale}
-        yield Move(op, None, right, float(more))
-
-
-def _turns(mask: int, rule: Rule, before: Standing, field: Field) -> tuple[int, int]:
-    """The cases that a rule turns to the right and to the wrong verdict, given the others."""
-    moved = mask & turned(before, rule.verdict, WEIGHTS[rule.strength])
-    wanted = field.failing if rule.verdict == "fail" else field.passing
-    return moved & wanted, moved & ~wanted
-
-
-def _spoken_for(find: Find, study: Study) -> int:
-    """The cases that a rule applies to and judges as they are labelled."""
-    return find.mask & (study.field.failing if find.rule.verdict == "fail" else study.field.passing)
 
 
 def _lacks_signs(case: Case, study: Study) -> bool:

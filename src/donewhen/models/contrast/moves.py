@@ -1,0 +1,151 @@
+"""Which changes of the rules would help on the studied cases? Rules to add, to put in place of others, to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from donewhen.models.contrast.candidates import Candidate, Field, Studied
+from donewhen.models.contrast.rules import WEIGHTS, Default, Rule
+from donewhen.models.contrast.search import (
+    PICKED_CAUTION,
+    Find,
+    Standing,
+    ranked,
+    stakes_of,
+    standing,
+    turned,
+    worth_of,
+)
+from donewhen.models.contrast.sentences import LONGEST, read_rule, sentences_of, write_rule
+from donewhen.models.contrast.wording import Said, said
+from donewhen.models.roles import Binary
+
+FIRST = "G0"
+_LEAST = 1
+"""A rule is replaced only by one that is worth so much more."""
+
+Json = dict[str, Any]
+
+
+class Study(NamedTuple):
+    """The cases of an epoch, ready to be compared."""
+
+    places: dict[str, int]
+    cases: tuple[Studied, ...]
+    field: Field
+    candidates: list[Candidate]
+    signs: dict[Binary, list[Find]]
+
+
+class Move(NamedTuple):
+    """A change of the rules that would help on the studied cases."""
+
+    op: Json
+    """The operation, but for its evidence."""
+    find: Find | None
+    """The rule, where it is a new one."""
+    helped: int
+    """The cases that it is good for, as a set."""
+    worth: float
+
+
+def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
+    """Every change that would help, the best first."""
+    now = standing(rules, study.cases)
+    words = said(language)
+    moves = [
+        *_additions(rules, now, pool, study, language, words),
+        *_replacements(rules, now, pool, study, language, words),
+        *_removals(rules, now, study, words),
+        *_defaults(rules, now, study, language, words),
+    ]
+    # What does harm goes first.
+    return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
+
+
+def _additions(
+    rules: Mapping[str, str], now: Standing, pool: Sequence[Find], study: Study, language: str, words: Said
+) -> Iterator[Move]:
+    for find in ranked(now, pool, study.field, language):
+        text = write_rule(find.rule, language)
+        if text not in rules.values():
+            right, wrong = _turns(find.mask, find.rule, now, study.field)
+            op = {"op": "add", "text": text, "rationale": _told(words.add, study, right, wrong)}
+            yield Move(op, find, _spoken_for(find.mask, find.rule, study), find.worth)
+
+
+def _replacements(
+    rules: Mapping[str, str], now: Standing, pool: Sequence[Find], study: Study, language: str, words: Said
+) -> Iterator[Move]:
+    """Better rules than those that are there, of the same verdict and strength."""
+    for key, old in _learned(rules):
+        held = now.masks[key]
+        before = standing(rules, study.cases, without=key)
+        for stakes in stakes_of(before, study.field, study.field.everyone):
+            if (stakes.verdict, stakes.strength) != (old.verdict, old.strength):
+                continue
+            base = worth_of(held, stakes, PICKED_CAUTION)
+            for find in pool:
+                more = worth_of(find.mask, stakes, PICKED_CAUTION) - base if find.rule.verdict == old.verdict else 0
+                if more < _LEAST:
+                    continue
+                gained, lost = find.mask & ~held, held & ~find.mask
+                better = gained & stakes.right | lost & stakes.wrong
+                worse = gained & stakes.wrong | lost & stakes.right
+                rule = Rule(find.rule.conditions, old.verdict, old.strength, find.rule.enough)
+                text = write_rule(rule, language)
+                if better.bit_count() > worse.bit_count() + 1 and text not in rules.values() and len(text) <= LONGEST:
+                    rationale = _told(words.update, study, better, worse)
+                    op = {"op": "update", "key": key, "text": text, "rationale": rationale}
+                    yield Move(op, None, _spoken_for(find.mask, rule, study), more)
+
+
+def _removals(rules: Mapping[str, str], now: Standing, study: Study, words: Said) -> Iterator[Move]:
+    """Rules without which more is right."""
+    for key, old in _learned(rules):
+        right, wrong = _turns(now.masks[key], old, standing(rules, study.cases, without=key), study.field)
+        more = wrong.bit_count() - right.bit_count()
+        if more > 0:
+            op = {"op": "delete", "key": key, "rationale": _told(words.delete, study, wrong, right)}
+            yield Move(op, None, wrong, float(more))
+
+
+def _defaults(rules: Mapping[str, str], now: Standing, study: Study, language: str, words: Said) -> Iterator[Move]:
+    """The other default, where rules are learned and the cases that none decides mostly have the other label."""
+    other: Binary = "fail" if now.default == "pass" else "pass"
+    silent = now.levels.get(0, 0)
+    right = silent & (study.field.failing if other == "fail" else study.field.passing)
+    more = 2 * right.bit_count() - silent.bit_count()
+    if more > 1 and now.masks and FIRST in rules:
+        # What else the first rule says is not for the learner to take away.
+        kept = [one for one in sentences_of(rules[FIRST]) if not isinstance(read_rule(one), Default)]
+        text = " ".join((*kept, write_rule(Default(other), language)))
+        if len(text) <= LONGEST:
+            rationale = words.default.format(n=silent.bit_count(), right=right.bit_count())
+            op = {"op": "update", "key": FIRST, "text": text, "rationale": rationale}
+            yield Move(op, None, right, float(more))
+
+
+def _learned(rules: Mapping[str, str]) -> Iterator[tuple[str, Rule]]:
+    """The rules that may be changed: those of the guidance that are one sentence of the language, and no prose."""
+    for key, text in rules.items():
+        rule = read_rule(text) if key.startswith("G") and key != FIRST else None
+        if isinstance(rule, Rule):
+            yield key, rule
+
+
+def _turns(mask: int, rule: Rule, before: Standing, field: Field) -> tuple[int, int]:
+    """The cases that a rule turns to the right and to the wrong verdict, given the others."""
+    moved = mask & turned(before, rule.verdict, WEIGHTS[rule.strength])
+    wanted = field.failing if rule.verdict == "fail" else field.passing
+    return moved & wanted, moved & ~wanted
+
+
+def _spoken_for(mask: int, rule: Rule, study: Study) -> int:
+    """The cases that a rule applies to and judges as they are labelled."""
+    return mask & (study.field.failing if rule.verdict == "fail" else study.field.passing)
+
+
+def _told(template: str, study: Study, right: int, wrong: int) -> str:
+    return template.format(n=len(study.cases), right=right.bit_count(), wrong=wrong.bit_count())
