@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -383,3 +386,23 @@ def test_a_sign_turns_only_what_it_outweighs() -> None:
     assert turned(now, "pass", 2) == 0b010
     assert turned(standing(rules, cases, without="G2"), "fail", 2) == 0b110
     assert turned(blank(0b111, "fail"), "pass", 1) == 0b111
+
+
+def test_another_process_answers_the_same() -> None:
+    script = (
+        "import runpy, sys; found = runpy.run_path(sys.argv[1]); cases = found['tickets'](60, noise=0.1)\n"
+        "rules = {'G0': found['default_rule']('pass', 'en')}\n"
+        "print(found['proposed'](found['studied'](cases), found['ask'](found['wrong'](cases, rules)[:10], rules)))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", script, __file__],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(answers) == 1
+    assert "'op': 'add'" in answers.pop()

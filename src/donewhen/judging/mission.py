@@ -90,6 +90,11 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Mission:
     shares = settings.split.train + settings.split.validation + settings.split.test
     if abs(shares - 1.0) > 0.001:
         raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=place(path, text, "split"))
+    if settings.trial != "off" and settings.trial.min_tickets > settings.trial.max_tickets:
+        raise ConfigError(
+            "trial: min_tickets is more than max_tickets, so no trial could ever be held.",
+            where=place(path, text, "trial"),
+        )
     with located(path, text, "language"):
         language = find_language(settings.language, path.parent)
     with located(path, text, "verdict"):

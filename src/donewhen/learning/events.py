@@ -153,7 +153,7 @@ def _event(line: bytes, number: int, where: str) -> Event:
     try:
         row = json.loads(line)
         event = Event(row["number"], row["type"], row["at"], row["data"], row["spent"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunError(f"The line is not an event: {error}.", where=where) from error
     if event.number != number or event.type not in _TYPES or not isinstance(event.data, dict):
         raise RunError("The line is not the event that belongs here.", where=where)

@@ -12,6 +12,7 @@ from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.learning.artifacts import write_artifacts
 from donewhen.learning.events import EventLog, RunError, each_event, first_event
+from donewhen.learning.pool_store import keep_waiting
 from donewhen.learning.recorder import Watcher
 from donewhen.learning.reporting import report_of
 from donewhen.learning.run import Learner
@@ -73,6 +74,8 @@ def learn(
                     guidance = adopt(mission, learner.state, prepared.id)
                 except GuidanceError as error:
                     problem = error
+            if adopting and problem is None:
+                keep_waiting(mission, learner.state, prepared.id)
             # Last, because a run that has its report has left nothing undone.
             write_atomically(prepared.folder / REPORT, as_json(report))
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -98,7 +99,7 @@ def _rendered(case: Case, mission: Mission, limit: int) -> str:
     words = mission.language.answer
     spoken = {"pass": words.pass_, "fail": words.fail}
     judged = spoken[case.verdict] if case.verdict else "-"
-    head = f'\n<case key="{one_line(case.ticket_key, 250)}" label="{spoken[case.label]}">\n'
+    head = f'\n<case key={json.dumps(case.ticket_key, ensure_ascii=False)} label="{spoken[case.label]}">\n'
     votes = f"{words.pass_} {case.passes}, {words.fail} {case.fails}"
     told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {tamed(one_line(case.reason, 300))}\n"
     return f"{head}{told}{evidence_block(case.evidence, limit)}\n</case>\n"

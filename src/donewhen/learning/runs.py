@@ -10,18 +10,20 @@ from typing import Any, NamedTuple
 import msgspec
 
 from donewhen import __version__
-from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import Clock
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
-from donewhen.judging.overrides import load_overrides
+from donewhen.judging.overrides import Named, load_overrides
 from donewhen.judging.settings import MissionFile
 from donewhen.learning.book import Book
 from donewhen.learning.events import EventLog, RunError, first_event, read_events
+from donewhen.learning.hypotheses import Pooled
+from donewhen.learning.pool_store import carried_over
 from donewhen.learning.splits import PARTS, Splits, divided
-from donewhen.learning.state import RunState, began_with, folded
+from donewhen.learning.state import RunState, began_with, folded, pool_at_start
 from donewhen.models.answers import Answers
 from donewhen.models.asking import Asking, Limits, Meter
 from donewhen.models.roles import Model
@@ -107,8 +109,8 @@ def prepare(mission: Mission, model: Model) -> Prepared:
     splits = divided(book.members, mission.settings.split, mission.settings.seed)
     _check_parts(mission, splits)
     folder = _new_folder(mission)
-    guidance = mission.guidance()
-    return Prepared(folder, mission, book, splits, _manifest(mission, model, book, splits, guidance, folder.name))
+    begins = mission.guidance(), carried_over(mission, splits.train)
+    return Prepared(folder, mission, book, splits, _manifest(mission, model, book, splits, begins, folder.name))
 
 
 def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
@@ -120,7 +122,8 @@ def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
     began = _with_settings(mission, known, folder)
     book = Book(began)
     splits = divided(book.members, began.settings.split, began.settings.seed)
-    manifest = _manifest(began, model, book, splits, began_with(known), folder.name)
+    begins = began_with(known), tuple(pool_at_start(known).values())
+    manifest = _manifest(began, model, book, splits, begins, folder.name)
     differing = [one for one in manifest if canonical_json(manifest[one]) != canonical_json(known.get(one))]
     if differing:
         raise RunError(
@@ -176,8 +179,14 @@ def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
 
 
 def _manifest(
-    mission: Mission, model: Model, book: Book, splits: Splits, guidance: Guidance, run: str
+    mission: Mission,
+    model: Model,
+    book: Book,
+    splits: Splits,
+    begins: tuple[Guidance, tuple[Pooled, ...]],
+    run: str,
 ) -> dict[str, Any]:
+    guidance, waiting = begins
     sizes = {part: len(getattr(splits, part)) for part in PARTS}
     return {
         "schema": MANIFEST,
@@ -189,9 +198,17 @@ def _manifest(
         "prompts": mission.language.hashes,
         "tickets": {"count": len(book.members), "hash": book.hash},
         "splits": {"sizes": sizes, "hashes": splits.hashes},
+        "overrides": {one.name: _code_of(one, mission.folder) for one in mission.overrides},
         "settings": msgspec.to_builtins(mission.settings),
         "guidance": guidance.as_file()[mission.name],
+        "hypotheses": [msgspec.to_builtins(one) for one in waiting],
     }
+
+
+def _code_of(override: Named, folder: Path) -> str:
+    """What a file of overrides says, which decides verdicts; a module of a package goes by its name."""
+    place = override.name.rpartition(":")[0]
+    return digest((folder / place).read_bytes()) if place.endswith(".py") else ""
 
 
 def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) -> Mission:

@@ -86,6 +86,7 @@ class RunState:
             case "run_started":
                 self.manifest = data
                 self.guidance = began_with(data)
+                self.pool = pool_at_start(data)
             case "evaluated":
                 self.evaluations.setdefault(data["when"], []).extend(data["rows"])
             case "epoch_started":
@@ -187,6 +188,12 @@ def began_with(manifest: Mapping[str, Any]) -> Guidance:
     metadata = {key: msgspec.convert(one, RuleMeta) for key, one in first["metadata"].items()}
     seed = seeded(manifest["mission"], first["experiences"], first["updated_at"])
     return msgspec.structs.replace(seed, step=first["step"], metadata=metadata)
+
+
+def pool_at_start(manifest: Mapping[str, Any]) -> dict[str, Pooled]:
+    """The hypotheses that a run began with."""
+    found = msgspec.convert(manifest.get("hypotheses", []), list[Pooled])
+    return {one.signature: one for one in found}
 
 
 def folded(events: Iterable[Event]) -> RunState:

@@ -15,7 +15,7 @@ from donewhen.models.roles import Binary
 Polarity = Literal["pass", "fail", "both", "none"]
 
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|『[^』]*』|‘[^’]*’|《[^》]*》")
-_SAMPLE_ID = re.compile(r"::\s*(?:pass|fail)\b|\b[A-Z]{2,8}-\d+\b")
+_SAMPLE_ID = re.compile(r"::\s*(?:pass|fail)\b|\b(?!(?:UTF|SHA|ISO|RFC|HTTP|TLS|MD|CVE|IP|USB|GPT)-)[A-Z]{2,8}-\d+\b")
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _OF_NUMBERS = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)")
 _VERDICT = "verdictword"

@@ -207,7 +207,6 @@ def _terms(
     kept: dict[int, tuple[str, int]] = {}
     for _, _, phrase, mask in rated:
         kept.setdefault(mask, (phrase, mask))
-    # A phrase that every case has says nothing by being there, but may by how often it is.
     return list(kept.values())
 
 
@@ -219,7 +218,9 @@ def _grams(words: list[str]) -> set[tuple[str, ...]]:
 
 
 def _telling(gram: tuple[str, ...]) -> bool:
-    """No digits, which are identifiers more often than not, and a word that means something."""
+    """A word that means something, and no digits, which are identifiers more often than not. A character is no word."""
+    if len(gram) == 1 and len(gram[0]) == 1:
+        return False
     return any(_TELLING.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
 
 
