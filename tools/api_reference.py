@@ -130,11 +130,14 @@ def _errors() -> list[type[DonewhenError]]:
     found = [DonewhenError]
     for error in found:
         found += [kind for kind in error.__subclasses__() if kind.__module__.startswith("donewhen.")]
-    return sorted(set(found), key=lambda kind: (kind is not DonewhenError, kind.__name__))
+    # By module as well: two rooms may have an error of the same name.
+    return sorted(set(found), key=lambda kind: (kind is not DonewhenError, kind.__name__, kind.__module__))
 
 
 def _import_path(error: type[DonewhenError]) -> str:
-    return next((path for path in PATHS if error.__name__ in public_names(path)), error.__module__)
+    name = error.__name__
+    homes = (path for path in PATHS if name in public_names(path) and getattr(import_module(path), name) is error)
+    return next(homes, error.__module__)
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,20 @@ def replay(folder: Path) -> Replay:
             differences.append("the last event names another guidance than the events lead to")
     path = folder / "guidance.json"
     if path.is_file():
-        differences += _compared(read_guidance(path, state.guidance.mission), state.guidance)
-        differences += _snapshots(folder, state)
+        written = read_guidance(path, state.guidance.mission)
+        if finished or not _is_earlier(written, state):
+            differences += _compared(written, state.guidance)
+            differences += _snapshots(folder, state)
     elif finished:
         differences.append("guidance.json is missing")
     return Replay(state.guidance, len(events), finished, tuple(differences))
+
+
+def _is_earlier(written: Guidance, state: RunState) -> bool:
+    """Whether it is what the run had come to when it was first interrupted: it went on, and was then killed."""
+    first = began_with(state.manifest)
+    hashes = [first.hash, *(one["hash"] for one in state.changes)]
+    return written.hash in hashes[:-1] and hashes.index(written.hash) == written.step - first.step
 
 
 def _compared(written: Guidance, replayed: Guidance) -> list[str]:
