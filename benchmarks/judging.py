@@ -18,7 +18,7 @@ from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.ticket import Ticket
 from donewhen.models.asking import Asking
 from donewhen.models.roles import Completion, RolloutRequest
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 SIZES = (1_000, 100_000)
 _TEXT = "The agent opened the page, filled in the form, and reported success. " * 20
@@ -80,7 +80,7 @@ def _bare(count: int) -> float:
     return time.process_time() - began
 
 
-class _Answering(ScriptedModel):
+class _Answering(ScriptedJudge):
     """Answers from the text that it is given, and remembers nothing."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from donewhen.learning.state import RunState
 from donewhen.learning.strict_json import Unusable
 from donewhen.models.roles import Binary, Case, Model, ReflectionRequest, RolloutRequest
 from donewhen.testing.clock import ManualClock
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 NAME = "checkout"
 RULES = {"S1": "Only what the page shows counts.", "G0": "The order must have gone through."}
@@ -184,8 +184,8 @@ def says_captcha(request: ReflectionRequest) -> dict[str, Any]:
     return answer(hypotheses=[guess(mentions("captcha"), [one.key for one in cases_in(request)])])
 
 
-def captcha_model(**more: Any) -> ScriptedModel:
-    return ScriptedModel(obedient, None, says_captcha, **more)
+def captcha_model(**more: Any) -> ScriptedJudge:
+    return ScriptedJudge(obedient, None, says_captcha, **more)
 
 
 def set_aside(*keys: str) -> dict[str, Any]:

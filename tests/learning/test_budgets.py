@@ -32,7 +32,7 @@ from donewhen.learning.runs import prepare
 from donewhen.models.asking import Asking, BudgetError, Limits, Meter
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 # 24 tickets: 12 to learn from, 6 to try on, 6 held out; one vote each.
 BASE = "epochs = 2\n" + ONE_VOTE + "[trial]\nmin_tickets = 2\n[reflection]\nbatch_size = 4\n"
@@ -133,7 +133,7 @@ def test_the_held_out_tickets_belong_to_no_epoch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("allowed", [0, 1, 2, 3, 4, 5])
 def test_no_epoch_reflects_more_often_than_it_may(tmp_path: Path, allowed: int) -> None:
     toml = f"{BASE}max_calls_per_epoch = {allowed}\n"
-    model = ScriptedModel(obedient, None, lambda request: answer())
+    model = ScriptedJudge(obedient, None, lambda request: answer())
     run = learn(mission_in(tmp_path, small(), toml), model)
     assert [one.reflection_calls for one in run.state.epochs] == [allowed, allowed]
     # The second epoch asks some of the same questions; those are answered already.
@@ -155,7 +155,7 @@ def priced_answer(request: ReflectionRequest) -> Completion:
 
 @pytest.mark.parametrize(("budget", "limit"), [("tokens = 2500", "tokens"), ("cost = 12.5", "cost")])
 def test_after_the_call_that_reaches_it_no_further_one_is_made(tmp_path: Path, budget: str, limit: str) -> None:
-    run = run_with(tmp_path, budget, model=ScriptedModel(priced, None, priced_answer))
+    run = run_with(tmp_path, budget, model=ScriptedJudge(priced, None, priced_answer))
     hits = limits_hit(run)
     # The held-out tickets can't be judged either: there is nothing left to pay with.
     assert set(hits) == {limit}
@@ -191,7 +191,7 @@ def test_time_is_looked_at_before_every_call(tmp_path: Path, allowed: int) -> No
         clock.advance(2.0)
         return says_captcha(request)
 
-    run = run_with(tmp_path, f"seconds = {allowed}", clock=clock, model=ScriptedModel(slow, None, slower))
+    run = run_with(tmp_path, f"seconds = {allowed}", clock=clock, model=ScriptedJudge(slow, None, slower))
     assert limits_hit(run)[0] == "seconds"
     assert run.state.status == "budget_exhausted"
     assert allowed <= run.state.spent["seconds"] <= allowed + 1
@@ -265,7 +265,7 @@ def test_answers_under_way_when_the_budget_ends_are_waited_for(tmp_path: Path) -
             await asyncio.sleep(0)
         return priced(request)
 
-    model = ScriptedModel(slow, None, priced_answer)  # type: ignore[arg-type]
+    model = ScriptedJudge(slow, None, priced_answer)  # type: ignore[arg-type]
     run = run_with(tmp_path, "calls = 20", concurrency=8, model=model)
     hit = next(one for one in run.events if one.type == "budget_hit")
     assert hit.spent["prompt_tokens"] == 60 * hit.spent["rollout_calls"]
@@ -281,7 +281,7 @@ def test_more_in_flight_than_the_budget_has_left_is_never_asked(tmp_path: Path) 
         return obedient(request)
 
     async def flood() -> int:
-        model = ScriptedModel(slow)  # type: ignore[arg-type]
+        model = ScriptedJudge(slow)  # type: ignore[arg-type]
         asking = Asking(model, Meter(Limits(calls=7)))
         mission = mission_in(tmp_path, small(), "concurrency = 64\n")
         book = Book(mission)

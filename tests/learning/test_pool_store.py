@@ -16,7 +16,7 @@ from donewhen.learning.pool_store import POOL, carried_over, keep_waiting
 from donewhen.learning.runs import state_of
 from donewhen.learning.state import RunState
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 RULE = 'When it mentions "captcha", the verdict is fail.'
 
@@ -52,11 +52,11 @@ def propose(request: ReflectionRequest) -> dict[str, object]:
 
 def test_support_adds_up_over_runs_and_promotes_in_the_second(tmp_path: Path) -> None:
     mission_in(tmp_path)
-    first = learn(read_mission(tmp_path), ScriptedModel(judge, propose=propose))
+    first = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert first.state.changes == []
     kept = carried_over(read_mission(tmp_path), first.prepared.splits.train)
     assert [(one.text, one.fate, one.cycles) for one in kept] == [(RULE, "waiting", (f"{first.prepared.id}:1.1",))]
-    second = learn(read_mission(tmp_path), ScriptedModel(judge, propose=propose))
+    second = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert second.guidance is not None
     assert second.guidance.learned["G1"] == RULE
     assert carried_over(read_mission(tmp_path), second.prepared.splits.train) == ()
@@ -65,7 +65,7 @@ def test_support_adds_up_over_runs_and_promotes_in_the_second(tmp_path: Path) ->
 
 def test_without_adoption_the_mission_keeps_what_it_had(tmp_path: Path) -> None:
     mission_in(tmp_path)
-    learn(read_mission(tmp_path), ScriptedModel(judge, propose=propose), adopting=False)
+    learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose), adopting=False)
     assert not (tmp_path / POOL).exists()
 
 

@@ -36,7 +36,7 @@ from donewhen.learning.book import Book
 from donewhen.learning.reflecting import packed
 from donewhen.learning.splits import divided
 from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 LEARN_ALL = "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
 ONE_EPOCH = "epochs = 1\n"
@@ -83,7 +83,7 @@ def covers_nobody(request: ReflectionRequest) -> dict[str, Any]:
 
 def test_a_model_that_covers_half_is_asked_again_about_the_other_half(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(16, 4), ONE_EPOCH + LEARN_ALL)
-    model = ScriptedModel(obedient, None, covers_half)
+    model = ScriptedJudge(obedient, None, covers_half)
     run = learn(mission, model)
     asked = [[one.ticket_key for one in request.cases] for request in model.proposals]
     # 16; the 8 that are left; 4 of those in one question and so on, halves of halves.
@@ -103,7 +103,7 @@ def test_a_model_that_covers_half_is_asked_again_about_the_other_half(tmp_path: 
 
 def test_retries_shrink_the_batch_that_the_mission_has_set(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(11, 2), ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 6\n")
-    model = ScriptedModel(obedient, None, covers_nobody)
+    model = ScriptedJudge(obedient, None, covers_nobody)
     run = learn(mission, model)
     sizes = [(request.attempt, len(request.cases)) for request in model.proposals]
     assert sizes == [(0, 6), (1, 3), (1, 3), *[(2, 1)] * 6, (0, 5), (1, 3), (1, 2), *[(2, 1)] * 5]
@@ -115,7 +115,7 @@ def test_retries_shrink_the_batch_that_the_mission_has_set(tmp_path: Path) -> No
 def test_nobody_is_asked_about_more_often_than_the_budget_allows(tmp_path: Path, budget: int) -> None:
     toml = f"{ONE_EPOCH}{LEARN_ALL}[reflection]\nretry_budget_per_group_per_epoch = {budget}\nbatch_size = 3\n"
     mission = mission_in(tmp_path, small(7, 2), toml)
-    model = ScriptedModel(obedient, None, covers_nobody)
+    model = ScriptedJudge(obedient, None, covers_nobody)
     run = learn(mission, model)
     times = Counter(one.ticket_key for request in model.proposals for one in request.cases)
     assert len(times) == 7
@@ -131,7 +131,7 @@ def test_a_retry_is_no_further_support_cycle(tmp_path: Path) -> None:
     def a_few_at_a_time(request: ReflectionRequest) -> dict[str, Any]:
         return answer(hypotheses=[guess(mentions("captcha"), [one.key for one in cases_in(request)][:5])])
 
-    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedModel(obedient, None, a_few_at_a_time))
+    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, a_few_at_a_time))
     [one] = run.state.pool.values()
     # Four questions spoke of it, with all twelve tickets, and all of them were one cycle.
     assert len(run.of("supported")) == 4
@@ -181,7 +181,7 @@ def test_support_is_counted_over_epochs(tmp_path: Path) -> None:
 def test_what_is_ripe_is_tried_even_when_no_further_question_is_allowed(tmp_path: Path) -> None:
     reflection = "[reflection]\nmax_calls_per_epoch = 2\nhypothesis_min_unique_ticket_keys = 3\n"
     toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}{reflection}"
-    model = ScriptedModel(obedient, None, covers_half)
+    model = ScriptedJudge(obedient, None, covers_half)
     run = learn(mission_in(tmp_path, small(8, 4), toml), model)
     assert len(model.decisions) + len(model.proposals) == 4
     assert run.rules["G1"] == mentions("captcha")
@@ -193,7 +193,7 @@ def test_only_so_many_promotions_an_epoch(tmp_path: Path) -> None:
         return answer(hypotheses=[guess(mentions(word), keys) for word in ("captcha", "shows", "today", "page")])
 
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 6\nmax_promotions_per_epoch = 2\n"
-    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedModel(obedient, None, four))
+    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, four))
     assert Counter(one.fate for one in run.state.pool.values()) == {"promoted": 2, "waiting": 2}
     assert run.state.epochs[0].promotions == 2
     assert len(run.rules) == len(RULES) + 2
@@ -210,7 +210,7 @@ def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: 
         f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}[reflection]\nhypothesis_min_support_cycles = 1\n"
         "max_promotions_per_epoch = 1\nretry_budget_per_group_per_epoch = 0\n"
     )
-    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedModel(obedient, None, guesses_then_adds))
+    run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, guesses_then_adds))
     fates_of = {one.text: one for one in run.state.pool.values()}
     assert fates_of[mentions("unicorns")].fate == "promoted"
     assert fates_of[mentions("captcha")].fate == "refused"
@@ -221,7 +221,7 @@ def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: 
 # Reflectors that want to see all
 
 
-class Student(ScriptedModel):
+class Student(ScriptedJudge):
     """Wants to see the epoch before it is asked about some of it."""
 
     def __init__(self, *functions: Any, **more: Any) -> None:
@@ -267,7 +267,7 @@ def test_who_is_set_aside_goes_to_the_queue_and_is_asked_nothing_more(tmp_path: 
         return set_aside(*(one.key for one in cases_in(request) if "riddle" in one.text), "QC-77::fail")
 
     tickets = small(6, 4) + [row(f"r{at}", "fail", f"riddle {at}") for at in range(3)]
-    model = ScriptedModel(obedient, riddles, says_captcha)
+    model = ScriptedJudge(obedient, riddles, says_captcha)
     run = learn(mission_in(tmp_path, tickets, ONE_EPOCH + LEARN_ALL), model)
     asked = {one.ticket_key for request in model.proposals for one in request.cases}
     assert asked == {f"captcha{at}::fail" for at in range(6)}
@@ -294,7 +294,7 @@ def test_where_all_are_set_aside_nobody_is_asked_what_they_teach(tmp_path: Path)
     def everybody(request: ReflectionRequest) -> dict[str, Any]:
         return set_aside(*(one.key for one in cases_in(request)))
 
-    model = ScriptedModel(obedient, everybody, says_captcha)
+    model = ScriptedJudge(obedient, everybody, says_captcha)
     run = learn(mission_in(tmp_path, small(6, 4), LEARN_ALL), model)
     assert model.proposals == []
     assert {kind for _, kind in fates(run)} == {"reflection_no_evidence_after_gt"}
@@ -308,7 +308,7 @@ def test_nobody_is_set_aside_by_an_answer_to_somebody_elses_question(tmp_path: P
     def whoever_came_first(request: ReflectionRequest) -> dict[str, Any]:
         return set_aside(*(one.ticket_key for one in model.decisions[0].cases if len(model.decisions) > 1))
 
-    model = ScriptedModel(obedient, whoever_came_first, says_captcha)
+    model = ScriptedJudge(obedient, whoever_came_first, says_captcha)
     mission = mission_in(tmp_path, small(6, 4), ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 3\n")
     run = learn(mission, model)
     closed(run)
@@ -348,7 +348,7 @@ def test_evidence_on_a_case_that_was_packed_out_is_not_learnable(tmp_path: Path)
         assert len(shown) < 12
         return answer(hypotheses=[guess(mentions("captcha"), everybody), guess(mentions("number"), shown[:1])])
 
-    run = learn(mission_in(tmp_path, long_tickets(12), toml), ScriptedModel(obedient, None, claims_everybody))
+    run = learn(mission_in(tmp_path, long_tickets(12), toml), ScriptedJudge(obedient, None, claims_everybody))
     assert "evidence_not_learnable" in run.reasons
     for event in run.of("proposed"):
         assert set(event["covered"]) <= set(event["cases"])
@@ -381,7 +381,7 @@ def test_what_stands_in_a_case_cannot_end_it(tmp_path: Path) -> None:
     def echo(request: RolloutRequest) -> str:
         return f"Verdict: pass\nReason: it says {text}"
 
-    model = ScriptedModel(echo, None, lambda request: answer())
+    model = ScriptedJudge(echo, None, lambda request: answer())
     learn(mission_in(tmp_path, [row("a", "fail", text), row("b", "pass", "fine")], ONE_EPOCH + LEARN_ALL), model)
     own = model.proposals[0].prompt.own
     assert own.count("<case ") == 1
@@ -426,7 +426,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_its_cases_are
     tmp_path: Path, kind: str
 ) -> None:
     said, reason = UNUSABLE[kind]
-    model = ScriptedModel(obedient, None, said)
+    model = ScriptedJudge(obedient, None, said)
     run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 4\n"), model)
     assert [len(one.cases) for one in model.proposals] == [4, 2, 2, 1, 1, 1, 1]
     assert len(model.decisions) == 1
@@ -442,7 +442,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_its_cases_are
 @pytest.mark.parametrize("kind", UNUSABLE)
 def test_where_no_answer_at_all_can_be_used_the_run_says_so(tmp_path: Path, kind: str) -> None:
     said, _ = UNUSABLE[kind]
-    model = ScriptedModel(obedient, said, said)
+    model = ScriptedJudge(obedient, said, said)
     run = learn(mission_in(tmp_path, small(4, 2), LEARN_ALL + "[reflection]\nbatch_size = 4\n"), model)
     assert run.state.status == "no_usable_reflection"
     assert run.of("run_finished")[0]["status"] == "no_usable_reflection"
@@ -457,7 +457,7 @@ def test_an_answer_that_comes_right_the_second_time_is_taken(tmp_path: Path) -> 
     def second_time(request: ReflectionRequest) -> Any:
         return says_captcha(request) if request.attempt else "hm"
 
-    model = ScriptedModel(obedient, None, second_time)
+    model = ScriptedJudge(obedient, None, second_time)
     run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL), model)
     assert {kind for _, kind in fates(run)} == {"covered"}
     closed(run)
@@ -466,7 +466,7 @@ def test_an_answer_that_comes_right_the_second_time_is_taken(tmp_path: Path) -> 
 
 def test_a_retry_of_a_single_case_is_a_question_of_its_own(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(1, 2), ONE_EPOCH + LEARN_ALL)
-    model = ScriptedModel(obedient, None, lambda request: says_captcha(request) if request.attempt == 2 else "hm")
+    model = ScriptedJudge(obedient, None, lambda request: says_captcha(request) if request.attempt == 2 else "hm")
     run = learn(mission, model)
     assert [one.attempt for one in model.proposals] == [0, 1, 2]
     assert {kind for _, kind in fates(run)} == {"covered"}
@@ -482,7 +482,7 @@ def test_an_operation_that_a_cap_stops_covers_nobody(tmp_path: Path) -> None:
 
     reflection = "[reflection]\nbatch_size = 4\nmax_operations = 1\nretry_budget_per_group_per_epoch = 0\n"
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}{reflection}"
-    run = learn(mission_in(tmp_path, small(4, 2), toml), ScriptedModel(obedient, None, adds))
+    run = learn(mission_in(tmp_path, small(4, 2), toml), ScriptedJudge(obedient, None, adds))
     assert Counter(kind for _, kind in fates(run)) == {"covered": 1, "budget_exhausted": 3}
     assert run.reasons == ["operation_cap"] * 3
     assert len(run.rules) == len(RULES) + 1
@@ -494,7 +494,7 @@ def test_without_operations_hypotheses_do(tmp_path: Path) -> None:
         return answer([add(mentions("today"), keys)], [guess(mentions("captcha"), keys)])
 
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 4\nmax_operations = 0\n"
-    run = learn(mission_in(tmp_path, small(8, 2), toml), ScriptedModel(obedient, None, both))
+    run = learn(mission_in(tmp_path, small(8, 2), toml), ScriptedJudge(obedient, None, both))
     assert run.reasons == ["operation_cap"] * 2
     assert {kind for _, kind in fates(run)} == {"covered"}
     assert run.rules == RULES | {"G1": mentions("captcha")}
@@ -508,7 +508,7 @@ def test_an_epoch_makes_only_so_many_changes(tmp_path: Path) -> None:
 
     reflection = "[reflection]\nbatch_size = 2\nmax_changes_per_epoch = 2\nretry_budget_per_group_per_epoch = 0\n"
     toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}{reflection}"
-    model = ScriptedModel(obedient, None, adds)
+    model = ScriptedJudge(obedient, None, adds)
     run = learn(mission_in(tmp_path, small(8, 2), toml), model)
     assert [one.changes for one in run.state.epochs] == [2, 2]
     assert run.reasons == ["change_cap"] * 4
@@ -550,7 +550,7 @@ def attacks(request: ReflectionRequest) -> dict[str, Any]:
 def test_the_scaffold_and_the_first_rule_stand_whatever_reflection_tries(tmp_path: Path, trial: str) -> None:
     rules = {"S1": "What shows nothing is a fail.", "G0": "Decide.", "G1": mentions("nothing")}
     toml = trial + "epochs = 2\n[reflection]\nmax_operations = 20\nbatch_size = 4\n" + ("" if trial else MIN_TRIAL)
-    model = ScriptedModel(obedient, None, attacks)
+    model = ScriptedJudge(obedient, None, attacks)
     run = learn(mission_in(tmp_path, small(16, 8), toml, rules), model)
     assert run.rules == rules
     assert list(run.rules) == ["S1", "G0", "G1"]
@@ -563,7 +563,7 @@ def test_the_scaffold_and_the_first_rule_stand_whatever_reflection_tries(tmp_pat
 def test_clean_up_leaves_the_scaffold_and_the_first_rule_alone(tmp_path: Path) -> None:
     rules = {"S1": mentions("receipt"), "G0": mentions("today"), "G1": mentions("nothing")}
     toml = TRIAL_OFF + "epochs = 2\n" + LEARN_ALL
-    run = learn(mission_in(tmp_path, small(4, 12), toml, rules), ScriptedModel(obedient, None, covers_nobody))
+    run = learn(mission_in(tmp_path, small(4, 12), toml, rules), ScriptedJudge(obedient, None, covers_nobody))
     assert run.of("credited")
     assert all(set(one["rules"]) == {"G1"} for one in run.of("credited"))
     assert run.rules == rules
@@ -578,7 +578,7 @@ def test_a_malformed_vote_is_left_out_and_the_ticket_stays(tmp_path: Path) -> No
             return "Well, pass I guess"
         return obedient(request)
 
-    model = ScriptedModel(mumbles, None, says_captcha)
+    model = ScriptedJudge(mumbles, None, says_captcha)
     run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL), model)
     rows = run.of("rolled")[0]["rows"]
     assert len(rows) == 6
@@ -595,7 +595,7 @@ def test_a_ticket_without_any_vote_is_a_failure_on_record_and_no_candidate(tmp_p
             raise ModelError("no")
         return obedient(request)
 
-    run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL), ScriptedModel(breaks, None, says_captcha))
+    run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL), ScriptedJudge(breaks, None, says_captcha))
     assert run.state.epochs[0].failures == 1
     assert run.state.epochs[0].wrong == 4
     assert run.state.malformed == {"no_answer": 3}
@@ -609,7 +609,7 @@ def test_a_right_verdict_with_contradicting_votes_is_asked_about(tmp_path: Path)
             return "Verdict: fail\nReason: on second thoughts"
         return obedient(request)
 
-    model = ScriptedModel(wavers, None, covers_nobody)
+    model = ScriptedJudge(wavers, None, covers_nobody)
     run = learn(mission_in(tmp_path, small(1, 3), ONE_EPOCH + LEARN_ALL), model)
     told = {one["ticket_key"]: one["signals"] for one in run.of("selected")[0]["candidates"]}
     assert told["receipt0::pass"] == ["contradiction", "low_agreement", "needs_manual_review"]
@@ -645,7 +645,7 @@ def test_where_nothing_is_wrong_nothing_is_asked(tmp_path: Path) -> None:
 def test_an_epoch_asks_in_an_order_of_its_own_that_a_seed_fixes(tmp_path: Path) -> None:
     def order(name: str, seed: int) -> list[list[str]]:
         mission = mission_in(tmp_path / name, small(10, 2), f"seed = {seed}\nepochs = 2\n{LEARN_ALL}")
-        run = learn(mission, ScriptedModel(obedient, None, covers_nobody))
+        run = learn(mission, ScriptedJudge(obedient, None, covers_nobody))
         return [[one["ticket_key"] for one in event["candidates"]] for event in run.of("selected")]
 
     one = order("a", 1)
@@ -661,6 +661,6 @@ def test_a_rule_names_no_ticket_that_was_shown_in_another_question(tmp_path: Pat
         return answer(hypotheses=[guess(text, [one.key for one in cases_in(request)])])
 
     toml = ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 2\n"
-    run = learn(mission_in(tmp_path, small(6, 2), toml), ScriptedModel(obedient, None, names_the_first))
+    run = learn(mission_in(tmp_path, small(6, 2), toml), ScriptedJudge(obedient, None, names_the_first))
     assert set(run.reasons) == {"sample_id"}
     assert run.state.pool == {}

@@ -41,7 +41,7 @@ from donewhen.learning.runs import EVENTS, open_log, prepare, prepare_again, sta
 from donewhen.learning.state import RunState
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 
 class Killed(BaseException):
@@ -86,8 +86,8 @@ def wavering(request: RolloutRequest) -> Completion:
     return Completion(said, Usage(7, 3, 1), cost=0.25)
 
 
-def eventful_model(**more: Any) -> ScriptedModel:
-    return ScriptedModel(wavering, sets_some_aside, eventful, **more)
+def eventful_model(**more: Any) -> ScriptedJudge:
+    return ScriptedJudge(wavering, sets_some_aside, eventful, **more)
 
 
 def eventful_tickets() -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ def eventful_mission(folder: Path, budget: str = "none") -> Mission:
     return mission_in(folder, eventful_tickets(), toml + BUDGETS[budget])
 
 
-def whole(folder: Path, budget: str = "none", **more: Any) -> tuple[Ran, ScriptedModel]:
+def whole(folder: Path, budget: str = "none", **more: Any) -> tuple[Ran, ScriptedJudge]:
     model = eventful_model(**more)
     return learn(eventful_mission(folder, budget), model), model
 
@@ -205,7 +205,7 @@ def test_a_run_killed_at_any_call_ends_like_one_that_was_not(tmp_path: Path, bud
 class dying:
     """A model whose process is killed while it waits for the nth answer."""
 
-    def __init__(self, model: ScriptedModel, at: int) -> None:
+    def __init__(self, model: ScriptedJudge, at: int) -> None:
         self.name, self.free = model.name, model.free
         self._model = model
         self._left = at
@@ -227,7 +227,7 @@ class dying:
         return answered
 
 
-def hesitant(seed: int) -> ScriptedModel:
+def hesitant(seed: int) -> ScriptedJudge:
     """A model whose answers take their time, each another one."""
     dice = random.Random(seed)
 
@@ -236,7 +236,7 @@ def hesitant(seed: int) -> ScriptedModel:
             await asyncio.sleep(0)
         return wavering(request)
 
-    return ScriptedModel(roll, sets_some_aside, eventful)  # type: ignore[arg-type]
+    return ScriptedJudge(roll, sets_some_aside, eventful)  # type: ignore[arg-type]
 
 
 def test_the_order_in_which_answers_come_changes_nothing(tmp_path: Path) -> None:
@@ -309,12 +309,12 @@ def test_seconds_of_both_halves_count_together(tmp_path: Path) -> None:
 
     mission = mission_in(tmp_path / "m", small(), EVENTFUL, clock=clock)
     with pytest.raises(Killed):
-        learn(mission, ScriptedModel(slow), watcher=Killer(4))
+        learn(mission, ScriptedJudge(slow), watcher=Killer(4))
     folder = unfinished(mission)
     assert folder is not None
     before = state_of(folder).spent["seconds"]
     clock.advance(3600)
-    resumed = learn(mission, ScriptedModel(slow), resume=folder)
+    resumed = learn(mission, ScriptedJudge(slow), resume=folder)
     # The hour in which nothing ran is not counted.
     assert before > 0
     assert resumed.state.spent["seconds"] == resumed.state.spent["rollout_calls"]

@@ -48,7 +48,7 @@ from donewhen.learning.state import RunState
 from donewhen.learning.summary import from_json
 from donewhen.models.roles import ReflectionRequest
 from donewhen.testing.clock import ManualClock
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 TOML = "epochs = 2\n" + ONE_VOTE + MIN_TRIAL + "[reflection]\nbatch_size = 4\n"
 
@@ -120,7 +120,7 @@ def test_a_run_leaves_everything_behind_and_all_of_it_comes_from_the_events(tmp_
 
 def test_a_rejection_is_in_the_reflection_log_with_its_reason_and_what_was_said(tmp_path: Path) -> None:
     bad = {"op": "delete", "key": "S1", "rationale": "", "evidence": ["x"]}
-    model = ScriptedModel(obedient, None, lambda _: answer([bad]))
+    model = ScriptedJudge(obedient, None, lambda _: answer([bad]))
     run = learn(mission_in(tmp_path, small(), TOML), model)
     write_artifacts(run.folder, run.events, run.state, run.mission.clock)
     proposed = [one for one in lines(run.folder / "reflections.jsonl") if one["type"] == "proposed"]
@@ -313,7 +313,7 @@ from pathlib import Path
 import learning_kit as kit
 from donewhen.judging.mission import read_mission
 from donewhen.learning.runs import unfinished
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 def slow(request):
     time.sleep({pause})
@@ -321,7 +321,7 @@ def slow(request):
 
 asked = Path({asked!r}).open("ab", buffering=0)
 
-class Counted(ScriptedModel):
+class Counted(ScriptedJudge):
     async def roll(self, request):
         answer = await super().roll(request)
         asked.write(b"r")
@@ -476,7 +476,7 @@ def test_a_run_that_was_interrupted_has_its_files_and_is_adopted_once_it_is_thro
 
 def test_an_adoption_that_was_cut_off_is_finished(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, two_words(), TOML.replace("batch_size = 4", "batch_size = 40"))
-    run = learn(mission, ScriptedModel(obedient, None, two_changes))
+    run = learn(mission, ScriptedJudge(obedient, None, two_changes))
     assert len(run.state.changes) == 2
     store = mission.store
     store.seed(mission.initial_guidance())
@@ -537,8 +537,8 @@ def test_a_report_that_cannot_be_written_leaves_a_run_that_can_be_taken_up(tmp_p
 
 def test_a_second_run_begins_where_the_first_has_ended(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, two_words(), TOML.replace("epochs = 2", "epochs = 1").replace("= 4", "= 40"))
-    first = learn_mission(mission, ScriptedModel(obedient, None, two_changes))
-    second = learn_mission(mission, ScriptedModel(obedient, None, two_changes))
+    first = learn_mission(mission, ScriptedJudge(obedient, None, two_changes))
+    second = learn_mission(mission, ScriptedJudge(obedient, None, two_changes))
     assert first.state.guidance.step == 1
     assert second.state.manifest["guidance"]["step"] == 1
     assert mission.guidance().step == 2

@@ -23,7 +23,7 @@ from learning_kit import (
 from donewhen.learning.book import Book
 from donewhen.learning.metrics import mcnemar, measured
 from donewhen.learning.splits import divided
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 HIDDEN = ("captcha", "timeout", "overdraft")
 
@@ -33,7 +33,7 @@ def test_hidden_rules_are_found_noise_is_queued_and_held_out_accuracy_rises(tmp_
     """Simulated: 400 tickets, three hidden rules, one label in twenty wrong; a reflector that is decent, no more."""
     world = simulation(400, HIDDEN, noise=0.05, seed=seed)
     mission = mission_in(tmp_path, world.tickets, ONE_VOTE + "[reflection]\nbatch_size = 24\n")
-    run = learn(mission, ScriptedModel(obedient, decent_decision, decent_proposal))
+    run = learn(mission, ScriptedJudge(obedient, decent_decision, decent_proposal))
 
     assert {mentions(word) for word in HIDDEN} <= set(run.rules.values())
     assert len(run.rules) == len(RULES) + len(HIDDEN)
@@ -74,7 +74,7 @@ def test_opposed_hypotheses_are_a_question_of_policy_to_those_who_support_them(t
         return f"Verdict: {'pass' if decode.temperature > 0.3 else 'fail'}\nReason: who knows"
 
     toml = "epochs = 1\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
-    run = learn(mission_in(tmp_path, tickets, toml), ScriptedModel(wavers, None, decent_proposal))
+    run = learn(mission_in(tmp_path, tickets, toml), ScriptedJudge(wavers, None, decent_proposal))
     assert {one.text for one in run.state.pool.values()} == {mentions("coupon", "pass"), mentions("coupon", "fail")}
     rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
     assert len(rows) == 12
@@ -94,7 +94,7 @@ def test_what_is_a_question_of_policy_is_not_suspected_as_well(tmp_path: Path) -
     rules = RULES | {"G1": mentions("captcha")}
     toml = ONE_VOTE + "epochs = 3\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
     wrong = row("wrong", "pass", "wrong shows captcha today")
-    run = learn(mission_in(tmp_path, [*small(20, 20), *both, wrong], toml, rules), ScriptedModel(obedient))
+    run = learn(mission_in(tmp_path, [*small(20, 20), *both, wrong], toml, rules), ScriptedJudge(obedient))
     codes = {(one["ticket_key"], one["reason_code"]) for one in run.state.queue}
     assert ("wrong::pass", "suspected_label_noise") in codes
     assert ("both::pass", "policy_question") in codes

@@ -30,7 +30,7 @@ from donewhen.learning.book import Book
 from donewhen.learning.metrics import measured
 from donewhen.learning.splits import divided
 from donewhen.models.roles import ReflectionRequest
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 QUICK = ONE_VOTE + "epochs = 3\n"
 
@@ -44,7 +44,7 @@ def accuracy(run: Ran, when: str) -> float:
 def test_a_careless_reflector_makes_it_worse_without_a_trial_and_not_with_one(tmp_path: Path) -> None:
     # Every page is of "today": the rule fails all that should pass. Nobody cleans up after it.
     toml = "[rules]\ncredit_tickets = 0\n"
-    model = ScriptedModel(obedient, None, careless("today"))
+    model = ScriptedJudge(obedient, None, careless("today"))
     without = learn(mission_in(tmp_path / "off", small(20, 40), QUICK + TRIAL_OFF + toml), model)
     assert accuracy(without, "after") < accuracy(without, "before")
     assert mentions("today") in without.rules.values()
@@ -56,7 +56,7 @@ def test_a_careless_reflector_makes_it_worse_without_a_trial_and_not_with_one(tm
 
 
 def test_clean_up_does_away_with_what_a_careless_reflector_has_added(tmp_path: Path) -> None:
-    model = ScriptedModel(obedient, None, careless("today"))
+    model = ScriptedJudge(obedient, None, careless("today"))
     run = learn(mission_in(tmp_path, small(20, 40), QUICK + TRIAL_OFF), model)
     assert [(one["change"]["op"], one["origin"]) for one in run.of("guidance_changed")][:2] == [
         ("add", "1.1.1"),
@@ -65,7 +65,7 @@ def test_clean_up_does_away_with_what_a_careless_reflector_has_added(tmp_path: P
 
 
 def test_a_refused_trial_is_on_record_and_does_not_reopen_closure(tmp_path: Path) -> None:
-    model = ScriptedModel(obedient, None, careless("today"))
+    model = ScriptedJudge(obedient, None, careless("today"))
     run = learn(mission_in(tmp_path, small(10, 20), QUICK.replace("3", "1") + MIN_TRIAL), model)
     [trial] = run.of("trialled")
     assert not trial["accepted"]
@@ -127,7 +127,7 @@ def test_an_added_rule_that_changes_nothing_is_refused_and_an_update_that_does_n
 
     rules = RULES | {"G1": mentions("griffins")}
     toml = QUICK.replace("3", "1") + MIN_TRIAL
-    run = learn(mission_in(tmp_path, small(10, 10), toml, rules), ScriptedModel(obedient, None, propose))
+    run = learn(mission_in(tmp_path, small(10, 10), toml, rules), ScriptedJudge(obedient, None, propose))
     assert [(one["change"]["op"], one["reason"]) for one in run.of("trialled")] == [
         ("add", "not_better"),
         ("update", "no_worse"),
@@ -144,10 +144,10 @@ def test_a_rule_that_lets_bad_work_through_is_refused_however_many_errors_it_men
         return answer([add(mentions("page", "pass"), [one.key for one in cases_in(request)])])
 
     toml = QUICK.replace("3", "1")
-    run = learn(mission_in(tmp_path / "no", tickets, toml + MIN_TRIAL, rules), ScriptedModel(obedient, None, propose))
+    run = learn(mission_in(tmp_path / "no", tickets, toml + MIN_TRIAL, rules), ScriptedJudge(obedient, None, propose))
     assert {one["reason"] for one in run.of("trialled")} == {"more_false_releases"}
     allowed = toml + MIN_TRIAL + "max_more_false_releases = 9\n"
-    run = learn(mission_in(tmp_path / "yes", tickets, allowed, rules), ScriptedModel(obedient, None, propose))
+    run = learn(mission_in(tmp_path / "yes", tickets, allowed, rules), ScriptedJudge(obedient, None, propose))
     assert mentions("page", "pass") in run.rules.values()
 
 
@@ -156,7 +156,7 @@ def test_the_same_change_of_the_same_guidance_is_not_tried_twice(tmp_path: Path)
         return answer([add(mentions("today"), [one.key for one in cases_in(request)])])
 
     toml = QUICK + MIN_TRIAL + "[reflection]\nbatch_size = 3\n"
-    run = learn(mission_in(tmp_path, small(10, 20), toml), ScriptedModel(obedient, None, propose))
+    run = learn(mission_in(tmp_path, small(10, 20), toml), ScriptedJudge(obedient, None, propose))
     assert len(run.of("trialled")) == 1
     assert len(run.of("proposed")) > 2
 
@@ -166,7 +166,7 @@ def test_a_hypothesis_that_was_refused_is_tried_again_only_with_new_tickets(tmp_
         return answer(hypotheses=[guess(mentions("today"), [one.key for one in cases_in(request)])])
 
     toml = "epochs = 4\n" + ONE_VOTE + MIN_TRIAL + "[reflection]\nbatch_size = 6\n"
-    run = learn(mission_in(tmp_path, small(20, 40), toml), ScriptedModel(obedient, None, propose))
+    run = learn(mission_in(tmp_path, small(20, 40), toml), ScriptedJudge(obedient, None, propose))
     [one] = run.state.pool.values()
     assert one.fate == "refused"
     assert one.tried_with == len(one.evidence)
@@ -181,7 +181,7 @@ def test_credit_is_measured_by_leaving_the_rule_out(tmp_path: Path) -> None:
     rules = RULES | {"G1": mentions("captcha"), "G2": mentions("unicorns")}
     tickets = [*small(10, 10), row("odd", "fail", "an odd page")]
     toml = QUICK.replace("3", "1") + "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
-    run = learn(mission_in(tmp_path, tickets, toml, rules), ScriptedModel(obedient))
+    run = learn(mission_in(tmp_path, tickets, toml, rules), ScriptedJudge(obedient))
     [credit] = run.of("credited")
     assert len(credit["rules"]["G1"]["hits"]) == 10
     assert credit["rules"]["G1"]["misses"] == []
@@ -197,7 +197,7 @@ def test_credit_is_measured_by_leaving_the_rule_out(tmp_path: Path) -> None:
 def test_a_rule_that_does_not_pay_goes_with_the_tickets_that_say_so(tmp_path: Path, trial: str) -> None:
     rules = RULES | {"G1": mentions("receipt"), "G2": mentions("captcha")}
     toml = QUICK.replace("3", "1") + trial
-    run = learn(mission_in(tmp_path, small(20, 20), toml, rules), ScriptedModel(obedient))
+    run = learn(mission_in(tmp_path, small(20, 20), toml, rules), ScriptedJudge(obedient))
     [change] = run.of("guidance_changed")
     assert (change["change"]["op"], change["key"], change["origin"]) == ("delete", "G1", "clean-up")
     misses = run.of("credited")[0]["rules"]["G1"]["misses"]
@@ -225,7 +225,7 @@ def test_clean_up_keeps_a_rule_that_unseen_tickets_need(tmp_path: Path) -> None:
         return obedient(request)
 
     mission = mission_in(tmp_path, tickets, QUICK.replace("3", "1") + MIN_TRIAL, rules)
-    run = learn(mission, ScriptedModel(sees))
+    run = learn(mission, ScriptedJudge(sees))
     assert len(run.of("credited")[0]["rules"]["G1"]["misses"]) >= 3
     assert [(one["origin"], one["reason"]) for one in run.of("trialled")] == [("clean-up", "more_errors")]
     assert run.rules == rules
@@ -235,7 +235,7 @@ def test_clean_up_makes_no_more_changes_than_the_epoch_may(tmp_path: Path) -> No
     rules = RULES | {"G1": mentions("receipt"), "G2": mentions("today"), "G3": mentions("page")}
     tickets = [row(f"p{at}", "pass", f"receipt {at}") for at in range(12)] + small(2, 0)
     toml = QUICK.replace("3", "1") + TRIAL_OFF + "[reflection]\nmax_changes_per_epoch = 0\n"
-    run = learn(mission_in(tmp_path, tickets, toml, rules), ScriptedModel(obedient))
+    run = learn(mission_in(tmp_path, tickets, toml, rules), ScriptedJudge(obedient))
     assert run.rules == RULES | rules
     assert run.of("guidance_changed") == []
 
@@ -243,7 +243,7 @@ def test_clean_up_makes_no_more_changes_than_the_epoch_may(tmp_path: Path) -> No
 def test_credit_can_be_switched_off(tmp_path: Path) -> None:
     rules = RULES | {"G1": mentions("receipt")}
     toml = QUICK.replace("3", "1") + "[rules]\ncredit_tickets = 0\n"
-    run = learn(mission_in(tmp_path, small(20, 20), toml, rules), ScriptedModel(obedient))
+    run = learn(mission_in(tmp_path, small(20, 20), toml, rules), ScriptedJudge(obedient))
     assert run.of("credited") == []
     assert run.rules == rules
 
@@ -257,7 +257,7 @@ def test_a_deleted_rules_key_is_not_given_to_another(tmp_path: Path) -> None:
 
     toml = QUICK.replace("3", "2") + TRIAL_OFF + "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
     rules = RULES | {"G1": mentions("unicorns")}
-    run = learn(mission_in(tmp_path, small(10, 10), toml, rules), ScriptedModel(obedient, None, propose))
+    run = learn(mission_in(tmp_path, small(10, 10), toml, rules), ScriptedJudge(obedient, None, propose))
     assert run.rules == RULES | {"G2": mentions("captcha")}
     [gone] = [one["gone"] for one in run.state.changes if one["gone"]]
     assert gone == {"G1": mentions("unicorns")}

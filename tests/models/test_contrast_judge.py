@@ -9,8 +9,9 @@ import pytest
 from donewhen.models.contrast import Contrast, default_rule, unread
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import judged
-from donewhen.models.roles import Decode, Prompt, RolloutRequest
+from donewhen.models.roles import AnswerForm, Decode, Prompt, RolloutRequest
 
+FORMS = {"zh": AnswerForm("判定", "理由", "通过", "不通过")}
 PASS, FAIL = default_rule("pass", "en"), default_rule("fail", "en")
 
 
@@ -19,7 +20,9 @@ def verdict(rules: dict[str, str], text: str, temperature: float = 0.1) -> str:
 
 
 def roll(rules: dict[str, str], text: str, language: str = "en", temperature: float = 0.1) -> str:
-    request = RolloutRequest(Prompt("", ""), rules, {"text": text}, Decode(temperature), language)
+    request = RolloutRequest(
+        Prompt("", ""), rules, {"text": text}, Decode(temperature), language, FORMS.get(language, AnswerForm())
+    )
     return asyncio.run(Contrast().roll(request)).text
 
 

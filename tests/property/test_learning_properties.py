@@ -45,7 +45,7 @@ from donewhen.learning.splits import PARTS, Member, divided
 from donewhen.learning.strict_json import Unusable, read_object
 from donewhen.learning.wording import contains, normalised, objection, polarity
 from donewhen.models.roles import Completion, ModelError, ReflectionRequest
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 MODEST = settings(max_examples=80, deadline=None)
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -155,8 +155,8 @@ class Said:
         return Completion("{", finish_reason="length") if said == "cut" else said
 
     @property
-    def model(self) -> ScriptedModel:
-        return ScriptedModel(obedient, self.decide, self.propose)
+    def model(self) -> ScriptedJudge:
+        return ScriptedJudge(obedient, self.decide, self.propose)
 
 
 def nobody_is_lost(run: Ran) -> None:

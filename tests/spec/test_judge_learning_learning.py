@@ -35,7 +35,7 @@ from donewhen.judging.settings import ManualReview, Reflection
 from donewhen.learning.artifacts import write_artifacts
 from donewhen.learning.runs import state_of
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
-from donewhen.testing.models import ScriptedModel
+from donewhen.testing.models import ScriptedJudge
 
 ALL_TO_LEARN = "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
 BARE = f"epochs = 1\n{TRIAL_OFF}{ALL_TO_LEARN}"
@@ -49,7 +49,7 @@ def keys_of(request: ReflectionRequest) -> list[str]:
 def reflect(folder: Path, said: Any, toml: str = BARE, rules: dict[str, str] | None = None, **more: Any) -> Ran:
     """Ten pages with a captcha that the judge lets through, and a reflector that says something about them."""
     propose = said if callable(said) else lambda request: said
-    model = ScriptedModel(more.pop("roll", obedient), more.pop("decide", None), propose)
+    model = ScriptedJudge(more.pop("roll", obedient), more.pop("decide", None), propose)
     return learn(mission_in(folder, more.pop("tickets", small(10, 4)), toml, rules or RULES), model)
 
 
@@ -90,7 +90,7 @@ def test_the_scaffold_is_in_every_rollout_prompt_of_a_run_however_the_guidance_c
         ]
         return answer(operations)
 
-    model = ScriptedModel(obedient, None, rewrites)
+    model = ScriptedJudge(obedient, None, rewrites)
     run = learn(mission_in(tmp_path, small(10, 4), f"epochs = 2\n{TRIAL_OFF}{ALL_TO_LEARN}", SCAFFOLD), model)
     assert run.state.guidance.learned == {"G0": mentions("today")}
     for request in model.rollouts:
@@ -183,7 +183,7 @@ def test_reflection_runs_only_on_tickets_with_a_learnable_signal(tmp_path: Path)
 
     pages = ("wrong", "wavers", "mumbles", "clear")
     tickets = [row(name, "fail" if name == "wrong" else "pass", f"{name} page") for name in pages]
-    model = ScriptedModel(votes, None, lambda _: answer())
+    model = ScriptedJudge(votes, None, lambda _: answer())
     run = learn(mission_in(tmp_path, tickets, BARE), model)
     told = {one["ticket_key"]: set(one["signals"]) for one in run.of("selected")[0]["candidates"]}
     assert told == {
@@ -199,7 +199,7 @@ def test_a_right_verdict_with_contradicting_rollouts_is_in_the_decision_pass(tmp
     def votes(request: RolloutRequest) -> str:
         return f"Verdict: {'fail' if request.decode.temperature == 0.1 else 'pass'}\nReason: so"
 
-    model = ScriptedModel(votes)
+    model = ScriptedJudge(votes)
     run = learn(mission_in(tmp_path, [row("a", "pass", "a page")], BARE), model)
     [rolled] = run.of("rolled")[0]["rows"]
     assert (rolled["verdict"], rolled["label_match"]) == ("pass", True)
@@ -369,7 +369,7 @@ def test_what_is_learnable_is_what_is_covered_after_retries_that_ask_no_judge(tm
             return answer(hypotheses=[guess(mentions("today"), keys)])
         return answer([add(mentions("captcha"), keys[:3])], [guess(mentions("shows"), keys[3:6])])
 
-    model = ScriptedModel(obedient, None, some)
+    model = ScriptedJudge(obedient, None, some)
     run = learn(mission_in(tmp_path, small(10, 4), BARE), model)
     first, *again = [[one.ticket_key for one in request.cases] for request in model.proposals]
     assert len(first) == 10
@@ -385,7 +385,7 @@ def test_whoever_is_never_covered_is_asked_about_within_the_budget_and_then_put_
     assert Reflection().retry_budget_per_group_per_epoch == 2
     for budget in (None, 0, 3):
         toml = BARE if budget is None else f"{BARE}[reflection]\nretry_budget_per_group_per_epoch = {budget}\n"
-        model = ScriptedModel(obedient, None, lambda _: answer())
+        model = ScriptedJudge(obedient, None, lambda _: answer())
         run = learn(mission_in(tmp_path / str(budget), small(6, 4), toml), model)
         times = Counter(one.ticket_key for request in model.proposals for one in request.cases)
         assert set(times.values()) == {1 + (2 if budget is None else budget)}
@@ -396,7 +396,7 @@ def test_whoever_is_never_covered_is_asked_about_within_the_budget_and_then_put_
 def test_decision_and_ops_calls_of_an_epoch_have_a_common_cap(tmp_path: Path) -> None:
     assert Reflection().max_calls_per_epoch is None
     for cap in range(6):
-        model = ScriptedModel(obedient, None, lambda _: answer())
+        model = ScriptedJudge(obedient, None, lambda _: answer())
         toml = f"{BARE}[reflection]\nbatch_size = 3\nmax_calls_per_epoch = {cap}\n"
         run = learn(mission_in(tmp_path / str(cap), small(6, 4), toml), model)
         assert len(model.decisions) + len(model.proposals) == cap

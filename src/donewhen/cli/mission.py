@@ -16,7 +16,7 @@ from donewhen.foundation.errors import ConfigError, ExitCode
 from donewhen.foundation.text import one_line
 from donewhen.judging.creating import create_mission, first_rule, mission_name, refuse_if_taken
 from donewhen.judging.importing import Preview, Understood, Wishes, imported, preview, understand
-from donewhen.judging.language import find_language
+from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import Mission, MissionCheck, check_mission
 from donewhen.judging.settings import Trial
 from donewhen.judging.sources import Source, find_source
@@ -291,4 +291,6 @@ def _warnings(mission: Mission, found: MissionCheck, unseen: int) -> list[str]:
             warnings.append(
                 f"The contrast model can't read all of {', '.join(ignored)}, and ignores what it can't read."
             )
+        if mission.language.name not in shipped_languages():
+            warnings.append("The contrast model writes no rules in this language, so it would learn nothing.")
     return warnings

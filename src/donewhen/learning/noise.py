@@ -13,7 +13,10 @@ MIN_SHARE = 0.25
 
 
 def suspected(mistakes: Mapping[str, AbstractSet[int]], epochs: int, unlike: AbstractSet[str]) -> tuple[str, ...]:
-    """Tickets that every vote spoke against in every epoch since, and whose text is like those of the other label."""
+    """Tickets that every vote spoke against in every epoch since, and whose text is like those of the other label.
+
+    One epoch is not enough, unless the run was to have only ``epochs`` = 1: at first, a judge is wrong about many.
+    """
     wanted = min(MIN_EPOCHS, epochs)
     return tuple(sorted(key for key, seen in mistakes.items() if len(seen) >= wanted and key in unlike))
 

@@ -47,7 +47,8 @@ class Queue:
         mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}
         unlike = unlike_their_label(self._book, members, self._mission.settings.seed) if mistakes else frozenset()
         noisy = dict.fromkeys(
-            suspected(mistakes, len(state.epochs), unlike), "every vote is against the label, and so are its words"
+            suspected(mistakes, self._mission.settings.epochs, unlike),
+            "every vote is against the label, and so are its words",
         )
         rows = [self._settled_by_people(key, "suspected_label_noise", note) for key, note in noisy.items()]
         rows += [self._settled_by_people(key, "policy_question", note) for key, note in questions.items()]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from donewhen.testing.context import make_context
     from donewhen.testing.contract import AdapterContract, Played, Scene
     from donewhen.testing.messages_api import MessagesServer
+    from donewhen.testing.models import ScriptedJudge
     from donewhen.testing.responses_api import ResponsesServer
 
 _FILE_OF = {
@@ -36,6 +37,7 @@ _FILE_OF = {
     "Played": "contract",
     "ResponsesServer": "responses_api",
     "Scene": "contract",
+    "ScriptedJudge": "models",
     "make_context": "context",
 }
 _SCRIPTED = (
@@ -71,6 +73,7 @@ __all__ = [
     "Script",
     "ScriptExhaustedError",
     "ScriptedAdapter",
+    "ScriptedJudge",
     "ScriptedModel",
     "ToolCall",
     "ToolSpec",

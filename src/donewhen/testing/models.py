@@ -12,7 +12,7 @@ Said: TypeAlias = "str | Completion | dict[str, Any]"
 Answer: TypeAlias = "Said | Awaitable[Said]"
 
 
-class ScriptedModel:
+class ScriptedJudge:
     """Answers by functions of what it is asked, and remembers what that was.
 
     A function returns the text of the answer, a value that becomes JSON, or a whole ``Completion``; it may raise.

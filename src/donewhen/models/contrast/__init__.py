@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.grammars import grammar_of
 from donewhen.models.contrast.judge import judged, unread
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import Default
@@ -47,8 +46,9 @@ class Contrast:
         ignored = unread(request.rules)
         if ignored:
             reasons.append(words.unread.format(keys=", ".join(ignored)))
-        verdict = grammar_of(request.language).verdicts[told.verdict]
-        return Completion(f"{words.verdict}: {verdict}\n{words.reason}: {' '.join(reasons)}", margin=told.margin)
+        form = request.form
+        verdict = form.pass_ if told.verdict == "pass" else form.fail
+        return Completion(f"{form.verdict}: {verdict}\n{form.reason}: {' '.join(reasons)}", margin=told.margin)
 
     def study(self, cases: Sequence[Case]) -> None:
         """See all training cases of an epoch."""

@@ -188,7 +188,7 @@ def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> lis
                 sample &= ~cluster
         for verdict in _VERDICTS:
             leaders = signs(candidates, field, verdict, sample)
-            for find in leaders[:2]:
+            for find in leaders[:4]:
                 found.setdefault(find.rule, find)
             for voters in VOTERS:
                 for find in _votes(leaders, voters, verdict, language):

@@ -33,8 +33,6 @@ def unfit(phrase: str) -> bool:
 class Said(NamedTuple):
     """The sentences that are said about rules, in one language."""
 
-    verdict: str
-    reason: str
     no_rule: str
     unread: str
     add: str
@@ -50,8 +48,6 @@ class Said(NamedTuple):
 
 _SAID = {
     "en": Said(
-        "Verdict",
-        "Reason",
         "No rule decides, so the default holds.",
         "Not of a form that is read: {keys}.",
         "Of {n} studied tickets it turns {right} to the right verdict and {wrong} to the wrong one.",
@@ -65,8 +61,6 @@ _SAID = {
         "Each of {cases} cases shows signs that go with its label in the {studied} studied tickets.",
     ),
     "zh": Said(
-        "判定",
-        "理由",
         "没有规则作出决定，采用默认判定。",
         "以下规则的写法无法读取：{keys}。",
         "在{n}份样本中，它使{right}份改为正确，{wrong}份改为错误。",
