@@ -231,7 +231,7 @@ def test_tables_set_numbers_to_the_right() -> None:
     for title, expected in {
         "Against people’s labels": ["majority", "word counts", "before", "after"],
         "Rules that went": ["epoch"],
-        "Nothing learned from these": ["tickets"],
+        "Nothing learned from these": ["tickets", "right since"],
         "Proposed and not taken": ["times"],
         "Cost": ["spent", "allowed"],
         "Tickets": ["tickets", "pass", "fail", "clusters"],

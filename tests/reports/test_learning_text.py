@@ -8,10 +8,29 @@ from report_kit import a_run, an_audit, an_empty_one
 
 from donewhen.learning.metrics import McNemar
 from donewhen.learning.notes import notes_of
-from donewhen.learning.summary import EpochRow, HypothesisRow, LearningReport, PartSizes, RuleRow, SplitSizes, TrialRow
+from donewhen.learning.summary import (
+    EpochRow,
+    HypothesisRow,
+    LearningReport,
+    PartSizes,
+    QueueRow,
+    RuleRow,
+    SplitSizes,
+    TrialRow,
+)
 from donewhen.reports.columns import aligned, columns, wrapped
 from donewhen.reports.learning_text import learning_text
-from donewhen.reports.phrases import amount, compared, duration, headline, money, p_value, signed
+from donewhen.reports.phrases import (
+    amount,
+    compared,
+    duration,
+    headline,
+    money,
+    p_value,
+    queue_counts,
+    right_since,
+    signed,
+)
 
 REPORTS = {"run": a_run(), "audit": an_audit(), "empty": an_empty_one()}
 
@@ -227,3 +246,12 @@ def test_a_table_that_is_too_wide_becomes_a_list() -> None:
     assert aligned(rows, 40) == ["          before  after", "accuracy     0.7    0.8", "图片           1     22"]
     assert aligned(rows, 23) == aligned(rows, 40)
     assert aligned(rows, 22) == ["accuracy", "  before 0.7", "  after 0.8", "图片", "  before 1", "  after 22"]
+
+
+def test_a_ticket_that_is_queued_in_two_epochs_is_one_and_says_whether_it_is_right_since() -> None:
+    rows = [
+        QueueRow(ticket_key=key, reason_code="budget_exhausted", label="pass", epoch=epoch, right_since=right)
+        for key, epoch, right in (("a::pass", 1, True), ("a::pass", 2, True), ("b::pass", 1, False))
+    ]
+    assert queue_counts(tuple(rows)) == [("budget_exhausted", 2)]
+    assert right_since(tuple(rows)) == 1

@@ -80,7 +80,7 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
         hypotheses=tuple(_hypothesis(one, mission) for one in state.pool.values()),
         trials=tuple(map(_trial, state.trials)),
         dropped=tuple(_dropped(state)),
-        queue=tuple(map(_queued, state.queue)),
+        queue=tuple(_queued(row, state) for row in state.queue),
         votes=state.votes,
         malformed=dict(state.malformed),
         cost=cost_of(state.spent, mission),
@@ -259,7 +259,7 @@ def _dropped(state: RunState) -> Iterable[DroppedRow]:
         yield DroppedRow(reason=reason, count=len(examples), examples=tuple(examples[:_EXAMPLES]))
 
 
-def _queued(row: Mapping[str, Any]) -> QueueRow:
+def _queued(row: Mapping[str, Any], state: RunState) -> QueueRow:
     return QueueRow(
         ticket_key=row["ticket_key"],
         reason_code=row["reason_code"],
@@ -267,4 +267,5 @@ def _queued(row: Mapping[str, Any]) -> QueueRow:
         verdict=row["pred_verdict"],
         note=row["uncertainty_note"],
         epoch=row["epoch"],
+        right_since=row["ticket_key"] in state.right,
     )

@@ -64,6 +64,8 @@ class RunState:
     votes: int = 0
     mistakes: dict[str, set[int]] = field(default_factory=dict)
     """Tickets that all votes are against, with the epochs in which they were."""
+    right: set[str] = field(default_factory=set)
+    """Tickets whose newest verdict is their label."""
     status: RunStatus = "running"
     spent: Mapping[str, float] = field(default_factory=dict)
     finished_at: str = ""
@@ -149,6 +151,7 @@ class RunState:
             self.epoch.failures += row["verdict"] is None
             self.votes += len(row["answers"])
             self.malformed.update(one["vote"] for one in row["answers"] if one["vote"] not in ("pass", "fail"))
+            (self.right.add if row["label_match"] else self.right.discard)(row["ticket_key"])
             unanimous = row["vote_strength"] == 1.0 and row["label_match"] is False and row["verdict"] is not None
             if unanimous:
                 self.mistakes.setdefault(row["ticket_key"], set()).add(self.epoch.number)

@@ -188,6 +188,8 @@ class QueueRow(_Record, frozen=True, kw_only=True):
     verdict: Binary | None = None
     note: str = ""
     epoch: int = 0
+    right_since: bool = False
+    """Whether the judge has it right by now, through what it learned from others."""
 
 
 class Allowance(_Record, frozen=True, kw_only=True):

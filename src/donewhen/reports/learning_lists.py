@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from donewhen.learning.summary import HypothesisRow, HypothesisState, LearningReport, QueueRow, RuleRow, TrialRow
 from donewhen.reports import plots
 from donewhen.reports.markup import foreign, key, listed, shown, table
-from donewhen.reports.phrases import FOR_PEOPLE, NOTHING, meaning, plural, queue_counts
+from donewhen.reports.phrases import FOR_PEOPLE, NOTHING, meaning, plural, queue_counts, right_since
 
 _TICKETS = 60
 """Of one kind; how many more there are is said."""
@@ -107,10 +107,15 @@ def _queued(rows: Sequence[QueueRow]) -> str:
 
 def queue(report: LearningReport) -> str:
     rows = [
-        [_reason(reason), str(count), listed("", [one.ticket_key for one in report.queued(reason)], _TICKETS)]
+        [
+            _reason(reason),
+            str(count),
+            str(right_since(report.queued(reason))),
+            listed("", list(dict.fromkeys(one.ticket_key for one in report.queued(reason))), _TICKETS),
+        ]
         for reason, count in queue_counts(report.queue)
     ]
-    return table(["reason", "tickets", "which"], rows, numbers=[1]) if rows else ""
+    return table(["reason", "tickets", "right since", "which"], rows, numbers=[1, 2]) if rows else ""
 
 
 def dropped(report: LearningReport) -> str:

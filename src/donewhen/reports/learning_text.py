@@ -22,6 +22,7 @@ from donewhen.reports.phrases import (
     money,
     plural,
     queue_counts,
+    right_since,
     share,
     signed,
     with_interval,
@@ -150,7 +151,9 @@ def _queue(report: LearningReport, width: int) -> Iterator[str]:
     if report.queue:
         yield from wrapped("Tickets that nothing was learned from", width)
     for reason, count in queue_counts(report.queue):
-        yield from wrapped(f"{plural(count, 'ticket')}: {meaning(reason)}", width, "  ", "    ")
+        right = right_since(report.queued(reason))
+        since = f" ({right} judged right since)" if right else ""
+        yield from wrapped(f"{plural(count, 'ticket')}: {meaning(reason)}{since}", width, "  ", "    ")
         if reason in FOR_PEOPLE:
             rows = report.queued(reason)
             for one in rows[:_MOST]:

@@ -123,5 +123,11 @@ def plural(count: int, word: str) -> str:
 
 
 def queue_counts(queue: tuple[QueueRow, ...]) -> list[tuple[ReasonCode, int]]:
-    """How many tickets for each reason, the commonest first."""
-    return Counter(row.reason_code for row in queue).most_common()
+    """How many tickets for each reason, the commonest first; one that is queued in several epochs is one."""
+    once = dict.fromkeys((row.reason_code, row.ticket_key) for row in queue)
+    return Counter(reason for reason, _ in once).most_common()
+
+
+def right_since(rows: tuple[QueueRow, ...]) -> int:
+    """How many of them the judge has right by now."""
+    return len({row.ticket_key for row in rows if row.right_since})
