@@ -28,6 +28,7 @@ class Judge:
         self._shared = shared_part(guidance, mission.language)
         self._rules = guidance.rules
         self._decodes = mission.decodes
+        self._prompt = mission.language.hashes["rollout"]
 
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside of a running event loop use ``judged`` instead."""
@@ -88,7 +89,8 @@ class Judge:
         vote = tally(read)
         final, by = overridden(ticket, vote, self.mission.overrides)
         agreement = self.mission.settings.manual_review.min_verdict_agreement
-        return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, tuple(map(_told, read)))
+        told = tuple(map(_told, read))
+        return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, told, self._prompt)
 
     async def _answer(self, request: RolloutRequest) -> Answer | Malformed:
         try:

@@ -40,6 +40,8 @@ class Verdict(NamedTuple):
     guidance_step: int
     answers: tuple[tuple[str, str], ...] = ()
     """Each answer as pass, fail or what is wrong with it, with its reason."""
+    prompt: str = ""
+    """The hash of the prompt's text, which is a file of the language."""
 
     def as_dict(self) -> dict[str, Any]:
         """For files and pipes."""
@@ -72,6 +74,7 @@ def verdict_of(
     min_agreement: float,
     step: int,
     answers: tuple[tuple[str, str], ...] = (),
+    prompt: str = "",
 ) -> Verdict:
     """Put a verdict together."""
     return Verdict(
@@ -88,4 +91,5 @@ def verdict_of(
         overridden_by,
         step,
         answers,
+        prompt,
     )

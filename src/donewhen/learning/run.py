@@ -230,9 +230,10 @@ class Learner:
     async def _evaluated(self, when: str, first: Guidance) -> dict[str, Any]:
         guidance = self.state.guidance
         before = self.state.evaluations.get("before")
+        told = {"when": when, "step": guidance.step, "prompt": self._mission.language.hashes["rollout"]}
         if before is not None and guidance.hash == first.hash:
             # The same judge says the same.
-            return {"when": when, "step": guidance.step, "rows": before}
+            return {**told, "rows": before}
         self._recorder.watcher.phase(f"held-out tickets, {when}", len(self._splits.test))
         rows: list[list[Any]] = []
         stream = Judge(self._mission, guidance, self._asking).stream(self._book.tickets(self._splits.test))
@@ -242,7 +243,7 @@ class Learner:
                 self._recorder.watcher.advance(len(rows))
         finally:
             await stream.aclose()
-        return {"when": when, "step": guidance.step, "rows": rows}
+        return {**told, "rows": rows}
 
 
 def _accuracy(judged: Mapping[str, Judged]) -> float:
