@@ -69,6 +69,7 @@ $(VENV)/.lint: $(VENV)/bin/python pyproject.toml
 $(VENV)/.clients: $(VENV)/.test
 	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
 	@$(call INSTALL,-e '.[claude]') || echo "LOUD: claude-agent-sdk can't be installed; the real Claude client will NOT be tested."
+	@$(call INSTALL,-e '.[openai$(comma)anthropic]') || echo "LOUD: openai and anthropic can't be installed; models over the wire will NOT be tested."
 	@if command -v npm >/dev/null 2>&1; then \
 		npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
 		|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; \

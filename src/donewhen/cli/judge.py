@@ -114,8 +114,14 @@ def command(
                 else:
                     write(harmless_json(one.as_dict()).encode() + b"\n")
 
+    async def to_the_end() -> None:
+        try:
+            await judged()
+        finally:
+            await asking.aclose()
+
     try:
-        asyncio.run(judged())
+        asyncio.run(to_the_end())
     except KeyboardInterrupt:
         if not output.json:
             kept = f", which are in {part_of(out)}" if out is not None and part_of(out).exists() else ""

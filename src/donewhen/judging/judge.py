@@ -15,7 +15,7 @@ from donewhen.judging.rendering import rollout_prompt, shared_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import tally
-from donewhen.models.roles import AnswerForm, ModelError, Roller, RolloutRequest
+from donewhen.models.roles import AnswerForm, Closable, ModelError, Roller, RolloutRequest
 
 
 class Judge:
@@ -33,7 +33,7 @@ class Judge:
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside of a running event loop use ``judged`` instead."""
         _without_a_loop("await judge.judged(ticket)")
-        return asyncio.run(self.judged(ticket))
+        return asyncio.run(self._once(ticket))
 
     def judge_all(self, tickets: Iterable[Ticket]) -> Iterator[Verdict]:
         """Judge tickets one after the other as they come, never more in memory than are being judged.
@@ -52,6 +52,18 @@ class Judge:
                     yield verdict
             finally:
                 runner.run(stream.aclose())
+                runner.run(self._let_go())
+
+    async def _once(self, ticket: Ticket) -> Verdict:
+        try:
+            return await self.judged(ticket)
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """A loop of our own ends here, and with it the connections that were made in it."""
+        if isinstance(self.model, Closable):
+            await self.model.aclose()
 
     async def judged(self, ticket: Ticket) -> Verdict:
         """Judge one ticket: every decode, one vote each."""

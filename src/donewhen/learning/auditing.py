@@ -40,6 +40,7 @@ async def audited(
             advance(verdict)
     finally:
         await stream.aclose()
+        await asking.aclose()
     spent: dict[str, Any] = {**vars(asking.meter), "seconds": round(mission.clock.monotonic() - began, 3)}
     wrong = [label != verdict for _, label, verdict in rows]
     labels = [one.label for one in book.members]

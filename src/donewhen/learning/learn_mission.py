@@ -31,6 +31,7 @@ from donewhen.learning.runs import (
 )
 from donewhen.learning.state import RunState
 from donewhen.learning.summary import LearningReport, as_json
+from donewhen.models.asking import Asking
 from donewhen.models.roles import Model
 
 
@@ -59,7 +60,7 @@ def learn(
         asking = asking_for(prepared, model, answers)
         learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
         try:
-            asyncio.run(learner.run())
+            asyncio.run(_to_the_end(learner, asking))
         except BaseException:
             with suppress(OSError):
                 # Why it broke off is what people need to hear; what could not be left behind can be made again.
@@ -85,6 +86,13 @@ def learn(
                 next_step="Make room, then: donewhen learn --resume",
             ) from error
     return Learned(prepared, learner.state, report, guidance, problem)
+
+
+async def _to_the_end(learner: Learner, asking: Asking) -> None:
+    try:
+        await learner.run()
+    finally:
+        await asking.aclose()
 
 
 def _leave_behind(prepared: Prepared, log: EventLog, state: RunState) -> None:

@@ -26,7 +26,7 @@ from donewhen.learning.splits import PARTS, Splits, divided
 from donewhen.learning.state import RunState, began_with, folded, pool_at_start
 from donewhen.models.answers import Answers
 from donewhen.models.asking import Asking, Limits, Meter
-from donewhen.models.roles import Model
+from donewhen.models.roles import Model, Priced
 
 MANIFEST = "donewhen/learning-run/v1"
 EVENTS = "events.jsonl"
@@ -108,6 +108,12 @@ def prepare(mission: Mission, model: Model) -> Prepared:
     book = Book(mission)
     splits = divided(book.members, mission.settings.split, mission.settings.seed)
     _check_parts(mission, splits)
+    if mission.settings.budget.cost is not None and isinstance(model, Priced) and not model.priced:
+        raise RunError(
+            f"budget.cost can't be kept: it is not known what {model.name} costs.",
+            where=str(mission.folder / "mission.toml"),
+            next_step="Put its price into a table, and name that in DONEWHEN_PRICES.",
+        )
     folder = _new_folder(mission)
     begins = mission.guidance(), carried_over(mission, splits.train)
     return Prepared(folder, mission, book, splits, _manifest(mission, model, book, splits, begins, folder.name))

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.models.answers import Answers, question_of
-from donewhen.models.roles import Completion, Model, ModelError, ReflectionRequest, RolloutRequest
+from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest
 
 Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch"]
 
@@ -146,6 +146,11 @@ class Asking:
     @property
     def free(self) -> bool:
         return self.model.free
+
+    async def aclose(self) -> None:
+        """Let go of what the model holds."""
+        if isinstance(self.model, Closable):
+            await self.model.aclose()
 
     async def roll(self, request: RolloutRequest) -> Completion:
         return await self._asked("rollout", request, lambda: self.model.roll(request))

@@ -144,6 +144,21 @@ class Model(Roller, Reflector, Protocol):
 
 
 @runtime_checkable
+class Priced(Protocol):
+    """A model whose answers cost something, if it is known what."""
+
+    @property
+    def priced(self) -> bool: ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A model that holds connections or memory, which it can let go of."""
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
 class Studious(Protocol):
     """A reflector that wants to see all training cases of an epoch before it is asked about some of them."""
 

@@ -1,0 +1,120 @@
+"""A chat model behind the two roles: prompts become messages, answers become completions, and nothing else is known.
+
+Whoever speaks to a server or to weights implements ``Chat``: one method, and what it can do. The rest is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from donewhen.models.roles import Completion, Decode, FinishReason, Prompt, ReflectionRequest, RolloutRequest, Usage
+
+Role = Literal["system", "user", "assistant"]
+Ability = Literal["schema", "log_probabilities"]
+
+ROLLOUT_TOKENS = 400
+REFLECTION_TOKENS = 4000
+
+
+class Message(NamedTuple):
+    """One turn."""
+
+    role: Role
+    content: str
+
+
+class ChatRequest(NamedTuple):
+    """A question to a chat model."""
+
+    messages: tuple[Message, ...]
+    temperature: float
+    sample: int
+    """Which of several answers at this temperature: the same number is the same draw, where the model has seeds."""
+    max_tokens: int
+    schema: Mapping[str, Any] | None = None
+    """The answer must be a value of this JSON Schema, where the model can be held to one."""
+    verdicts: tuple[str, str] | None = None
+    """The words for pass and fail, where a verdict is asked for: a model with log-probabilities compares the two."""
+
+
+class ChatAnswer(NamedTuple):
+    """A chat model's answer."""
+
+    text: str
+    usage: Usage = Usage()
+    finish_reason: FinishReason = "stop"
+    margin: float | None = None
+    """The log-probability of pass less that of fail."""
+    cost: float = 0.0
+
+
+class Chat(Protocol):
+    """A chat model, wherever it runs. It raises ModelError where it has no answer."""
+
+    @property
+    def name(self) -> str:
+        """Which model exactly, and where."""
+        ...
+
+    @property
+    def abilities(self) -> frozenset[Ability]: ...
+
+    @property
+    def priced(self) -> bool:
+        """Whether it is known what an answer costs."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer: ...
+
+    async def aclose(self) -> None:
+        """Let go of whatever is held; it may be asked again."""
+        ...
+
+
+class ChatModel:
+    """Both roles, played by a chat model."""
+
+    free = False
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+
+    @property
+    def name(self) -> str:
+        return self.chat.name
+
+    @property
+    def priced(self) -> bool:
+        return self.chat.priced
+
+    async def aclose(self) -> None:
+        await self.chat.aclose()
+
+    async def roll(self, request: RolloutRequest) -> Completion:
+        """The part that all tickets share comes first, as a message of its own: prefix caches live from that."""
+        question = ChatRequest(
+            _messages(request.prompt), request.decode.temperature, request.decode.sample, ROLLOUT_TOKENS
+        )
+        return _completion(await self.chat.complete(question))
+
+    async def decide(self, request: ReflectionRequest) -> Completion:
+        return await self._reflect(request)
+
+    async def propose(self, request: ReflectionRequest) -> Completion:
+        return await self._reflect(request)
+
+    async def _reflect(self, request: ReflectionRequest) -> Completion:
+        # A question that is asked again should not get the same answer again.
+        decode = Decode(0.0 if request.attempt == 0 else 0.5, request.attempt)
+        schema = request.schema if "schema" in self.chat.abilities else None
+        question = ChatRequest(_messages(request.prompt), decode.temperature, decode.sample, REFLECTION_TOKENS, schema)
+        return _completion(await self.chat.complete(question))
+
+
+def _messages(prompt: Prompt) -> tuple[Message, ...]:
+    return Message("system", prompt.shared), Message("user", prompt.own)
+
+
+def _completion(answer: ChatAnswer) -> Completion:
+    return Completion(answer.text, answer.usage, answer.finish_reason, answer.margin, answer.cost)

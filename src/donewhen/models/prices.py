@@ -1,0 +1,56 @@
+"""What does an answer cost? Prices are data, and a model without one has none."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.models.roles import Usage
+
+SHIPPED = Path(__file__).with_name("prices.toml")
+VARIABLE = "DONEWHEN_PRICES"
+
+Dollars = Annotated[float, msgspec.Meta(ge=0.0)]
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a million tokens, in US dollars. ``model`` is a name, or a pattern with ``*``."""
+
+    model: str
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+
+    def of(self, usage: Usage) -> float:
+        """What an answer costs that has used so many tokens."""
+        again = self.input if self.cached is None else self.cached
+        fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
+        return (fresh * self.input + usage.cached_tokens * again + usage.completion_tokens * self.output) / 1_000_000
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    price: tuple[Price, ...] = ()
+
+
+def price_of(model: str) -> Price | None:
+    """The price of a model, by the first line that fits; a table of one's own goes before the one that is shipped."""
+    own = os.environ.get(VARIABLE)
+    tables = ((_read(Path(own)),) if own else ()) + (_read(SHIPPED),)
+    return next((one for table in tables for one in table if fnmatchcase(model, one.model)), None)
+
+
+@cache
+def _read(path: Path) -> tuple[Price, ...]:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).price
+    except OSError as error:
+        raise ConfigError(f"The prices can't be read: {error.strerror}.", where=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"The prices can't be used: {error}.", where=str(path)) from error
