@@ -8,13 +8,19 @@ from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
     from donewhen.models.asking import Asking, BudgetError, Limits, Meter
+    from donewhen.models.chat import Chat, ChatAnswer, ChatModel, ChatRequest, Message
+    from donewhen.models.pacing import Pace, Patience, TryAgain
+    from donewhen.models.prices import Price, price_of
     from donewhen.models.registry import open_model
     from donewhen.models.roles import (
+        AnswerForm,
         Case,
+        Closable,
         Completion,
         Decode,
         Model,
         ModelError,
+        Priced,
         Prompt,
         ReflectionRequest,
         Reflector,
@@ -25,43 +31,69 @@ if TYPE_CHECKING:
     )
 
 _FILE_OF = {
+    "AnswerForm": "roles",
     "Asking": "asking",
     "BudgetError": "asking",
     "Case": "roles",
+    "Chat": "chat",
+    "ChatAnswer": "chat",
+    "ChatModel": "chat",
+    "ChatRequest": "chat",
+    "Closable": "roles",
     "Completion": "roles",
     "Decode": "roles",
     "Limits": "asking",
+    "Message": "chat",
     "Meter": "asking",
     "Model": "roles",
     "ModelError": "roles",
+    "Pace": "pacing",
+    "Patience": "pacing",
+    "Price": "prices",
+    "Priced": "roles",
     "Prompt": "roles",
     "ReflectionRequest": "roles",
     "Reflector": "roles",
     "Roller": "roles",
     "RolloutRequest": "roles",
     "Studious": "roles",
+    "TryAgain": "pacing",
     "Usage": "roles",
     "open_model": "registry",
+    "price_of": "prices",
 }
 
 __getattr__ = lazily(__name__, _FILE_OF)
 
 __all__ = [
+    "AnswerForm",
     "Asking",
     "BudgetError",
     "Case",
+    "Chat",
+    "ChatAnswer",
+    "ChatModel",
+    "ChatRequest",
+    "Closable",
     "Completion",
     "Decode",
     "Limits",
+    "Message",
     "Meter",
     "Model",
     "ModelError",
+    "Pace",
+    "Patience",
+    "Price",
+    "Priced",
     "Prompt",
     "ReflectionRequest",
     "Reflector",
     "Roller",
     "RolloutRequest",
     "Studious",
+    "TryAgain",
     "Usage",
     "open_model",
+    "price_of",
 ]
