@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from typing import TYPE_CHECKING, Any
 
-from donewhen.foundation.errors import ConfigError, MissingExtraError
+from donewhen.foundation.errors import MissingExtraError
 from donewhen.foundation.text import one_line
-from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
-from donewhen.models.pacing import Pace, Patience, TryAgain
-from donewhen.models.prices import price_of
-from donewhen.models.remote import LeaveOut, refuse
+from donewhen.models.chat import ChatAnswer, ChatRequest
+from donewhen.models.pacing import Patience, TryAgain
+from donewhen.models.remote import refuse
+from donewhen.models.remote_chat import RemoteChat
 from donewhen.models.roles import FinishReason, Usage
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
     from anthropic.types import Message
 
-KEY = "ANTHROPIC_API_KEY"
 _FINISHED: dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -26,71 +23,27 @@ _FINISHED: dict[str, FinishReason] = {
 }
 
 
-class AnthropicChat:
-    """One model. The key comes from the environment, and goes nowhere but to the server."""
+class AnthropicChat(RemoteChat["AsyncAnthropic"]):
+    """A model of that family."""
+
+    kind = "anthropic"
+    key_variable = "ANTHROPIC_API_KEY"
+    schema_option = "output_config"
 
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
         try:
             import anthropic
         except ImportError:
             raise MissingExtraError("A model behind anthropic:", "anthropic") from None
-        key = os.environ.get(KEY)
-        if not key and base_url is None:
-            raise ConfigError(f"{KEY} is not set.", next_step="Set it in the environment.")
         self._anthropic = anthropic
-        self._model = model
-        self._server = base_url or "anthropic"
-        self._key = key or "none"
-        self._base_url = base_url
-        self._client: AsyncAnthropic | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._pace = Pace(patience)
-        self._price = price_of(model)
-        self._left_out: set[str] = set()
+        super().__init__(model, base_url, patience)
 
-    @property
-    def name(self) -> str:
-        return f"anthropic:{self._model}" + ("" if self._server == "anthropic" else f"@{self._server}")
+    def _new_client(self) -> AsyncAnthropic:
+        return self._anthropic.AsyncAnthropic(api_key=self._key, base_url=self._base_url, max_retries=0)
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        return frozenset() if "output_config" in self._left_out else frozenset({"schema"})
-
-    @property
-    def priced(self) -> bool:
-        return self._price is not None
-
-    @property
-    def pace(self) -> Pace:
-        return self._pace
-
-    def _connected(self) -> AsyncAnthropic:
-        """The client of this event loop: connections can't be taken from one to another."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            # Without retries of its own: the pace must hear what the server says.
-            self._client = self._anthropic.AsyncAnthropic(api_key=self._key, base_url=self._base_url, max_retries=0)
-            self._loop = loop
-        return self._client
-
-    async def aclose(self) -> None:
-        """Let go of the connections."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.close()
-
-    async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Ask, as often as it takes; what the server does not know is left out from then on."""
-        while True:
-            try:
-                found = await self._pace.call(lambda: self._ask(request))
-            except LeaveOut as refused:
-                self._left_out.add(refused.option)
-                continue
-            return self._answer(found)
-
-    async def _ask(self, request: ChatRequest) -> Message:
+    async def _asked(self, client: AsyncAnthropic, request: ChatRequest) -> ChatAnswer:
         options = self._options(request)
+        # The client has no name for it any more; servers that still know it take it.
         body = {name: options.pop(name) for name in ("temperature",) if name in options}
         # What all tickets share is marked, so that the server keeps it.
         system: Any = [
@@ -100,7 +53,7 @@ class AnthropicChat:
         ]
         messages: Any = [{"role": one.role, "content": one.content} for one in request.messages if one.role != "system"]
         try:
-            found: Message = await self._connected().messages.create(
+            found: Message = await client.messages.create(
                 model=self._model,
                 max_tokens=request.max_tokens,
                 system=system,
@@ -116,20 +69,18 @@ class AnthropicChat:
             raise TryAgain(one_line(f"{self._server} answered with something else: {error}", 200)) from error
         if not isinstance(getattr(found, "content", None), list):
             raise TryAgain(f"{self._server} answered without an answer")
-        return found
+        return self._answer(found)
 
     def _options(self, request: ChatRequest) -> dict[str, Any]:
-        """Everything that a server may not know, without what this one has refused."""
+        """Everything that a server may not know."""
         options: dict[str, Any] = {"temperature": min(1.0, request.temperature)}
         if request.schema is not None:
             options["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
-        return {name: value for name, value in options.items() if name not in self._left_out}
+        return self._known(options)
 
     def _answer(self, found: Message) -> ChatAnswer:
         text = "".join(one.text for one in found.content if one.type == "text")
         used = found.usage
         cached = used.cache_read_input_tokens or 0
-        prompt = used.input_tokens + cached + (used.cache_creation_input_tokens or 0)
-        usage = Usage(prompt, used.output_tokens, cached)
-        cost = self._price.of(usage) if self._price is not None else 0.0
-        return ChatAnswer(text, usage, _FINISHED.get(found.stop_reason or "", "stop"), None, cost)
+        usage = Usage(used.input_tokens + cached + (used.cache_creation_input_tokens or 0), used.output_tokens, cached)
+        return ChatAnswer(text, usage, _FINISHED.get(found.stop_reason or "", "stop"), None, self._cost(usage))

@@ -1,0 +1,95 @@
+"""What all chat models over the wire share: a key, a server, a pace, a price, and what that server does not know."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
+from donewhen.models.pacing import Pace, Patience
+from donewhen.models.prices import price_of
+from donewhen.models.remote import LeaveOut
+from donewhen.models.roles import Usage
+
+
+class _Client(Protocol):
+    async def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=_Client)
+
+
+class RemoteChat(ABC, Generic[C]):
+    """One model on one server. The key comes from the environment, and goes nowhere but to that server."""
+
+    kind: ClassVar[str]
+    key_variable: ClassVar[str]
+    schema_option: ClassVar[str]
+    """The option that holds a model to a schema."""
+
+    def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
+        key = os.environ.get(self.key_variable)
+        if not key and base_url is None:
+            raise ConfigError(
+                f"{self.key_variable} is not set.", next_step=f"Set it, or name another server: {self.kind}:MODEL@URL"
+            )
+        self.pace = Pace(patience)
+        self._model = model
+        self._key = key or "none"
+        self._base_url = base_url
+        self._server = base_url or self.kind
+        self._price = price_of(model)
+        self._left_out: set[str] = set()
+        self._client: C | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self._model}" + (f"@{self._base_url}" if self._base_url else "")
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        return frozenset() if self.schema_option in self._left_out else frozenset({"schema"})
+
+    @property
+    def priced(self) -> bool:
+        return self._price is not None
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        """Ask, as often as it takes; what the server does not know is left out from then on."""
+        while True:
+            try:
+                return await self.pace.call(lambda: self._asked(self._connected(), request))
+            except LeaveOut as refused:
+                self._left_out.add(refused.option)
+
+    async def aclose(self) -> None:
+        """Let go of the connections."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.close()
+
+    @abstractmethod
+    def _new_client(self) -> C:
+        """A client without retries of its own: the pace must hear what the server says."""
+
+    @abstractmethod
+    async def _asked(self, client: C, request: ChatRequest) -> ChatAnswer:
+        """One call."""
+
+    def _known(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options without those that the server has refused."""
+        return {name: value for name, value in options.items() if name not in self._left_out}
+
+    def _cost(self, usage: Usage) -> float:
+        return 0.0 if self._price is None else self._price.of(usage)
+
+    def _connected(self) -> C:
+        """The client of this event loop: connections can't be taken from one to another."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client, self._loop = self._new_client(), loop
+        return self._client
