@@ -64,7 +64,11 @@ def unknown(option: str) -> Reply:
 
 def out_of_money() -> Reply:
     """What was paid for is used up, which looks like too many calls."""
-    return Reply("You exceeded your current quota.", status=429, code="insufficient_quota")
+    return Reply(
+        "You exceeded your current quota, please check your plan and billing details.",
+        status=429,
+        code="insufficient_quota",
+    )
 
 
 def hanging() -> Reply:

@@ -1,0 +1,407 @@
+"""Pacing: who waits their turn, who tries again and when, and what a server that has too much to do changes."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Coroutine
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from donewhen.foundation.clock import SYSTEM_CLOCK
+from donewhen.foundation.errors import ConfigError
+from donewhen.models.pacing import Pace, Patience, TryAgain
+from donewhen.models.remote import LeaveOut, refuse, retry_after
+from donewhen.models.roles import ModelError
+from donewhen.testing.clock import ManualClock
+
+QUICK = Patience(tries=4, first_pause=0.0, longest_pause=0.0)
+
+
+class Pauses:
+    """Notes how long anybody wants to sleep, and lets nobody sleep."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.taken: list[float] = []
+        sleep = asyncio.sleep
+
+        async def noted(seconds: float) -> None:
+            self.taken.append(seconds)
+            await sleep(0)
+
+        monkeypatch.setattr("donewhen.models.pacing.asyncio.sleep", noted)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    return Pauses(monkeypatch)
+
+
+class Gate:
+    """Calls that wait until they are let through."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.inside = 0
+        self.most = 0
+
+    async def through(self) -> str:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            await self.open.wait()
+        finally:
+            self.inside -= 1
+        return "done"
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Let the others go on until something is so."""
+    for _ in range(1000):
+        if true():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came to that")
+
+
+def failing(*ways: BaseException | None) -> Callable[[], Awaitable[str]]:
+    """A call that fails so, one way after the other, and is answered where there is None."""
+    left = iter(ways)
+
+    async def make() -> str:
+        way = next(left)
+        if way is not None:
+            raise way
+        return "answer"
+
+    return make
+
+
+def played(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+# Turns
+
+
+def test_never_more_calls_are_in_flight_than_are_allowed() -> None:
+    async def main() -> tuple[int, int, int, list[str]]:
+        gate, pace = Gate(), Pace(Patience(most=3))
+        calls = [asyncio.ensure_future(pace.call(gate.through)) for _ in range(10)]
+        await until(lambda: gate.inside == 3)
+        held = pace.in_flight
+        gate.open.set()
+        return held, gate.most, pace.in_flight, await asyncio.gather(*calls)
+
+    held, most, after, answers = played(main())
+    assert (held, most, answers) == (3, 3, ["done"] * 10)
+    assert after in range(4)
+
+
+def test_when_all_is_done_nobody_is_in_flight() -> None:
+    async def main() -> int:
+        pace = Pace(QUICK)
+        calls = [pace.call(failing(TryAgain("busy"), None)) for _ in range(5)]
+        calls.append(pace.call(failing(ModelError("no"))))
+        await asyncio.gather(*calls, return_exceptions=True)
+        return pace.in_flight
+
+    assert played(main()) == 0
+
+
+def test_whoever_gives_up_in_the_queue_takes_nobodys_turn() -> None:
+    async def main() -> tuple[str, str, int]:
+        gate, pace = Gate(), Pace(Patience(most=1))
+        first, second, third = (asyncio.ensure_future(pace.call(gate.through)) for _ in range(3))
+        await until(lambda: gate.inside == 1)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        gate.open.set()
+        return await first, await third, pace.in_flight
+
+    assert played(main()) == ("done", "done", 0)
+
+
+def test_whoever_gives_up_at_the_moment_of_its_turn_hands_it_on() -> None:
+    async def main() -> tuple[bool, str, int]:
+        pace = Pace(Patience(most=1))
+        gate = Gate()
+
+        async def then_cancels() -> None:
+            await pace.call(gate.through)
+            # Its turn was given a moment ago, and it has not run since.
+            second.cancel()
+
+        first = asyncio.ensure_future(then_cancels())
+        second, third = (asyncio.ensure_future(pace.call(gate.through)) for _ in range(2))
+        await until(lambda: gate.inside == 1)
+        gate.open.set()
+        await first
+        await asyncio.gather(second, return_exceptions=True)
+        return second.cancelled(), await third, pace.in_flight
+
+    cancelled, third, in_flight = played(main())
+    assert (third, in_flight) == ("done", 0)
+    assert cancelled
+
+
+def test_whoever_gives_up_in_mid_call_makes_room() -> None:
+    async def main() -> tuple[str, int]:
+        gate, pace = Gate(), Pace(Patience(most=1))
+        first, second = (asyncio.ensure_future(pace.call(gate.through)) for _ in range(2))
+        await until(lambda: gate.inside == 1)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await until(lambda: gate.inside == 1)
+        gate.open.set()
+        return await second, pace.in_flight
+
+    assert played(main()) == ("done", 0)
+
+
+def test_nobody_is_in_flight_while_it_waits_to_try_again() -> None:
+    async def main() -> tuple[int, int]:
+        pace = Pace(Patience(tries=2, first_pause=1000.0, longest_pause=1000.0))
+        waiting = asyncio.ensure_future(pace.call(failing(TryAgain("busy"))))
+        await until(lambda: pace.retries == 1)
+        during = pace.in_flight
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return during, pace.in_flight
+
+    assert played(main()) == (0, 0)
+
+
+# Trying again
+
+
+def test_a_call_that_may_pass_is_made_again_until_it_is_answered(pauses: Pauses) -> None:
+    pace = Pace(Patience(tries=4))
+    assert played(pace.call(failing(TryAgain("a"), TryAgain("b"), TryAgain("c"), None))) == "answer"
+    assert (pace.retries, len(pauses.taken)) == (3, 3)
+
+
+def test_after_the_last_try_it_says_how_often_and_why(pauses: Pauses) -> None:
+    pace = Pace(Patience(tries=3))
+    with pytest.raises(ModelError, match=r"did not answer in 3 tries: it is busy\."):
+        played(pace.call(failing(*[TryAgain("it is busy")] * 3)))
+    # Nobody waits for nothing.
+    assert len(pauses.taken) == 2
+
+
+def test_what_can_not_pass_is_not_tried_again(pauses: Pauses) -> None:
+    for error in (ModelError("no"), ConfigError("no"), LeaveOut("seed"), ZeroDivisionError()):
+        pace = Pace(QUICK)
+        with pytest.raises(type(error)):
+            played(pace.call(failing(error)))
+        assert (pauses.taken, pace.in_flight, pace.retries) == ([], 0, 0)
+
+
+def test_pauses_grow_by_half_and_half_again_with_jitter_and_have_an_end(pauses: Pauses) -> None:
+    pace = Pace(Patience(tries=8, first_pause=1.0, longest_pause=8.0), seed=3)
+    with pytest.raises(ModelError):
+        played(pace.call(failing(*[TryAgain("busy")] * 8)))
+    for taken, middle in zip(pauses.taken, [1, 2, 4, 8, 8, 8, 8], strict=True):
+        assert middle * 0.5 <= taken <= min(middle * 1.5, 8.0)
+    assert len(set(pauses.taken)) > 4
+
+
+def test_those_who_failed_together_do_not_come_back_together(pauses: Pauses) -> None:
+    async def main() -> None:
+        pace = Pace(Patience(tries=2, first_pause=1.0), seed=1)
+        await asyncio.gather(*(pace.call(failing(TryAgain("busy"), None)) for _ in range(20)))
+
+    played(main())
+    assert len(set(pauses.taken)) == 20
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(0.0, 0.0), (7.0, 7.0), (1e9, 60.0), (math.inf, 60.0)])
+def test_the_server_says_how_long_but_not_forever(pauses: Pauses, asked: float, taken: float) -> None:
+    assert played(Pace(Patience()).call(failing(TryAgain("busy", after=asked), None))) == "answer"
+    assert pauses.taken == [taken]
+
+
+def test_a_call_without_an_answer_is_given_up_and_made_again() -> None:
+    cancelled = []
+
+    async def hanging() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+        return "never"
+
+    pace = Pace(Patience(tries=2, timeout=0.001, first_pause=0.0))
+    with pytest.raises(ModelError, match=r"in 2 tries: no answer within 0\.001 seconds\."):
+        played(pace.call(hanging))
+    assert (len(cancelled), pace.in_flight) == (2, 0)
+
+
+def test_ctrl_c_is_no_timeout() -> None:
+    async def main() -> tuple[bool, int]:
+        gate, pace = Gate(), Pace()
+        call = asyncio.ensure_future(pace.call(gate.through))
+        await until(lambda: gate.inside == 1)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        return call.cancelled(), pace.retries
+
+    assert played(main()) == (True, 0)
+
+
+# Slowing down, and coming back
+
+
+async def refused_together(pace: Pace, count: int, clock: ManualClock) -> None:
+    """So many calls are in flight, and the server has too much of all of them; then they are answered."""
+    gate = Gate()
+    left = count
+
+    async def make() -> str:
+        nonlocal left
+        if left:
+            left -= 1
+            await gate.through()
+            raise TryAgain("too much", slow_down=True, after=0.0)
+        return "answer"
+
+    calls = [asyncio.ensure_future(pace.call(make)) for _ in range(count)]
+    await until(lambda: gate.inside == count)
+    clock.advance(1.0)
+    gate.open.set()
+    await asyncio.gather(*calls)
+
+
+def test_too_much_halves_what_was_in_flight_and_not_what_was_allowed() -> None:
+    clock = ManualClock()
+    pace = Pace(Patience(most=1000, first_pause=0.0), clock=clock)
+    played(refused_together(pace, 40, clock))
+    # Once for all of them, because they tell of the same moment; what was answered since has added a little.
+    assert 20.0 <= pace.allowed < 23.0
+
+
+def test_a_second_moment_halves_again_and_at_least_one_call_is_left() -> None:
+    clock = ManualClock()
+    pace = Pace(Patience(tries=9, first_pause=0.0), clock=clock)
+
+    async def main() -> None:
+        for _ in range(6):
+            clock.advance(1.0)
+            with pytest.raises(ModelError):
+                await pace.call(failing(*[TryAgain("too much", slow_down=True, after=0.0)] * 9))
+
+    played(main())
+    assert pace.allowed == 1.0
+
+
+def test_a_failure_that_is_not_too_much_slows_nobody_down() -> None:
+    pace = Pace(QUICK)
+    played(pace.call(failing(TryAgain("it broke"), TryAgain("it broke"), None)))
+    assert pace.allowed == QUICK.most
+
+
+def test_a_call_that_took_too_long_counts_as_too_much() -> None:
+    pace = Pace(Patience(tries=1, timeout=0.001))
+    with pytest.raises(ModelError):
+        played(pace.call(asyncio.Event().wait))
+    assert pace.allowed == 1.0
+
+
+def test_answers_bring_it_back_one_more_for_each_round() -> None:
+    pace = Pace(Patience(most=8, first_pause=0.0))
+    pace.allowed = 2.0
+
+    async def rounds(count: int) -> None:
+        for _ in range(count):
+            gate = Gate()
+            calls = [asyncio.ensure_future(pace.call(gate.through)) for _ in range(int(pace.allowed))]
+            await until(lambda gate=gate, calls=calls: gate.inside == len(calls))  # type: ignore[misc]
+            gate.open.set()
+            await asyncio.gather(*calls)
+
+    before = pace.allowed
+    played(rounds(3))
+    assert before + 0.9 <= pace.allowed <= before + 3.1
+    played(rounds(60))
+    assert pace.allowed <= 8.0
+    assert int(pace.allowed) >= 7
+
+
+def test_where_nobody_wants_more_no_more_is_allowed() -> None:
+    pace = Pace(Patience(most=100))
+    pace.allowed = 10.0
+    for _ in range(20):
+        played(pace.call(failing(None)))
+    assert pace.allowed == 10.0
+
+
+# What a refusal means
+
+
+def refusal(status: int, message: str = "it said so", options: tuple[str, ...] = (), **headers: str) -> Exception:
+    with pytest.raises((TryAgain, LeaveOut, ModelError, ConfigError)) as caught:
+        refuse(status, message, headers, "http://server", options)
+    return caught.value
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_tried_again_and_too_much_slows_down(status: int) -> None:
+    found = refusal(status, **{"retry-after": "2"})
+    assert isinstance(found, TryAgain)
+    assert (found.after, found.slow_down) == (2.0, status in (429, 503, 529))
+    assert f"(status {status})" in str(found)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_what_would_be_refused_every_time_ends_it_with_the_place(status: int) -> None:
+    found = refusal(status)
+    assert isinstance(found, ConfigError)
+    assert (found.where, f"it said so (status {status})" in str(found)) == ("http://server", True)
+
+
+def test_no_money_is_no_matter_of_waiting() -> None:
+    assert isinstance(refusal(429, "{'code': 'insufficient_quota'}"), ConfigError)
+    assert isinstance(refusal(429, "Your credit balance is too low"), ConfigError)
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_what_the_server_does_not_know_is_left_out_and_only_that(status: int) -> None:
+    found = refusal(status, "Unsupported parameter: 'seed'", ("temperature", "seed"))
+    assert isinstance(found, LeaveOut)
+    assert found.option == "seed"
+    # What was not sent can't be left out.
+    assert isinstance(refusal(status, "Unsupported parameter: 'seed'", ("temperature",)), ModelError)
+    assert isinstance(refusal(413, "the seed is too large", ("seed",)), ModelError)
+
+
+def test_a_refusal_never_repeats_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-without-a-shape")
+    for status in (400, 401, 429, 500):
+        found = str(refusal(status, "Bad key: a-key-without-a-shape or sk-abcdefghijklmnopqrstuvw"))
+        assert "a-key-without-a-shape" not in found
+        assert "sk-abc" not in found
+        assert "[redacted]" in found
+
+
+def test_a_refusal_is_one_short_line() -> None:
+    found = str(refusal(500, "line\n" * 1000))
+    assert "\n" not in found
+    assert len(found) < 350
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("0", 0.0), ("1.5", 1.5), ("-3", 0.0), ("nan", 0.0), ("soon", None), ("", None)]
+)
+def test_retry_after_is_a_number_of_seconds_or_nothing(said: str, meant: float | None) -> None:
+    assert retry_after({"retry-after": said}) == meant
+
+
+def test_retry_after_may_be_a_time() -> None:
+    now = SYSTEM_CLOCK.now()
+    later = retry_after({"retry-after": format_datetime(now.replace(year=now.year + 1), usegmt=True)})
+    assert later is not None
+    assert later > 300 * 24 * 3600
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
