@@ -87,8 +87,9 @@ class _Broken(ScriptedJudge):
     """A model that leaves work behind when it is given up."""
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        self._left = asyncio.ensure_future(asyncio.sleep(0.01))
-        await asyncio.shield(self._left)
+        if request.decode.sample:
+            self._left = asyncio.ensure_future(asyncio.Event().wait())
+            await asyncio.shield(self._left)
         return await super().roll(request)
 
 

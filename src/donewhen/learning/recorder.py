@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from donewhen.foundation.clock import Clock
+from donewhen.foundation.errors import ConfigError
 from donewhen.learning.events import Event, EventLog, EventType, RunError
 from donewhen.learning.state import RunState
 from donewhen.models.asking import Asking, BudgetError
@@ -95,6 +96,10 @@ class Recorder:
             await self._asking.settled()
             self._append("budget_hit", {"limit": error.limit, "allowed": error.allowed})
             raise Stopped(error.limit) from None
+        except ConfigError:
+            # The model is refused to us from here on; what it is still answering is paid for.
+            await self._asking.settled()
+            raise
         return self._append(kind, data).data
 
     def _next_recorded(self) -> Event | None:

@@ -151,7 +151,8 @@ class Learner:
         watcher.phase(f"epoch {self.state.epoch.number}: judging", len(keys))
         found: dict[str, Verdict] = {}
         judge = Judge(self._mission, guidance, self._asking)
-        for chunk in batches(keys, _CHUNK):
+        # Larger than what is under way at once: at the end of each there is less and less of it.
+        for chunk in batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
             data = await self._recorder.step("rolled", partial(self._chunk, judge, chunk))
             for row in data["rows"]:
                 verdict = Verdict.from_dict(row)

@@ -8,7 +8,7 @@ from donewhen.foundation.errors import MissingExtraError
 from donewhen.foundation.text import one_line
 from donewhen.models.chat import ChatAnswer, ChatRequest
 from donewhen.models.pacing import Patience, TryAgain
-from donewhen.models.remote import refuse
+from donewhen.models.remote import count, refuse
 from donewhen.models.remote_chat import RemoteChat
 from donewhen.models.roles import FinishReason, Usage
 
@@ -28,6 +28,7 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
 
     kind = "anthropic"
     key_variable = "ANTHROPIC_API_KEY"
+    address_variable = "ANTHROPIC_BASE_URL"
     schema_option = "output_config"
 
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
@@ -67,9 +68,11 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
             raise TryAgain(one_line(f"{self._server} can't be reached: {error.__cause__ or error}", 200)) from error
         except (self._anthropic.AnthropicError, ValueError) as error:
             raise TryAgain(one_line(f"{self._server} answered with something else: {error}", 200)) from error
-        if not isinstance(getattr(found, "content", None), list):
-            raise TryAgain(f"{self._server} answered without an answer")
-        return self._answer(found)
+        try:
+            return self._answer(found)
+        except (AttributeError, KeyError, TypeError) as error:
+            # The client takes any JSON for an answer.
+            raise TryAgain(f"{self._server} answered without an answer") from error
 
     def _options(self, request: ChatRequest) -> dict[str, Any]:
         """Everything that a server may not know."""
@@ -81,6 +84,9 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
     def _answer(self, found: Message) -> ChatAnswer:
         text = "".join(one.text for one in found.content if one.type == "text")
         used = found.usage
-        cached = used.cache_read_input_tokens or 0
-        usage = Usage(used.input_tokens + cached + (used.cache_creation_input_tokens or 0), used.output_tokens, cached)
-        return ChatAnswer(text, usage, _FINISHED.get(found.stop_reason or "", "stop"), None, self._cost(usage))
+        cached = count(getattr(used, "cache_read_input_tokens", 0))
+        kept = count(getattr(used, "cache_creation_input_tokens", 0))
+        prompt = count(getattr(used, "input_tokens", 0)) + cached + kept
+        usage = Usage(prompt, count(getattr(used, "output_tokens", 0)), cached)
+        reason = _FINISHED.get(str(found.stop_reason), "stop")
+        return ChatAnswer(text, usage, reason, None, self._cost(usage))

@@ -148,7 +148,11 @@ class Asking:
         return self.model.free
 
     async def aclose(self) -> None:
-        """Let go of what the model holds."""
+        """Let go of what the model holds, and of what is under way: nobody may ask through what is closed."""
+        under_way = list(self._open.values())
+        for one in under_way:
+            one.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
         if isinstance(self.model, Closable):
             await self.model.aclose()
 

@@ -8,7 +8,7 @@ from donewhen.foundation.errors import MissingExtraError
 from donewhen.foundation.text import one_line
 from donewhen.models.chat import ChatAnswer, ChatRequest
 from donewhen.models.pacing import Patience, TryAgain
-from donewhen.models.remote import refuse
+from donewhen.models.remote import count, refuse
 from donewhen.models.remote_chat import RemoteChat
 from donewhen.models.roles import FinishReason, Usage
 
@@ -24,6 +24,7 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
 
     kind = "openai"
     key_variable = "OPENAI_API_KEY"
+    address_variable = "OPENAI_BASE_URL"
     schema_option = "response_format"
 
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
@@ -45,14 +46,18 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
                 model=self._model, messages=messages, **options
             )
         except self._openai.APIStatusError as error:
-            refuse(error.status_code, str(error), error.response.headers, self._server, list(options))
+            # What kind of refusal it is stands beside the sentence.
+            told = f"{error} {error.code or error.type or ''}".strip()
+            refuse(error.status_code, told, error.response.headers, self._server, list(options))
         except self._openai.APIConnectionError as error:
             raise TryAgain(one_line(f"{self._server} can't be reached: {error.__cause__ or error}", 200)) from error
         except (self._openai.OpenAIError, ValueError) as error:
             raise TryAgain(one_line(f"{self._server} answered with something else: {error}", 200)) from error
-        if not getattr(found, "choices", None) or found.choices[0].message is None:
-            raise TryAgain(f"{self._server} answered without an answer")
-        return self._answer(found)
+        try:
+            return self._answer(found)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            # The client takes any JSON for an answer.
+            raise TryAgain(f"{self._server} answered without an answer") from error
 
     def _options(self, request: ChatRequest) -> dict[str, Any]:
         """Everything that a server may not know."""
@@ -70,10 +75,15 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
 
     def _answer(self, found: ChatCompletion) -> ChatAnswer:
         choice = found.choices[0]
-        usage = Usage()
-        if found.usage is not None:
-            details = found.usage.prompt_tokens_details
-            cached = details.cached_tokens if details is not None else 0
-            usage = Usage(found.usage.prompt_tokens, found.usage.completion_tokens, cached or 0)
-        reason = _FINISHED.get(choice.finish_reason, "stop")
-        return ChatAnswer(choice.message.content or "", usage, reason, None, self._cost(usage))
+        told, refusal = choice.message.content, getattr(choice.message, "refusal", None)
+        if not isinstance(told, str | None):
+            raise TypeError(type(told))
+        used = found.usage
+        details = getattr(used, "prompt_tokens_details", None)
+        usage = Usage(
+            count(getattr(used, "prompt_tokens", 0)),
+            count(getattr(used, "completion_tokens", 0)),
+            count(getattr(details, "cached_tokens", 0)),
+        )
+        reason = "refused" if refusal else _FINISHED.get(str(choice.finish_reason), "stop")
+        return ChatAnswer(told or "", usage, reason, None, self._cost(usage))

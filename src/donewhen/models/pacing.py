@@ -60,8 +60,9 @@ class Pace:
         pause = self.patience.first_pause
         last = TryAgain("it was not asked")
         for attempt in range(1, self.patience.tries + 1):
-            began = self._clock.monotonic()
             await self._enter()
+            # From here, because whoever waited has not told the server anything yet.
+            began = self._clock.monotonic()
             try:
                 async with asyncio.timeout(self.patience.timeout):
                     answer = await make()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urlsplit
+
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
 from donewhen.models.roles import Model
@@ -30,7 +33,10 @@ def open_model(choice: str) -> Model:
 
 def _parts(text: str) -> tuple[str, str | None]:
     """A name and an address. Names may hold an ``@`` themselves, so that the address tells."""
-    name, mark, url = text.rpartition("@")
-    if mark and url.startswith(("http://", "https://")):
-        return name, url
-    return text, None
+    found = re.fullmatch(r"(.*)@(https?://\S+)", text)
+    if found is None:
+        return text, None
+    if "@" in urlsplit(found[2]).netloc:
+        # A model's name is written down with every run.
+        raise ConfigError("The address of a model's server holds a name or a password.", next_step="Leave it out.")
+    return found[1], found[2]

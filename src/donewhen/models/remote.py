@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from collections.abc import Collection, Mapping
 from typing import NoReturn
@@ -17,6 +18,7 @@ _TOO_MUCH = frozenset({429, 503, 529})
 _MAY_PASS = frozenset({408, 409, 425, *_TOO_MUCH})
 _HOPELESS = frozenset({401, 403, 404, 407})
 _NO_MONEY = ("insufficient_quota", "billing", "credit balance", "spend limit")
+_TOO_LONG = ("context length", "context window", "too long")
 
 
 class LeaveOut(Exception):  # noqa: N818 - what a server asks for
@@ -35,10 +37,17 @@ def refuse(status: int, message: str, headers: Mapping[str, str], server: str, o
         raise ConfigError(f"The model's server refuses: {told} (status {status}).", where=server)
     if status in _MAY_PASS or status >= 500:
         raise TryAgain(f"{told} (status {status})", after=retry_after(headers), slow_down=status in _TOO_MUCH)
-    named = next((one for one in options if one in message), None)
-    if status in (400, 422) and named is not None:
+    named = next((one for one in options if re.search(rf"\b{re.escape(one)}\b", message)), None)
+    # One ticket that is too long says nothing about the options, whichever it names.
+    too_long = any(one in message.casefold() for one in _TOO_LONG)
+    if status in (400, 422) and named is not None and not too_long:
         raise LeaveOut(named)
     raise ModelError(f"The model's server refuses this question: {told} (status {status}).")
+
+
+def count(said: object) -> int:
+    """A number of tokens; what is none counts as not told."""
+    return said if isinstance(said, int) and said > 0 else 0
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

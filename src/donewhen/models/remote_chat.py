@@ -27,10 +27,13 @@ class RemoteChat(ABC, Generic[C]):
 
     kind: ClassVar[str]
     key_variable: ClassVar[str]
+    address_variable: ClassVar[str]
     schema_option: ClassVar[str]
     """The option that holds a model to a schema."""
 
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
+        # The client would take it from there by itself, and nobody would know whose answers they are.
+        base_url = base_url or os.environ.get(self.address_variable) or None
         key = os.environ.get(self.key_variable)
         if not key and base_url is None:
             raise ConfigError(

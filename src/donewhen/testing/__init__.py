@@ -1,4 +1,4 @@
-"""For your own tests: an agent without a model, model servers on loopback, and a contract for adapters."""
+"""For your own tests: an agent without a model, model servers on loopback, and contracts for adapters and models."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
         finish,
         say,
     )
+    from donewhen.testing.chat_api import ChatServer
     from donewhen.testing.clock import ManualClock
     from donewhen.testing.context import make_context
     from donewhen.testing.contract import AdapterContract, Played, Scene
     from donewhen.testing.messages_api import MessagesServer
+    from donewhen.testing.model_contract import ModelContract
     from donewhen.testing.models import ScriptedJudge
     from donewhen.testing.responses_api import ResponsesServer
 
 _FILE_OF = {
     "AdapterContract": "contract",
+    "ChatServer": "chat_api",
     "ManualClock": "clock",
     "MessagesServer": "messages_api",
+    "ModelContract": "model_contract",
     "Played": "contract",
     "ResponsesServer": "responses_api",
     "Scene": "contract",
@@ -62,9 +66,11 @@ __getattr__ = lazily(__name__, _FILE_OF, dict.fromkeys(_SCRIPTED, "donewhen.adap
 __all__ = [
     "AdapterContract",
     "ByPrompt",
+    "ChatServer",
     "ManualClock",
     "Message",
     "MessagesServer",
+    "ModelContract",
     "ModelError",
     "ModelRequest",
     "Played",
