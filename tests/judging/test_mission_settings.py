@@ -192,7 +192,7 @@ def test_a_value_out_of_bounds_is_an_error_with_its_line(tmp_path: Path, toml: s
     ],
 )
 def test_a_value_on_the_bounds_is_none(tmp_path: Path, toml: str) -> None:
-    settings(tmp_path, toml + "\n")
+    assert settings(tmp_path, toml + "\n") is not None
 
 
 def test_a_key_is_found_in_its_own_table_and_not_in_another(tmp_path: Path) -> None:

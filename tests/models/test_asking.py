@@ -316,8 +316,9 @@ def test_when_the_time_is_over_no_call_is_made() -> None:
 
 
 def test_without_a_clock_or_a_limit_there_is_no_end_of_time() -> None:
-    ask(Asking(Free(), Meter(Limits(seconds=1.0))), "a")
-    ask(Asking(Free(), Meter(elapsed=lambda: 1e9)), "a")
+    for meter in (Meter(Limits(seconds=1.0)), Meter(elapsed=lambda: 1e9)):
+        ask(Asking(Free(), meter), "a")
+        assert meter.calls == 1
 
 
 def test_what_is_reserved_is_kept_back_until_it_is_let_go() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 AnswerReason = Literal[
     "not_json",
@@ -75,8 +75,6 @@ MEANINGS: dict[AnswerReason | ItemReason, str] = {
     "rule_cap": "There are as many rules as there may be.",
     "has_evidence_false": "The answer says that there is no evidence, and proposes something.",
 }
-
-_ITEM_REASONS: frozenset[str] = frozenset(get_args(ItemReason))
 
 
 class Rejection(NamedTuple):

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.canonical import DoubledNameError, canonical_json, unique_names
 from donewhen.foundation.text import one_line
 from donewhen.learning.rejections import AnswerReason
 
@@ -21,19 +21,15 @@ class Unusable(NamedTuple):
     detail: str
 
 
-class _DoubledKeyError(ValueError):
-    pass
-
-
 def read_object(text: str) -> dict[str, Any] | Unusable:
     """The object, or why there is none."""
     stripped = text.strip()
     fenced = _FENCE.fullmatch(stripped)
     try:
         data = json.loads(
-            fenced[1] if fenced else stripped, object_pairs_hook=_unique, parse_constant=_refused_constant
+            fenced[1] if fenced else stripped, object_pairs_hook=unique_names, parse_constant=_refused_constant
         )
-    except _DoubledKeyError as error:
+    except DoubledNameError as error:
         return Unusable("duplicate_key", str(error))
     except (ValueError, RecursionError) as error:
         return Unusable("not_json", one_line(f"{error}: {text}", _SHOWN))
@@ -45,15 +41,6 @@ def read_object(text: str) -> dict[str, Any] | Unusable:
     except (ValueError, RecursionError) as error:
         return Unusable("not_json", one_line(f"{error}: {text}", _SHOWN))
     return data
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise _DoubledKeyError(f"{one_line(name, 60)!r} occurs twice")
-        found[name] = value
-    return found
 
 
 def _refused_constant(name: str) -> Any:

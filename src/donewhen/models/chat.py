@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from donewhen.models.roles import Completion, Decode, FinishReason, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 Role = Literal["system", "user", "assistant"]
-Ability = Literal["schema", "log_probabilities"]
+Ability = Literal["schema"]
 
 ROLLOUT_TOKENS = 400
 REFLECTION_TOKENS = 4000
@@ -34,8 +34,6 @@ class ChatRequest(NamedTuple):
     max_tokens: int
     schema: Mapping[str, Any] | None = None
     """The answer must be a value of this JSON Schema, where the model can be held to one."""
-    verdicts: tuple[str, str] | None = None
-    """The words for pass and fail, where a verdict is asked for: a model with log-probabilities compares the two."""
 
 
 class ChatAnswer(NamedTuple):
