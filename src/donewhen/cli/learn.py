@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
+from donewhen.cli._executor import executor_options
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
 from donewhen.cli._watching import Watching
@@ -21,7 +22,7 @@ from donewhen.judging.settings import Trial
 from donewhen.learning.events import first_event
 from donewhen.learning.learn_mission import Learned, learn
 from donewhen.learning.runs import EVENTS, find_run, is_over, run_folders, unfinished
-from donewhen.models.registry import open_model
+from donewhen.models.executors import Executor
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -35,6 +36,7 @@ from donewhen.reports.learning_text import learning_text
 @click.option("--seed", type=click.IntRange(0), help="Divide the tickets by another seed.")
 @click.option("--trial", type=click.Choice(["on", "off"]), help="off: changes are made without being tried.")
 @click.option("--max-calls", type=click.IntRange(1), metavar="N", help="At most so many calls, of every kind.")
+@executor_options
 @click.option("--no-adopt", is_flag=True, help="Leave the mission's guidance as it is; the run keeps what it learned.")
 @click.option("--quiet", is_flag=True, help="No bars, no report; only errors.")
 @common_options
@@ -51,6 +53,7 @@ def command(
     max_calls: int | None,
     no_adopt: bool,
     quiet: bool,
+    executor: Executor,
 ) -> ExitCode:
     """Learn the guidance of MISSION from its labelled tickets.
 
@@ -70,7 +73,7 @@ def command(
     earlier = run_folders(found)
     try:
         with Watching(output, quiet=quiet) as watcher:
-            learned = learn(found, open_model(_model(found, model)), watcher, resume=folder, adopting=not no_adopt)
+            learned = learn(found, executor.open(_model(found, model)), watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
         if folder is None and not _has_begun(found, earlier):
             told = "Interrupted before anything was done."

@@ -8,13 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
+from donewhen.models.margins import drawn
 from donewhen.models.roles import Completion, Decode, FinishReason, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 Role = Literal["system", "user", "assistant"]
-Ability = Literal["schema"]
+Ability = Literal["schema", "choice"]
+"""``schema``: an answer can be held to a JSON Schema. ``choice``: an answer that is begun can be gone on with, and how
+likely each of two words comes next can be told without writing any."""
 
 ROLLOUT_TOKENS = 400
 REFLECTION_TOKENS = 4000
+REASON_TOKENS = 80
+
+
+class Choice(NamedTuple):
+    """A place in an answer where one of two words stands."""
+
+    after: str
+    """What stands before it, on its line."""
+    options: tuple[str, str]
 
 
 class Message(NamedTuple):
@@ -34,6 +46,10 @@ class ChatRequest(NamedTuple):
     max_tokens: int
     schema: Mapping[str, Any] | None = None
     """The answer must be a value of this JSON Schema, where the model can be held to one."""
+    choice: Choice | None = None
+    """Tell how far apart the two options are, where the model can. One with that ability tells nothing else."""
+    begun: str = ""
+    """What the answer begins with, for a model that can go on with it: only what follows is the answer."""
 
 
 class ChatAnswer(NamedTuple):
@@ -43,7 +59,7 @@ class ChatAnswer(NamedTuple):
     usage: Usage = Usage()
     finish_reason: FinishReason = "stop"
     margin: float | None = None
-    """The log-probability of pass less that of fail."""
+    """The log-probability of the choice's first option less that of its second."""
     cost: float = 0.0
 
 
@@ -91,10 +107,36 @@ class ChatModel:
 
     async def roll(self, request: RolloutRequest) -> Completion:
         """The part that all tickets share comes first, as a message of its own: prefix caches live from that."""
+        form = request.form
         question = ChatRequest(
-            _messages(request.prompt), request.decode.temperature, request.decode.sample, ROLLOUT_TOKENS
+            _messages(request.prompt),
+            request.decode.temperature,
+            request.decode.sample,
+            ROLLOUT_TOKENS,
+            choice=Choice(f"{form.verdict}:", (form.pass_, form.fail)),
         )
+        if "choice" in self.chat.abilities:
+            return await self._weighed(question, request)
         return _completion(await self.chat.complete(question))
+
+    async def _weighed(self, question: ChatRequest, request: RolloutRequest) -> Completion:
+        """A verdict from how likely each is; a reason is written only where somebody wants to read it."""
+        told = await self.chat.complete(question)
+        if told.margin is None:
+            return _completion(told)
+        form, decode = request.form, request.decode
+        passes = drawn(told.margin, decode.temperature, decode.sample, request.prompt.own)
+        verdict = f"{form.verdict}: {form.pass_ if passes else form.fail}\n{form.reason}:"
+        if not request.reason:
+            odds = f"ln p({form.pass_})/p({form.fail}) = {told.margin:+.2f}"
+            return Completion(f"{verdict} {odds}", told.usage, "stop", told.margin, told.cost)
+        why = await self.chat.complete(
+            question._replace(choice=None, begun=verdict, temperature=0.0, max_tokens=REASON_TOKENS)
+        )
+        # One line, and a sentence that was cut off is no reason to do without the verdict.
+        reason = why.text.strip().partition("\n")[0].strip() or "-"
+        usage = Usage(*(one + other for one, other in zip(told.usage, why.usage, strict=True)))
+        return Completion(f"{verdict} {reason}", usage, "stop", told.margin, told.cost + why.cost)
 
     async def decide(self, request: ReflectionRequest) -> Completion:
         return await self._reflect(request)

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
 from donewhen.models.roles import Model
 
-KNOWN = ("contrast", "openai:MODEL[@URL]", "anthropic:MODEL[@URL]")
+KNOWN = ("contrast", "local[:PATH]", "openai:MODEL[@URL]", "anthropic:MODEL[@URL]")
 
 
 def open_model(choice: str) -> Model:
-    """The model that a string names: ``contrast``, or ``KIND:MODEL`` with the address of its server behind an ``@``."""
+    """The model that a string names.
+
+    ``contrast``; ``local``, or ``local:PATH`` for other weights; ``KIND:MODEL`` over the wire, with the address of its
+    server behind an ``@``.
+    """
     if choice == "contrast":
         from donewhen.models.contrast import Contrast
 
         return Contrast()
     kind, _, rest = choice.partition(":")
+    if kind == "local":
+        from donewhen.models.local import Local
+        from donewhen.models.local_chat import LocalChat
+
+        return Local(LocalChat(_weights(rest)))
     name, url = _parts(rest)
     if kind == "openai" and name:
         from donewhen.models.openai_chat import OpenAIChat
@@ -29,6 +39,22 @@ def open_model(choice: str) -> Model:
 
         return ChatModel(AnthropicChat(name, url))
     raise ConfigError(f"There is no model {choice!r}.", next_step=f"There is: {', '.join(KNOWN)}.")
+
+
+def _weights(path: str) -> Path:
+    """The file of weights at a path, or the one that was fetched."""
+    if path:
+        return Path(path).expanduser()
+    from donewhen.models.weights import default, is_here, place
+
+    chosen = default()
+    if not is_here(chosen):
+        raise ConfigError(
+            "The weights of the local model are not here.",
+            where=str(place(chosen)),
+            next_step="donewhen models fetch, or name a file of your own: --model local:/path/to/model.gguf",
+        )
+    return place(chosen)
 
 
 def _parts(text: str) -> tuple[str, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from donewhen.foundation.errors import ConfigError
@@ -14,9 +15,20 @@ from donewhen.models.prices import price_of
 from donewhen.models.remote import LeaveOut
 from donewhen.models.roles import Usage
 
+T = TypeVar("T")
+
 
 class _Client(Protocol):
     async def close(self) -> None: ...
+
+
+class Pacing(Protocol):
+    """Makes calls when it is their turn."""
+
+    @property
+    def patience(self) -> Patience: ...
+
+    async def call(self, make: Callable[[], Awaitable[T]]) -> T: ...
 
 
 C = TypeVar("C", bound=_Client)
@@ -39,7 +51,7 @@ class RemoteChat(ABC, Generic[C]):
             raise ConfigError(
                 f"{self.key_variable} is not set.", next_step=f"Set it, or name another server: {self.kind}:MODEL@URL"
             )
-        self.pace = Pace(patience)
+        self.pace: Pacing = Pace(patience)
         self._model = model
         self._key = key or "none"
         self._base_url = base_url

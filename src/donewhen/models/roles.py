@@ -79,6 +79,8 @@ class RolloutRequest(NamedTuple):
     decode: Decode
     language: str
     form: AnswerForm = AnswerForm()
+    reason: bool = True
+    """Whether somebody will read the reason. A model that writes it only for that may leave it out."""
 
 
 class Case(NamedTuple):

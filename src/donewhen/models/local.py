@@ -1,0 +1,198 @@
+"""A small model on this machine, and what code does better than it: counting, and finding what to propose.
+
+A small model weighs evidence well and counts badly. So each rule that code can check is checked by code, and the model
+is told of each whether it applies. And a small model has few ideas of its own: what is proposed comes from the contrast
+between accepted and refused work, with one idea of the model's beside it. The trial decides about both alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from donewhen.models.chat import Chat, ChatModel, ChatRequest, Message
+from donewhen.models.contrast import Contrast
+from donewhen.models.contrast.features import Features
+from donewhen.models.contrast.grammars import base_of
+from donewhen.models.contrast.judge import read_all
+from donewhen.models.contrast.rules import applies
+from donewhen.models.roles import Binary, Case, Completion, ModelError, ReflectionRequest, RolloutRequest, Usage
+
+_SHOWN = 3
+"""Cases of each label that the model is shown for an idea."""
+_CASE_CHARACTERS = 500
+_IDEA_TOKENS = 160
+_CONDITION = 90
+
+
+class Local:
+    """Both roles, played by a chat model that can weigh two words, with code at its side."""
+
+    free = False
+    priced = True
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+        self._judge = ChatModel(chat)
+        self._contrast = Contrast()
+
+    @property
+    def name(self) -> str:
+        return self.chat.name
+
+    async def aclose(self) -> None:
+        await self.chat.aclose()
+
+    async def roll(self, request: RolloutRequest) -> Completion:
+        """The model's verdict, with what code found about the rules at hand."""
+        found = checked(request.rules, self._contrast.features(request.evidence), request.language)
+        prompt = request.prompt._replace(own=f"{request.prompt.own}{found}")
+        return await self._judge.roll(request._replace(prompt=prompt))
+
+    def study(self, cases: Sequence[Case]) -> None:
+        """See all training cases of an epoch."""
+        self._contrast.study(cases)
+
+    async def decide(self, request: ReflectionRequest) -> Completion:
+        """Which cases show nothing that goes with their label: a matter of counting."""
+        return await self._contrast.decide(request)
+
+    async def propose(self, request: ReflectionRequest) -> Completion:
+        """What the contrast shows, and an idea of the model's as a hypothesis."""
+        completion = await self._contrast.propose(request)
+        words = _WORDS.get(base_of(request.language))
+        # An idea does not get better by being asked for again.
+        if request.attempt or words is None:
+            return completion
+        try:
+            idea, usage = await self._idea(request, words)
+        except ModelError:
+            return completion
+        if idea is None:
+            return completion._replace(usage=usage)
+        proposed = json.loads(completion.text)
+        proposed["hypotheses"].append(idea)
+        proposed["has_evidence"] = True
+        coverage = proposed["coverage"]
+        new = [key for key in idea["evidence"] if key in coverage["uncovered_ticket_keys"]]
+        coverage["covered_ticket_keys"] += new
+        coverage["uncovered_ticket_keys"] = [key for key in coverage["uncovered_ticket_keys"] if key not in new]
+        return Completion(json.dumps(proposed, ensure_ascii=False), usage)
+
+    async def _idea(self, request: ReflectionRequest, words: _Words) -> tuple[dict[str, Any] | None, Usage]:
+        """One rule that the model thinks of, held to a schema; None where it names no case that bears it out."""
+        shown = [*_some(request.cases, "pass"), *_some(request.cases, "fail")]
+        if len({case.label for case in shown}) < 2:
+            return None, Usage()
+        cases = "\n\n".join(_told(number, case, words) for number, case in enumerate(shown, 1))
+        question = ChatRequest(
+            (Message("system", words.task), Message("user", cases)), 0.0, 0, _IDEA_TOKENS, _schema(len(shown))
+        )
+        answer = await self.chat.complete(question)
+        if answer.finish_reason != "stop":
+            return None, answer.usage
+        told = json.loads(answer.text)
+        verdict: Binary = told["verdict"]
+        condition = " ".join(str(told["condition"]).split()).rstrip(".。 ")
+        named = [shown[one - 1] for one in dict.fromkeys(told["cases"])]
+        evidence = [case.ticket_key for case in named if case.label == verdict]
+        if not condition or not evidence:
+            return None, answer.usage
+        return {
+            "text": words.rule.format(condition=condition, verdict=words.verdicts[verdict]),
+            "dimension": "idea",
+            "falsifier": words.falsifier.format(
+                condition=condition, other=words.verdicts["pass" if verdict == "fail" else "fail"]
+            ),
+            "evidence": evidence,
+        }, answer.usage
+
+
+def checked(rules: Mapping[str, str], features: Features, language: str) -> str:
+    """What code found: which of the rules that it can read apply to a ticket. Nothing where it can read none."""
+    read = read_all(tuple(rules.items()))
+    readable = (*read.scaffold, *read.guidance)
+    if not readable:
+        return ""
+    words = _WORDS.get(base_of(language), _WORDS["en"])
+    applied: dict[str, Binary] = {}
+    silent: dict[str, None] = {}
+    for key, rule, _ in readable:
+        if applies(rule, features):
+            applied[key] = rule.verdict
+        else:
+            silent[key] = None
+    lines = [words.applies.format(key=key, verdict=words.verdicts[one]) for key, one in applied.items()]
+    lines += [words.silent.format(key=key) for key in silent if key not in applied]
+    return "\n".join([words.checked, *lines, ""])
+
+
+def _some(cases: Sequence[Case], label: Binary) -> Iterator[Case]:
+    """A few cases of a label, those that were judged wrong first."""
+    ranked = sorted((one for one in cases if one.label == label), key=lambda one: one.verdict == label)
+    yield from ranked[:_SHOWN]
+
+
+def _told(number: int, case: Case, words: _Words) -> str:
+    text = "\n".join(case.evidence.values())
+    if len(text) > _CASE_CHARACTERS:
+        half = _CASE_CHARACTERS // 2
+        text = f"{text[:half]} […] {text[-half:]}"
+    return words.case.format(number=number, verdict=words.verdicts[case.label], text=text)
+
+
+def _schema(cases: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "condition": {"type": "string", "minLength": 8, "maxLength": _CONDITION},
+            "verdict": {"enum": ["pass", "fail"]},
+            "cases": {
+                "type": "array",
+                "items": {"enum": list(range(1, cases + 1))},
+                "minItems": 1,
+                "maxItems": cases,
+            },
+        },
+        "required": ["condition", "verdict", "cases"],
+        "additionalProperties": False,
+    }
+
+
+class _Words(NamedTuple):
+    task: str
+    case: str
+    rule: str
+    falsifier: str
+    checked: str
+    applies: str
+    silent: str
+    verdicts: dict[Binary, str]
+
+
+_WORDS = {
+    "en": _Words(
+        "People accepted some pieces of work (pass) and refused others (fail). Name one thing that sets the refused "
+        'apart from the accepted. Answer with JSON: "condition", what a piece of work shows, such as: the report '
+        'names no test; "verdict", what follows from it; "cases", the numbers of the cases that show it.',
+        "Case {number}, {verdict}:\n{text}",
+        "If {condition}, the verdict is {verdict}.",
+        "Most tickets where {condition} are labelled {other}.",
+        "A program has checked the rules:",
+        "[{key}] applies here: {verdict}",
+        "[{key}] does not apply here",
+        {"pass": "pass", "fail": "fail"},
+    ),
+    "zh": _Words(
+        "有些工作被人接受（通过），有些被拒绝（不通过）。请说出一个把两者区分开的特征。用JSON回答："
+        "“condition”是工作中出现的情况，例如：报告没有写明测试；“verdict”是由此得出的判定；“cases”是出现该情况的案例编号。",
+        "案例{number}，{verdict}：\n{text}",
+        "如果{condition}，则判定为{verdict}。",
+        "满足“{condition}”的样本多数标注为{other}。",
+        "程序已核对各条规则：",
+        "[{key}] 适用：{verdict}",
+        "[{key}] 不适用",
+        {"pass": "通过", "fail": "不通过"},
+    ),
+}
