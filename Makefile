@@ -7,11 +7,13 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 CODE := src tests tools benchmarks
 ARGS ?=
+# Weights that are fetched for tests and benchmarks go with the environment, not to where yours are.
+MODELS := DONEWHEN_MODELS=$(abspath $(VENV))/models
 INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python $(1); \
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format bench bench-learn docs clean
+.PHONY: help demo test test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -22,8 +24,11 @@ demo: $(VENV)/.demo  ## Watch an agent being held back until the proof is there
 	@$(BIN)/donewhen demo --judge $(ARGS)
 
 test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
-	@$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
+	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
 	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
+
+test-model: $(VENV)/.model  ## The tests of the local model with the weights that can judge (1.1 GB, once)
+	@$(MODELS) DONEWHEN_TEST_WEIGHTS=qwen2.5-coder-1.5b $(BIN)/python -m pytest tests/integration/test_local_weights.py $(ARGS)
 
 soak: $(VENV)/.test  ## Kill and race writers of jobs for minutes (make test has a short version)
 	@$(BIN)/python -m tools.soak $(ARGS)
@@ -43,6 +48,14 @@ bench: $(VENV)/.demo  ## Print the ratios: import and hook cost, plan checking, 
 DATA ?= ../shared/data
 bench-learn: $(VENV)/.demo  ## Learn from the tickets in DATA, and print what comes of it beside word counts
 	@$(BIN)/python -m benchmarks.learning $(DATA)
+
+bench-judge: $(VENV)/.model  ## Print how fast models judge: on this machine with and without prefix reuse, over the wire, on Ray
+	@$(MODELS) $(BIN)/python -m benchmarks.local_judging
+	@$(BIN)/python -m benchmarks.throughput
+	@$(BIN)/python -m benchmarks.on_ray
+
+bench-learn-local: $(VENV)/.model  ## Learn with the local model from made-up tickets and from those in DATA (an hour; goes on where it was cut off)
+	@$(MODELS) $(BIN)/python -m benchmarks.learning_local $(DATA)
 
 docs: $(VENV)/.demo  ## Write the pages and pictures that are made from the code
 	@$(BIN)/python -m tools.write_docs
@@ -65,11 +78,18 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 $(VENV)/.lint: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test$(comma)lint]') && touch $@
 
+$(VENV)/.model: $(VENV)/.test
+	@$(call INSTALL,-e '.[local$(comma)openai$(comma)ray]')
+	@$(MODELS) $(BIN)/donewhen models fetch && touch $@
+
 # The real clients that the integration tests drive on loopback, and a browser. Where one can't be had, its tests say so and are skipped.
 $(VENV)/.clients: $(VENV)/.test
 	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
 	@$(call INSTALL,-e '.[claude]') || echo "LOUD: claude-agent-sdk can't be installed; the real Claude client will NOT be tested."
 	@$(call INSTALL,-e '.[openai$(comma)anthropic]') || echo "LOUD: openai and anthropic can't be installed; models over the wire will NOT be tested."
+	@$(call INSTALL,-e '.[ray]') || echo "LOUD: ray can't be installed; many machines will NOT be tested."
+	@$(call INSTALL,-e '.[local]') && $(MODELS) $(BIN)/donewhen models fetch --quiet smollm2-135m \
+		|| echo "LOUD: xllamacpp or its weights can't be had; a model on this machine will NOT be tested."
 	@if command -v npm >/dev/null 2>&1; then \
 		npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
 		|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; \

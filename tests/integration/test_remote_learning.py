@@ -23,6 +23,7 @@ pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'done
 
 KEY = "sk-loopback-0123456789abcdef"
 AT_ONCE = 64
+MANY = 256
 PASS = Reply("Verdict: pass\nReason: no rule speaks against it")
 PRICES = '[[price]]\nmodel = "priced"\ninput = 1000\noutput = 2000\n'
 
@@ -95,8 +96,14 @@ def environment(**more: str) -> dict[str, str]:
     return kept | {"NO_COLOR": "1", "OPENAI_API_KEY": KEY} | more
 
 
-def started(mission: Path, server: ChatServer, *options: str, name: str = "any", **env: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "donewhen", "learn", "--model", f"openai:{name}@{server.base_url}", *options]
+def started(
+    mission: Path, server: ChatServer, *options: str, name: str = "any", first: int | None = None, **env: str
+) -> subprocess.Popen[str]:
+    """A run; with a ``first``, one that may have so many calls in flight before it has seen what the server takes."""
+    start = ["-m", "donewhen"]
+    if first is not None:
+        start = ["-c", f"from donewhen.models import allowance; allowance.FIRST = {first}; import donewhen.__main__"]
+    command = [sys.executable, *start, "learn", "--model", f"openai:{name}@{server.base_url}", *options]
     return subprocess.Popen(
         command,
         cwd=mission,
@@ -133,7 +140,6 @@ def no_key_in(mission: Path) -> None:
 
 def held_out(mission: Path) -> int:
     sizes: dict[str, Any] = recorded(mission)[0].data["splits"]["sizes"]
-    assert sizes["train"] > AT_ONCE
     return int(sizes["test"])
 
 
@@ -153,17 +159,18 @@ def second_votes_of_training(mission: Path) -> Callable[[ChatCall, int], bool]:
     return holding
 
 
-def at_its_height(mission: Path, server: ChatServer, model: Model) -> subprocess.Popen[str]:
+def at_its_height(mission: Path, server: ChatServer, model: Model, at_once: int = AT_ONCE) -> subprocess.Popen[str]:
     """A run with as many calls in flight as there may be, of which none is answered."""
     model.holding = second_votes_of_training(mission)
-    process = started(mission, server, "--quiet")
+    # Far more than are asked for, so that the speed of this machine does not decide how many there are.
+    process = started(mission, server, "--quiet", first=3 * at_once)
     try:
-        model.wait_until_held(AT_ONCE)
+        model.wait_until_held(at_once)
     except BaseException:
         process.kill()
         print(process.communicate())
         raise
-    assert len(server.calls) == model.answered.total() + AT_ONCE
+    assert len(server.calls) == model.answered.total() + at_once
     return process
 
 
@@ -183,8 +190,8 @@ def goes_on(mission: Path, server: ChatServer, model: Model) -> None:
 def test_a_run_that_is_killed_with_many_calls_in_flight_repeats_no_answered_call(
     tmp_path: Path, server: ChatServer, model: Model
 ) -> None:
-    mission = mission_in(tmp_path / "reports")
-    process = at_its_height(mission, server, model)
+    mission = mission_in(tmp_path / "reports", count=450, at_once=MANY)
+    process = at_its_height(mission, server, model, MANY)
     process.kill()
     assert ended(process) == (-signal.SIGKILL, "")
     no_key_in(mission)

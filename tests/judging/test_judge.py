@@ -235,7 +235,20 @@ def test_verdicts_come_in_the_order_of_the_tickets_and_no_more_at_once_than_allo
     assert model.finished == 3 * count
 
 
-def test_no_more_tickets_are_read_than_are_being_judged(tmp_path: Path) -> None:
+def test_a_ticket_that_takes_long_keeps_no_other_from_being_judged(tmp_path: Path) -> None:
+    class OneWaits(Uneven):
+        async def roll(self, request: RolloutRequest) -> Completion:
+            if request.evidence["image_1"].endswith(" 0"):
+                # Until ten others were judged, three votes each: far more than are judged at once.
+                while self.finished < 30:
+                    await asyncio.sleep(0)
+            return await super().roll(request)
+
+    found = list(judge_of(tmp_path, OneWaits(), "concurrency = 4\n").judge_all(many(15)))
+    assert [one.group_id for one in found] == [f"QC-{number}" for number in range(15)]
+
+
+def test_no_more_tickets_are_read_than_a_few_times_as_many_as_are_judged_at_once(tmp_path: Path) -> None:
     read = 0
 
     def counting() -> Iterator[Ticket]:
@@ -246,7 +259,7 @@ def test_no_more_tickets_are_read_than_are_being_judged(tmp_path: Path) -> None:
 
     judge = judge_of(tmp_path, Uneven(), "concurrency = 5\n")
     for number, _ in enumerate(judge.judge_all(counting()), 1):
-        assert read <= number + 4
+        assert read <= number + 4 * 5
     assert (number, read) == (100, 100)
 
 
@@ -364,7 +377,7 @@ def test_an_error_of_the_tickets_comes_through_and_cancels_the_rest(tmp_path: Pa
     with pytest.raises(ConfigError, match="The tickets are gone"):
         for _ in verdicts:
             seen += 1
-    assert seen >= 7
+    assert seen >= 1
     assert not model.now
 
 

@@ -11,7 +11,7 @@ import pytest
 from judging_kit import FAIL, PASS, Scripted, many, mission_in, ticket
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.judge import Judge
+from donewhen.judging.judge import HELD, Judge
 from donewhen.judging.streaming import verdicts
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.judging.verdict import Verdict
@@ -87,6 +87,40 @@ def test_a_verdict_does_not_wait_for_the_next_ticket(tmp_path: Path) -> None:
         return names
 
     assert asyncio.run(answered()) == ["A", "B"]
+
+
+class StuckAtFirst(Scripted):
+    """Does not answer about the first ticket before it has answered about some others."""
+
+    def __init__(self, others: int) -> None:
+        super().__init__(lambda _: PASS)
+        self._others = others
+        self.answered = 0
+        self.most = self.now = 0
+        self.enough = asyncio.Event()
+
+    async def roll(self, request: RolloutRequest) -> Completion:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        if request.evidence["image_1"].split()[1] == "0":
+            await self.enough.wait()
+        self.now -= 1
+        self.answered += 1
+        if self.answered == self._others:
+            self.enough.set()
+        return await super().roll(request)
+
+
+@both_ways
+def test_a_ticket_that_takes_long_does_not_keep_the_others_from_being_judged(tmp_path: Path, piped: bool) -> None:
+    samplers = "[[sampler]]\ntemperature = 0.0\n"
+    mission = mission_in(tmp_path, f"concurrency = 4\n{samplers}")
+    # More than are judged at once; as many as are held at most, but for the one that is stuck.
+    model = StuckAtFirst(others=4 * HELD - 1)
+    judge = Judge(mission, mission.initial_guidance(), model)
+    found = asyncio.run(asyncio.wait_for(all_of(judge, many(40), piped=piped), 60))
+    assert [one.group_id for one in found if isinstance(one, Verdict)] == [f"QC-{at}" for at in range(40)]
+    assert model.most == 4
 
 
 @both_ways

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from judging_kit import line, write_lines
 
+from donewhen.foundation.spilling import Spilling
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, looked_at, parse_ticket, read_tickets, ticket_of
 
 
@@ -327,14 +328,15 @@ def test_line_separators_inside_of_a_text_are_no_line_ends(tmp_path: Path) -> No
 
 
 def test_lines_may_come_from_anywhere() -> None:
-    seen: dict[bytes, str] = {}
     lines = [json.dumps(line("QC-1")).encode(), b"{"]
-    found = list(from_lines(lines, "<stdin>", "cabinets", seen))
+    with Spilling() as seen:
+        found = list(from_lines(lines, "<stdin>", "cabinets", seen))
+        again = list(from_lines(lines[:1], "<stdin>", "cabinets", seen))
     assert isinstance(found[0], Ticket)
     assert isinstance(found[1], TicketError)
     assert found[1].where == "<stdin>:2"
-    again = list(from_lines(lines[:1], "<stdin>", "cabinets", seen))
     assert isinstance(again[0], TicketError)
+    assert again[0].next_step == "The first is at <stdin>:1."
 
 
 def test_a_long_or_strange_value_does_not_flood_the_message() -> None:

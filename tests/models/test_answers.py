@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -112,6 +113,37 @@ def test_a_place_where_nothing_can_be_written_is_an_error_that_names_it(tmp_path
         with pytest.raises(AnswersError) as caught:
             Answers(path)
         assert caught.value.where == str(path)
+
+
+UNWRITABLE = """
+import sys
+from pathlib import Path
+from donewhen.models.answers import Answers, UnwritableError
+try:
+    Answers(Path(sys.argv[1]))
+except UnwritableError as error:
+    print("unwritable", error.where)
+"""
+
+
+@pytest.mark.parametrize("there", ["nothing", "answers"])
+def test_a_place_where_nothing_may_be_written_is_told_from_a_broken_file(tmp_path: Path, there: str) -> None:
+    setpriv = shutil.which("setpriv")
+    if not os.getuid() and setpriv is None:
+        pytest.skip("NO SETPRIV: whoever is root may write anywhere")
+    powerless = [] if os.getuid() else [str(setpriv), "--bounding-set=-dac_override,-dac_read_search"]
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    if there == "answers":
+        with Answers(folder / "a.db") as answers:
+            answers.put("q", Completion("x"), "run")
+    folder.chmod(0o555)
+    try:
+        command = [*powerless, sys.executable, "-c", UNWRITABLE, str(folder / "a.db")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    finally:
+        folder.chmod(0o755)
+    assert done.stdout == f"unwritable {folder / 'a.db'}\n"
 
 
 def test_a_database_that_is_damaged_later_is_an_error_too(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tracemalloc
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -361,6 +362,22 @@ def test_another_runs_answers_are_free(answers: Answers) -> None:
     assert (second.meter.calls, second.meter.reused, second.meter.tokens) == (1, 2, 15)
 
 
+def test_without_a_run_every_known_answer_is_free_whoever_paid_for_it(answers: Answers) -> None:
+    first = Asking(Paid(), answers=answers)
+    assert ask(first, "a", "b", "a") == ["A", "B", "A"]
+    assert (first.meter.calls, first.meter.reused) == (2, 1)
+    # One that was killed has left nothing to claim: the next has a budget of its own.
+    second = Asking(Paid(), Meter(Limits(calls=1)), answers)
+    assert second.meter.unclaimed == 0
+    assert ask(second, "a", "b", "c", "b") == ["A", "B", "C", "B"]
+    assert (second.meter.calls, second.meter.reused) == (1, 3)
+    with pytest.raises(BudgetError):
+        ask(second, "d")
+    run = Asking(Paid(), answers=answers, run="run")
+    assert ask(run, "a", "a") == ["A", "A"]
+    assert (run.meter.calls, run.meter.reused) == (0, 1)
+
+
 def test_another_models_answers_are_not_used(answers: Answers) -> None:
     class Newer(Paid):
         name = "paid-2"
@@ -611,8 +628,13 @@ def test_an_answer_that_fails_does_not_keep_anybody_from_settling(answers: Answe
     assert (asking.meter.errors, answers.paid("run", 0)) == (1, 1)
 
 
-def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: Answers) -> None:
-    asking = Asking(Paid(lambda text: "x" * 2000, pauses=0), answers=answers)
+@pytest.mark.parametrize(("run", "each"), [("run", 400), ("", 20)])
+def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: Answers, run: str, each: int) -> None:
+    """And whoever has nothing to go on with, not even that."""
+    asking = Asking(Paid(lambda text: "x" * 2000, pauses=0), answers=answers, run=run)
+    # As many as there may be; the model of these tests keeps them all.
+    asked: deque[str] = deque(maxlen=10)
+    asking.model.asked = asked  # type: ignore[attr-defined]
 
     async def main(start: int, end: int) -> None:
         for number in range(start, end):
@@ -626,7 +648,7 @@ def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: A
         kept = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert kept < 1000 * 400
+    assert kept < 1000 * each + 20_000
 
 
 # Killed

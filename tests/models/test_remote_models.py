@@ -237,9 +237,10 @@ def test_the_client_does_not_try_again_behind_our_back(serve: Open) -> None:
 )
 def test_what_is_no_answer_is_asked_again(serve: Open, broken: Reply) -> None:
     served = serve(broken, GOOD)
+    before = served.pace.allowed
     assert roll(served).text == GOOD.text
     assert len(served.server.calls) == 2
-    assert served.pace.allowed == QUICK.most
+    assert served.pace.allowed >= before
     hopeless = serve(*[broken] * 3)
     with pytest.raises(ModelError, match="did not answer in 3 tries"):
         roll(hopeless)

@@ -78,6 +78,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "learn": Verb("learn", "Learn guidance from labelled tickets."),
         "replay": Verb("replay", "Do the events of a run lead to its guidance?"),
         "guidance": Verb("guidance", "The rules that a judge follows, and how they came to be."),
+        "models": Verb("models", "Which models can judge, and the weights of the local one."),
     },
     "Find your way": {
         "doctor": Verb("doctor", "Does donewhen work on this machine?"),

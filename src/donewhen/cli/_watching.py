@@ -82,8 +82,9 @@ def _told(accuracy: float | None, spent: Mapping[str, Any]) -> str:
     parts = [] if accuracy is None else [f"accuracy {accuracy:.3f}"]
     parts.append(f"{int(spent.get('calls', 0)):,} calls")
     tokens = int(spent.get("prompt_tokens", 0) + spent.get("completion_tokens", 0))
+    cached = int(spent.get("cached_tokens", 0))
     if tokens:
-        parts.append(f"{tokens:,} tokens")
+        parts.append(f"{tokens:,} tokens" + (f" ({cached:,} cached)" if cached else ""))
     if spent.get("cost"):
         parts.append(f"{spent['cost']:.2f} spent")
     return ", ".join(parts)

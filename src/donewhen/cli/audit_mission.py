@@ -9,6 +9,8 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
+from donewhen.cli._asking import asking_within, max_calls_option, used_up, with_max_calls
+from donewhen.cli._executor import executor_options
 from donewhen.cli._missions import guidance_at, mission_argument
 from donewhen.cli._output import Output
 from donewhen.cli._watching import Watching
@@ -19,8 +21,8 @@ from donewhen.judging.mission import read_mission
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.auditing import audited
 from donewhen.learning.summary import as_json
-from donewhen.models.asking import Asking
-from donewhen.models.registry import open_model
+from donewhen.models.asking import BudgetError
+from donewhen.models.executors import Executor
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -31,6 +33,8 @@ from donewhen.reports.learning_text import learning_text
 @click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
 @click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as a page, too.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as JSON, too.")
+@max_calls_option
+@executor_options
 @click.option("--quiet", is_flag=True, help="No bar and no report; only errors.")
 @common_options
 @click.pass_obj
@@ -41,20 +45,25 @@ def command(
     model: str | None,
     page: Path | None,
     out: Path | None,
+    max_calls: int | None,
     quiet: bool,
+    executor: Executor,
 ) -> ExitCode:
     """Judge every labelled ticket of MISSION once and compare with the labels. Nothing is learned or changed.
 
     This tells how far a judge can be relied on before anybody trusts it: accuracy, agreement beyond chance, how often
     it lets bad work through, and whether it beats counting words.
+
+    Answers that cost something are kept with the mission: begun again, it pays only for what was not answered. Where
+    the mission's budget is used up before all tickets are judged, there is no report, and the exit status is 1.
     """
     for path in (page, out):
         if path is not None and not path.parent.is_dir():
             raise UsageError("There is no folder for the report.", where=str(path))
-    found = read_mission(mission)
+    found = with_max_calls(read_mission(mission), max_calls)
     chosen = guidance_at(found, guidance)
-    asking = Asking(open_model(model or found.settings.model))
-    with Watching(output, quiet=quiet) as watcher:
+    asked = executor.open(model or found.settings.model)
+    with asking_within(found, asked, output) as asking, Watching(output, quiet=quiet) as watcher:
         watcher.phase("judging", sum(1 for _ in found.tickets()))
         done = right = 0
 
@@ -65,7 +74,11 @@ def command(
             watcher.tell(right / done, vars(asking.meter))
             watcher.advance(done)
 
-        report = asyncio.run(audited(found, chosen, asking, advance))
+        try:
+            report = asyncio.run(audited(found, chosen, asking, advance))
+        except BudgetError as error:
+            told = f"{done} ticket(s) were judged; of half an audit nothing is reported."
+            return output.fail(error.exit_code, used_up(error, asking, told))
     if page is not None:
         write_atomically(page, learning_page(report).encode())
     if out is not None:

@@ -15,17 +15,20 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from donewhen.cli._app import common_options
+from donewhen.cli._asking import asking_within, max_calls_option, used_up, with_max_calls
+from donewhen.cli._executor import executor_options
 from donewhen.cli._missions import guidance_at, harmless_json
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
+from donewhen.foundation.spilling import Spilling
 from donewhen.foundation.text import one_line
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import MISSION_FILE, read_mission
 from donewhen.judging.streaming import verdicts
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, ticket_of
 from donewhen.judging.verdict import Verdict
-from donewhen.models.asking import Asking
-from donewhen.models.registry import open_model
+from donewhen.models.asking import Asking, BudgetError, Meter
+from donewhen.models.executors import Executor
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -46,6 +49,8 @@ _BAR_AFTER = 2.0
     help="Write the verdicts there, when all of them are made.",
 )
 @click.option("--append", is_flag=True, help="Add to the --out file instead, each verdict as it comes.")
+@max_calls_option
+@executor_options
 @click.option("--quiet", is_flag=True, help="No bar and no summary.")
 @common_options
 @click.pass_obj
@@ -57,7 +62,9 @@ def command(
     model: str | None,
     out: Path | None,
     append: bool,
+    max_calls: int | None,
     quiet: bool,
+    executor: Executor,
 ) -> ExitCode:
     """Judge the tickets in FILES, or on standard input, by the guidance of MISSION.
 
@@ -68,9 +75,12 @@ def command(
     as soon as it is there; no more tickets are read ahead than are judged at once. With --json there is one envelope
     at the end, which holds all of them.
 
+    Answers that cost something are kept with the mission: begun again, it pays only for what was not answered. It
+    stops where the mission's budget is used up.
+
     A bad line is named on standard error and keeps nobody from the others. Exit status: 0 when every ticket was
-    judged, 1 when the model gave no well-formed answer on one (its verdict is null), 2 when a line was bad or
-    there was no ticket at all.
+    judged, 1 when the model gave no well-formed answer on one (its verdict is null) or the budget was used up, 2 when
+    a line was bad or there was no ticket at all.
 
     \b
     donewhen judge refunds new.jsonl > verdicts.jsonl
@@ -80,9 +90,9 @@ def command(
     if append and out is None:
         raise UsageError("--append needs --out.")
     folder, files = _sorted_out(arguments)
-    mission = read_mission(folder)
-    asking = Asking(open_model(model or mission.settings.model))
-    judge = Judge(mission, guidance_at(mission, guidance), asking)
+    mission = with_max_calls(read_mission(folder), max_calls)
+    chosen = guidance_at(mission, guidance)
+    asked = executor.open(model or mission.settings.model)
     if not files:
         files = (Path(STDIN),)
         if os.isatty(0) and not quiet:
@@ -94,12 +104,14 @@ def command(
     problems: list[Finding] = []
     tickets = _texts(files, mission.name) if texts else _tickets(files, mission.name)
     on_screen = out is None and sys.stdout.isatty()
-    bar = _Bar(output, tally, files, wanted=not (quiet or texts or output.json or on_screen))
     started = time.monotonic()
+    stopped: Finding | None = None
 
-    async def judged() -> None:
+    async def judged(asking: Asking) -> None:
+        bar = _Bar(output, tally, asking, files, wanted=not (quiet or texts or output.json or on_screen))
+        found = verdicts(Judge(mission, chosen, asking), tickets, piped=not all(map(_is_file, files)))
         with _destination(out, append=append) as write, bar:
-            async for one in verdicts(judge, tickets, piped=not all(map(_is_file, files))):
+            async for one in found:
                 tally.count(one)
                 bar.moved()
                 if isinstance(one, TicketError):
@@ -114,35 +126,50 @@ def command(
                 else:
                     write(harmless_json(one.as_dict()).encode() + b"\n")
 
-    async def to_the_end() -> None:
+    async def to_the_end(asking: Asking) -> None:
         try:
-            await judged()
+            await judged(asking)
+        except (BudgetError, ConfigError):
+            # Nothing more will be asked; what is being answered is paid for.
+            await asking.settled()
+            raise
         finally:
             await asking.aclose()
 
-    try:
-        asyncio.run(to_the_end())
-    except KeyboardInterrupt:
-        if not output.json:
-            kept = f", which are in {part_of(out)}" if out is not None and part_of(out).exists() else ""
-            output.note(f"{tally.judged + tally.unjudged} verdict(s) were made{kept}.")
-        raise
-    if not tally.seen:
+    with asking_within(mission, asked, output) as asking:
+        try:
+            asyncio.run(to_the_end(asking))
+        except KeyboardInterrupt:
+            if not output.json:
+                output.note(_made(tally, out))
+            raise
+        except BudgetError as error:
+            stopped = used_up(error, asking, _made(tally, out))
+    if not tally.seen and stopped is None:
         return output.fail(ExitCode.USAGE, Finding("ticket", "There was no ticket to judge."))
     if not quiet and not output.json:
         for line in _summary(tally, asking, time.monotonic() - started):
             output.note(line)
     status = ExitCode.USAGE if tally.bad else ExitCode.GATE_FAILED if tally.unjudged else ExitCode.PASS
+    if stopped is not None:
+        status = ExitCode.GATE_FAILED
+        problems.append(stopped)
+        if not output.json:
+            output.fail(status, stopped)
     data: dict[str, Any] = {
         "mission": mission.name,
-        "guidance_step": judge.guidance.step,
+        "guidance_step": chosen.step,
         "model": asking.name,
         **tally.as_dict(),
-        "calls": asking.meter.calls,
-        "tokens": asking.meter.tokens,
-        "cost": asking.meter.cost,
+        **{name: getattr(asking.meter, name) for name in ("calls", "tokens", "cached_tokens", "cost", "reused")},
     }
     return output.finish(status, data | ({"verdicts": collected} if out is None else {"out": str(out)}), problems)
+
+
+def _made(tally: Tally, out: Path | None) -> str:
+    """How many verdicts there are when it breaks off."""
+    kept = f", which are in {part_of(out)}" if out is not None and part_of(out).exists() else ""
+    return f"{tally.judged + tally.unjudged} verdict(s) were made{kept}."
 
 
 class Tally:
@@ -215,13 +242,13 @@ def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
 
 
 def _tickets(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
-    seen: dict[bytes, str] = {}
-    for path in files:
-        try:
-            with _opened(path) as file:
-                yield from from_lines(file, _name(path), mission, seen, labelled=False)
-        except OSError as error:
-            yield TicketError(f"The tickets can't be read: {error.strerror}.", where=_name(path))
+    with Spilling() as seen:
+        for path in files:
+            try:
+                with _opened(path) as file:
+                    yield from from_lines(file, _name(path), mission, seen, labelled=False)
+            except OSError as error:
+                yield TicketError(f"The tickets can't be read: {error.strerror}.", where=_name(path))
 
 
 def _texts(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
@@ -296,9 +323,10 @@ def _ends_in_the_middle(path: Path) -> bool:
 class _Bar:
     """How far it is, on standard error, where somebody is watching and it takes longer than a moment."""
 
-    def __init__(self, output: Output, tally: Tally, files: tuple[Path, ...], *, wanted: bool) -> None:
+    def __init__(self, output: Output, tally: Tally, asking: Asking, files: tuple[Path, ...], *, wanted: bool) -> None:
         self._output = output
         self._tally = tally
+        self._asking = asking
         self._files = files
         self._due = time.monotonic() + _BAR_AFTER if wanted and sys.stderr.isatty() else None
         self._progress: Progress | None = None
@@ -308,9 +336,10 @@ class _Bar:
             if self._due is None or time.monotonic() < self._due:
                 return
             self._progress = self._begun()
-        accuracy = self._tally.accuracy
-        told = "" if accuracy is None else f"accuracy {accuracy:.3f}"
-        self._progress.update(self._progress.task_ids[0], completed=self._tally.seen, told=told)
+        told = [] if self._tally.accuracy is None else [f"accuracy {self._tally.accuracy:.3f}"]
+        if not self._asking.free:
+            told.append(_bill(self._asking.meter))
+        self._progress.update(self._progress.task_ids[0], completed=self._tally.seen, told=", ".join(told))
 
     def _begun(self) -> Progress:
         from rich.console import Console
@@ -352,6 +381,11 @@ def _summary(tally: Tally, asking: Asking, seconds: float) -> Iterator[str]:
         yield f"  {tally.unjudged} could not be judged: no answer was well formed"
     if tally.bad:
         yield f"  {tally.bad} bad line(s), named above"
-    meter = asking.meter
     if not asking.free:
-        yield f"  {meter.calls} call(s), {meter.tokens} token(s), cost {meter.cost:.4f}"
+        yield f"  {_bill(asking.meter)}"
+
+
+def _bill(meter: Meter) -> str:
+    cached = f" ({meter.cached_tokens} cached)" if meter.cached_tokens else ""
+    known = f"; {meter.reused} answer(s) were known" if meter.reused else ""
+    return f"{meter.calls} call(s), {meter.tokens} token(s){cached}, cost {meter.cost:.4f}{known}"

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._executor import executor_options
+from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
 from donewhen.cli._watching import Watching
@@ -22,7 +22,6 @@ from donewhen.judging.settings import Trial
 from donewhen.learning.events import first_event
 from donewhen.learning.learn_mission import Learned, learn
 from donewhen.learning.runs import EVENTS, find_run, is_over, run_folders, unfinished
-from donewhen.models.executors import Executor
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -53,7 +52,7 @@ def command(
     max_calls: int | None,
     no_adopt: bool,
     quiet: bool,
-    executor: Executor,
+    executor: Chosen,
 ) -> ExitCode:
     """Learn the guidance of MISSION from its labelled tickets.
 
@@ -73,18 +72,22 @@ def command(
     earlier = run_folders(found)
     try:
         with Watching(output, quiet=quiet) as watcher:
-            learned = learn(found, executor.open(_model(found, model)), watcher, resume=folder, adopting=not no_adopt)
+            opened = executor.open(_model(found, model))
+            learned = learn(found, opened, watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
         if folder is None and not _has_begun(found, earlier):
             told = "Interrupted before anything was done."
-            finding = Finding("interrupted", told, next=f"donewhen learn{_at(mission)}")
+            finding = Finding("interrupted", told, next=f"donewhen learn{_at(mission)}{executor.options}")
             return output.fail(ExitCode.INTERRUPTED, finding)
         again = f"donewhen learn{_at(mission)} --resume"
         again += f" --run {shlex.quote(run_name)}" if run_name is not None else ""
         again += f" --model {shlex.quote(model)}" if model is not None else ""
+        again += executor.options
         again += " --no-adopt" if no_adopt else ""
         finding = Finding("interrupted", "Interrupted; all that was answered is kept.", next=again)
         return output.fail(ExitCode.INTERRUPTED, finding)
+    if lost := lost_by(opened):
+        output.note(lost)
     page = learned.prepared.folder / "report.html"
     write_atomically(page, learning_page(learned.report).encode())
     if not quiet:

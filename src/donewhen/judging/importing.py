@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.spilling import Spilling
 from donewhen.foundation.text import one_line
 from donewhen.judging.sources import FILE_COLUMNS, LeftOut, Row, Source
 from donewhen.judging.ticket import LABELS, Ticket, TicketError, ticket_of
@@ -170,63 +171,65 @@ def meanings(
 
 def imported(source: Source, understood: Understood, mission: str) -> Iterator[Ticket | LeftOut | TicketError]:
     """Every row as a ticket, as something left out, or as what is wrong with it."""
-    seen: dict[str, tuple[bytes, str]] = {}
-    names: dict[bytes, str] = {}
-    for row in source.rows():
-        if not isinstance(row, Row):
-            yield row
-            continue
-        try:
-            ticket = _ticket(row, understood, mission, names)
-        except TicketError as error:
-            yield error
-            continue
-        mark = _mark(ticket.evidence)
-        first = seen.setdefault(ticket.key, (mark, row.where))
-        if first[1] == row.where:
-            yield ticket
-        elif first[0] == mark:
-            yield LeftOut(row.where, f"it is the same as {first[1]}")
-        else:
-            yield TicketError(
-                f"The ticket {one_line(ticket.key, 80)} occurs twice, each time with another text.",
-                where=row.where,
-                next_step=f"The first is at {first[1]}. Which column names a ticket? --group-column tells.",
-            )
+    with Spilling() as seen, Spilling() as names:
+        for row in source.rows():
+            if not isinstance(row, Row):
+                yield row
+                continue
+            try:
+                ticket = _ticket(row, understood, mission, names)
+            except TicketError as error:
+                yield error
+                continue
+            mark = _mark(ticket.evidence)
+            first = seen.first(ticket.key, f"{mark} {row.where}")
+            if first is None:
+                yield ticket
+                continue
+            same, _, where = first.partition(" ")
+            if same == mark:
+                yield LeftOut(row.where, f"it is the same as {where}")
+            else:
+                yield TicketError(
+                    f"The ticket {one_line(ticket.key, 80)} occurs twice, each time with another text.",
+                    where=row.where,
+                    next_step=f"The first is at {where}. Which column names a ticket? --group-column tells.",
+                )
 
 
 def preview(source: Source, understood: Understood, mission: str) -> Preview:
     """Look at all of it."""
     counts: Counter[Binary] = Counter({"pass": 0, "fail": 0})
     examples: dict[Binary, list[Ticket]] = {"pass": [], "fail": []}
-    groups: dict[str, set[Binary]] = {}
+    both = 0
     left_out: list[LeftOut] = []
     problems: list[TicketError] = []
     chinese = letters = 0
-    for one in imported(source, understood, mission):
-        if isinstance(one, LeftOut):
-            left_out.append(one)
-        elif isinstance(one, TicketError):
-            problems.append(one)
-        elif one.label is not None:
-            counts[one.label] += 1
-            groups.setdefault(one.group_id, set()).add(one.label)
-            if len(examples[one.label]) < 2:
-                examples[one.label].append(one)
-            if sum(counts.values()) <= _SAMPLE:
-                chinese += len(_CHINESE.findall(one.text))
-                letters += sum(map(str.isalnum, one.text))
+    with Spilling() as groups:
+        for one in imported(source, understood, mission):
+            if isinstance(one, LeftOut):
+                left_out.append(one)
+            elif isinstance(one, TicketError):
+                problems.append(one)
+            elif one.label is not None:
+                counts[one.label] += 1
+                # A group comes a second time only with the other label.
+                both += groups.first(one.group_id, one.label) is not None
+                if len(examples[one.label]) < 2:
+                    examples[one.label].append(one)
+                if sum(counts.values()) <= _SAMPLE:
+                    chinese += len(_CHINESE.findall(one.text))
+                    letters += sum(map(str.isalnum, one.text))
     for label in LABELS:
         if not counts[label]:
             told = f"No ticket is labelled {label}; a judge learns from both."
             problems.append(TicketError(told, where=str(source.path)))
     shown = [*examples["pass"][:1], *examples["fail"][:1], *examples["pass"][1:], *examples["fail"][1:]]
-    both = sum(len(one) > 1 for one in groups.values())
     language = "zh" if chinese > letters / 5 else "en"
     return Preview(counts, both, tuple(shown[:3]), tuple(left_out), tuple(problems), language)
 
 
-def _ticket(row: Row, understood: Understood, mission: str, names: dict[bytes, str]) -> Ticket:
+def _ticket(row: Row, understood: Understood, mission: str, names: Spilling) -> Ticket:
     label = _label(row, understood)
     line = f"line-{row.where.rpartition(':')[2]}"
     group = line if understood.group is None else " ".join(_written(row.fields.get(understood.group)).split())
@@ -241,7 +244,7 @@ def _ticket(row: Row, understood: Understood, mission: str, names: dict[bytes, s
         raise TicketError("Its text holds half a character, which no file can keep.", where=row.where) from None
     if understood.group is None:
         # The same text is the same group, so that its labels can't end up on both sides of a split.
-        known = names.setdefault(_mark(ticket.evidence), line)
+        known = names.first(_mark(ticket.evidence), line) or line
         ticket = ticket._replace(group_id=known, cluster=data.get("cluster", known))
     return ticket
 
@@ -332,9 +335,9 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).strip().casefold()
 
 
-def _mark(evidence: Mapping[str, str]) -> bytes:
+def _mark(evidence: Mapping[str, str]) -> str:
     told = repr(sorted(evidence.items())).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(told, digest_size=16).digest()
+    return hashlib.blake2b(told, digest_size=16).hexdigest()
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -17,17 +17,25 @@ from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import tally
 from donewhen.models.roles import AnswerForm, Closable, ModelError, Roller, RolloutRequest
 
+HELD = 4
+"""How many times as many tickets are held as are judged at once."""
+
 
 class Judge:
-    """Judges tickets of a mission. Nothing is remembered from one ticket to the next."""
+    """Judges tickets of a mission. Nothing is remembered from one ticket to the next.
 
-    def __init__(self, mission: Mission, guidance: Guidance, model: Roller) -> None:
+    It is the plan of the work, whoever does it: which questions to ask about a ticket, and what the answers come to.
+    Without ``reasons``, a model that would write them for a reader alone may save itself the trouble.
+    """
+
+    def __init__(self, mission: Mission, guidance: Guidance, model: Roller, *, reasons: bool = True) -> None:
         self.mission = mission
         self.guidance = guidance
         self.model = model
         self._shared = shared_part(guidance, mission.language)
         self._rules = guidance.rules
         self._decodes = mission.decodes
+        self._reasons = reasons
         self._prompt = mission.language.hashes["rollout"]
 
     def judge(self, ticket: Ticket) -> Verdict:
@@ -71,13 +79,34 @@ class Judge:
         return self.verdict(ticket, answers)
 
     async def stream(self, tickets: Iterable[Ticket]) -> AsyncGenerator[Verdict, None]:
-        """Verdicts in the order of the tickets, with as many at once as the mission says."""
+        """Verdicts in the order of the tickets, with as many at once as the mission says.
+
+        A ticket that takes long holds up the verdicts behind it, and not the work: others are judged meanwhile, until
+        a few times as many verdicts are held as are judged at once.
+        """
+        at_once = self.mission.settings.concurrency
+        room = asyncio.Semaphore(at_once)
         waiting: deque[asyncio.Task[Verdict]] = deque()
+        failed: list[asyncio.Task[Verdict]] = []
+
+        def ended(task: asyncio.Task[Verdict]) -> None:
+            room.release()
+            if not task.cancelled() and task.exception() is not None:
+                failed.append(task)
+
         try:
+            await room.acquire()
             for ticket in tickets:
-                waiting.append(asyncio.ensure_future(self.judged(ticket)))
-                if len(waiting) >= self.mission.settings.concurrency:
+                task = asyncio.ensure_future(self.judged(ticket))
+                task.add_done_callback(ended)
+                waiting.append(task)
+                # Before the next ticket is read: whoever gives it may want to see a verdict first.
+                await room.acquire()
+                while waiting and (waiting[0].done() or len(waiting) >= HELD * at_once):
                     yield await waiting.popleft()
+                if failed:
+                    # What comes before it is still wanted, and nothing new.
+                    break
             while waiting:
                 yield await waiting.popleft()
         finally:
@@ -91,7 +120,9 @@ class Judge:
         words = self.mission.language.answer
         form = AnswerForm(words.verdict, words.reason, words.pass_, words.fail)
         return tuple(
-            RolloutRequest(prompt, self._rules, ticket.evidence, decode, self.mission.language.name, form)
+            RolloutRequest(
+                prompt, self._rules, ticket.evidence, decode, self.mission.language.name, form, self._reasons
+            )
             for decode in self._decodes
         )
 

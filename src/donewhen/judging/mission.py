@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.spilling import Spilling
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
 from donewhen.judging.language import Language, find_language
@@ -125,22 +126,22 @@ def check_mission(folder: Path) -> MissionCheck:
         begin = "Put it back; or, for another scaffold, begin anew without this file."
         problems.append(GuidanceError(told, where=str(mission.store.path), next_step=begin))
     labels = {"pass": 0, "fail": 0}
-    clusters: set[str] = set()
+    clusters = 0
     try:
-        found = looked_at(mission.ticket_files, mission.name)
-        for one in found:
-            if isinstance(one, TicketError):
-                problems.append(one)
-            elif one.label is not None:
-                labels[one.label] += 1
-                clusters.add(one.cluster)
+        with Spilling() as known:
+            for one in looked_at(mission.ticket_files, mission.name):
+                if isinstance(one, TicketError):
+                    problems.append(one)
+                elif one.label is not None:
+                    labels[one.label] += 1
+                    clusters += known.first(one.cluster, "") is None
     except ConfigError as error:
         problems.append(error)
     for label, count in labels.items():
         if not count:
             where = ", ".join(mission.settings.tickets)
             problems.append(TicketError(f"No ticket is labelled {label}; a judge learns from both.", where=where))
-    return MissionCheck(mission, labels["pass"], labels["fail"], len(clusters), guidance, tuple(problems))
+    return MissionCheck(mission, labels["pass"], labels["fail"], clusters, guidance, tuple(problems))
 
 
 def _inside(folder: Path, name: str, field: str) -> Path:

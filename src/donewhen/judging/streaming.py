@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import suppress
 
-from donewhen.judging.judge import Judge
+from donewhen.judging.judge import HELD, Judge
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.judging.verdict import Verdict
 
@@ -19,10 +19,20 @@ async def verdicts(
     """Verdicts in the order of the tickets, each as soon as it is there; what is no ticket keeps its place.
 
     Where tickets are ``piped``, reading never keeps a verdict waiting: whoever writes them may want one before they
-    write the next. And nothing piles up: as many tickets as are judged at once are held, and as many more read ahead.
+    write the next. And nothing piles up: a few times as many tickets are held as are judged at once, so that one that
+    takes long does not keep the others from being judged, and as many more are read ahead.
     """
     at_once = judge.mission.settings.concurrency
     waiting: deque[asyncio.Task[Verdict] | TicketError] = deque()
+    under_way = 0
+    freed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def ended(_: asyncio.Task[Verdict]) -> None:
+        nonlocal under_way
+        under_way -= 1
+        if not freed.done():
+            freed.set_result(None)
+
     reading = _read_ahead(tickets, at_once) if piped else _read(tickets)
     coming: asyncio.Task[Ticket | TicketError | None] | None = asyncio.ensure_future(anext(reading, None))
     try:
@@ -36,17 +46,25 @@ async def verdicts(
                 waiting.popleft()
                 yield first.result()
                 continue
-            room = coming if len(waiting) < at_once else None
-            await asyncio.wait([one for one in (first, room) if one is not None], return_when=asyncio.FIRST_COMPLETED)
+            if freed.done():
+                freed = asyncio.get_running_loop().create_future()
+            room = coming if under_way < at_once and len(waiting) < HELD * at_once else None
+            changes = [one for one in (first, room or freed) if one is not None]
+            await asyncio.wait(changes, return_when=asyncio.FIRST_COMPLETED)
             if room is not None and room.done():
                 one = room.result()
                 coming = None if one is None else asyncio.ensure_future(anext(reading, None))
-                if one is not None:
-                    waiting.append(asyncio.ensure_future(judge.judged(one)) if isinstance(one, Ticket) else one)
+                if isinstance(one, Ticket):
+                    task = asyncio.ensure_future(judge.judged(one))
+                    under_way += 1
+                    task.add_done_callback(ended)
+                    waiting.append(task)
+                elif one is not None:
+                    waiting.append(one)
     finally:
         left = [one for one in (*waiting, coming) if isinstance(one, asyncio.Task)]
-        for task in left:
-            task.cancel()
+        for one_left in left:
+            one_left.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await reading.aclose()
 

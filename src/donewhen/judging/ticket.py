@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import IO, Any, NamedTuple, TypeGuard
 
 from donewhen.foundation.canonical import unique_names
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.spilling import Spilling
 from donewhen.foundation.text import one_line
 from donewhen.models.roles import Binary
 
@@ -74,13 +74,15 @@ def ticket_of(data: Mapping[str, Any], where: str, mission: str, *, labelled: bo
     if label not in LABELS and (labelled or label is not None):
         told = "It has no label." if label is None else f"{one_line(str(label), 60)!r} is no label."
         raise TicketError(told, where=where, next_step="A label is pass or fail.")
+    # The word itself and no copy of it: where a million labels are kept, they are all the same two.
+    known = None if label is None else LABELS[LABELS.index(label)]
     cluster = data.get("cluster", group)
     if not _is_name(cluster):
         raise TicketError("cluster must be a short printable text.", where=where)
     source, timestamp = data.get("label_source", ""), data.get("label_timestamp", "")
     if not isinstance(source, str) or not isinstance(timestamp, str):
         raise TicketError("label_source and label_timestamp must be texts.", where=where)
-    return Ticket(group, mission, label, _evidence(data, where), cluster, source, timestamp)
+    return Ticket(group, mission, known, _evidence(data, where), cluster, source, timestamp)
 
 
 def _is_name(value: object) -> TypeGuard[str]:
@@ -117,25 +119,25 @@ def read_tickets(paths: Iterable[Path], mission: str, *, labelled: bool = True) 
 
 def looked_at(paths: Iterable[Path], mission: str, *, labelled: bool = True) -> Iterator[Ticket | TicketError]:
     """Every line as a ticket or as what is wrong with it; nothing is left out."""
-    seen: dict[bytes, str] = {}
-    for path in paths:
-        try:
-            with path.open("rb") as file:
-                yield from from_lines(file, str(path), mission, seen, labelled=labelled)
-        except OSError as error:
-            yield TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path))
+    with Spilling() as seen:
+        for path in paths:
+            try:
+                with path.open("rb") as file:
+                    yield from from_lines(file, str(path), mission, seen, labelled=labelled)
+            except OSError as error:
+                yield TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path))
 
 
 def from_lines(
     lines: IO[bytes] | Iterable[bytes],
     name: str,
     mission: str,
-    seen: dict[bytes, str],
+    seen: Spilling,
     *,
     labelled: bool = True,
     first: int = 1,
 ) -> Iterator[Ticket | TicketError]:
-    """The same for lines that come from anywhere. ``seen`` remembers keys, so that none comes twice."""
+    """The same for lines that come from anywhere. ``seen`` knows where each key stood, so that none comes twice."""
     for number, line in enumerate(lines, first):
         where = f"{name}:{number}"
         if not line.strip():
@@ -145,14 +147,12 @@ def from_lines(
         except TicketError as error:
             yield error
             continue
-        # A hash, because a million keys would be a lot of text.
-        mark = hashlib.blake2b(ticket.key.encode(), digest_size=16).digest()
-        if mark in seen:
+        earlier = seen.first(ticket.key, where)
+        if earlier is not None:
             yield TicketError(
                 f"The ticket {one_line(ticket.key, 80)} occurs twice.",
                 where=where,
-                next_step=f"The first is at {seen[mark]}.",
+                next_step=f"The first is at {earlier}.",
             )
             continue
-        seen[mark] = where
         yield ticket

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from donewhen.foundation.errors import ConfigError
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.baseline import Learn, majority, out_of_fold, word_counts
+from donewhen.learning.baseline import Learn, majority, out_of_fold
 from donewhen.learning.book import Book
+from donewhen.learning.keyed_baseline import words_of
 from donewhen.learning.metrics import mcnemar, measured
 from donewhen.learning.notes import noted
 from donewhen.learning.reporting import cost_of, learned_from
 from donewhen.learning.summary import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
-from donewhen.models.asking import Asking
+from donewhen.models.asking import Asking, BudgetError
 from donewhen.models.roles import Binary
 
 
@@ -25,24 +28,31 @@ async def audited(
     """Judge every labelled ticket of a mission. Nothing is learned from any here; what was before, a note says."""
     book = Book(mission)
     began = mission.clock.monotonic()
-    rows: list[tuple[str, Binary, Binary | None]] = []
+    counts: Counter[tuple[Binary, Binary | None]] = Counter()
+    wrong: list[bool] = []
     votes = 0
     malformed: dict[str, int] = {}
-    stream = Judge(mission, guidance, asking).stream(book.tickets([one.key for one in book.members]))
+    stream = Judge(mission, guidance, asking, reasons=asking.reads_reasons).stream(
+        book.tickets([one.key for one in book.members])
+    )
     try:
         async for verdict in stream:
             assert verdict.label is not None  # noqa: S101 - the book holds labelled tickets
-            rows.append((verdict.ticket_key, verdict.label, verdict.verdict))
+            counts[verdict.label, verdict.verdict] += 1
+            wrong.append(verdict.label != verdict.verdict)
             votes += len(verdict.answers)
             for vote, _ in verdict.answers:
                 if vote not in ("pass", "fail"):
                     malformed[vote] = malformed.get(vote, 0) + 1
             advance(verdict)
+    except (BudgetError, ConfigError):
+        # Nothing more will be asked; what is being answered is paid for.
+        await asking.settled()
+        raise
     finally:
         await stream.aclose()
         await asking.aclose()
     spent: dict[str, Any] = {**vars(asking.meter), "seconds": round(mission.clock.monotonic() - began, 3)}
-    wrong = [label != verdict for _, label, verdict in rows]
     labels = [one.label for one in book.members]
     every = PartSizes(
         passes=labels.count("pass"),
@@ -59,7 +69,7 @@ async def audited(
             finished_at=mission.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             seed=mission.settings.seed,
             splits=SplitSizes(test=every, test_learned_from=learned_from(guidance, (one.key for one in book.members))),
-            before=measured((label, verdict) for _, label, verdict in rows),
+            before=measured(counts.elements()),
             guidance_before=guidance.step,
             baselines=_baselines(book, wrong),
             rules=tuple(RuleRow(key=key, text=text) for key, text in guidance.rules.items()),
@@ -72,8 +82,8 @@ async def audited(
 
 def _baselines(book: Book, wrong: list[bool]) -> tuple[Baseline, ...]:
     """Each ticket by what the tickets of other clusters say."""
-    tickets = [(book.ticket(one.key).text, one.label, one.cluster) for one in book.members]
-    learners: dict[BaselineName, Learn] = {"majority": majority, "word_counts": word_counts}
+    tickets = [(one.key, one.label, one.cluster) for one in book.members]
+    learners: dict[BaselineName, Learn] = {"majority": majority, "word_counts": words_of(book)}
     found = []
     for name, learn in learners.items():
         said = list(zip((label for _, label, _ in tickets), out_of_fold(tickets, learn), strict=True))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 
+from donewhen.foundation.spilling import Spilling
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, parse_ticket
 from donewhen.learning.splits import Member
 
-_AT_HAND = 4096
+_AT_HAND = 8_000_000
+"""Characters of tickets that are kept, because they are often wanted again soon."""
+_ANYWAY = 600
+"""What a ticket takes however short it is."""
 
 
 class Book:
@@ -19,21 +25,26 @@ class Book:
 
     def __init__(self, mission: Mission) -> None:
         self._mission = mission.name
+        self._files = mission.ticket_files
         self.members: list[Member] = []
-        self._places: dict[str, tuple[Path, int, str]] = {}
+        # Of each member: which file, which line, and where that begins. As bare numbers, for there may be millions.
+        self._file, self._number, self._start = array("I"), array("Q"), array("Q")
         content = hashlib.sha256()
-        seen: dict[bytes, str] = {}
-        for path in mission.ticket_files:
-            for number, line, start in _lines(path):
-                content.update(line)
-                for found in from_lines([line], str(path), self._mission, seen, first=number):
-                    if isinstance(found, TicketError):
-                        raise found
-                    if found.label is not None:
-                        self.members.append(Member(found.key, found.group_id, found.cluster, found.label))
-                        self._places[found.key] = (path, start, f"{path}:{number}")
+        with Spilling() as seen:
+            for file, path in enumerate(self._files):
+                for number, line, start in _lines(path):
+                    content.update(line)
+                    for found in from_lines([line], str(path), self._mission, seen, first=number):
+                        if isinstance(found, TicketError):
+                            raise found
+                        self.members.append(_member(found))
+                        self._file.append(file)
+                        self._number.append(number)
+                        self._start.append(start)
         self.hash = f"sha256:{content.hexdigest()}"
-        self.ticket = lru_cache(maxsize=_AT_HAND)(self._read)
+        self._by_key = array("Q", sorted(range(len(self.members)), key=lambda at: self.members[at].key))
+        self._tickets: OrderedDict[str, Ticket] = OrderedDict()
+        self._held = 0
         if not self.members:
             raise TicketError("There are no tickets.", where=", ".join(map(str, mission.ticket_files)))
 
@@ -41,15 +52,42 @@ class Book:
         """Tickets by their keys, as they are wanted."""
         return (self.ticket(key) for key in keys)
 
+    def ticket(self, key: str) -> Ticket:
+        """The ticket with a key, from its file unless it was wanted a moment ago."""
+        known = self._tickets.get(key)
+        if known is not None:
+            self._tickets.move_to_end(key)
+            return known
+        found = self._tickets[key] = self._read(key)
+        self._held += _size(found)
+        while self._held > _AT_HAND and len(self._tickets) > 1:
+            self._held -= _size(self._tickets.popitem(last=False)[1])
+        return found
+
     def _read(self, key: str) -> Ticket:
-        path, start, where = self._places[key]
+        place = bisect_left(self._by_key, key, key=lambda at: self.members[at].key)
+        at = self._by_key[place] if place < len(self._by_key) else 0
+        if self.members[at].key != key:
+            raise KeyError(key)
+        path = self._files[self._file[at]]
         with path.open("rb") as file:
-            file.seek(start)
+            file.seek(self._start[at])
             line = file.readline()
+        where = f"{path}:{self._number[at]}"
         ticket = parse_ticket(line, where, self._mission)
         if ticket.key != key:
             raise TicketError("The tickets were changed while they were being learned from.", where=where)
         return ticket
+
+
+def _member(ticket: Ticket) -> Member:
+    """As much of a ticket as stays in memory."""
+    assert ticket.label is not None  # noqa: S101 - only labelled tickets are read
+    return Member(ticket.key, ticket.group_id, ticket.cluster, ticket.label)
+
+
+def _size(ticket: Ticket) -> int:
+    return _ANYWAY + sum(map(len, ticket.evidence.values()))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, int]]:

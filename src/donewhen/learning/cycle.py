@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -23,12 +22,11 @@ from donewhen.learning.proposals import Decision, Hypothesis, Proposal, Terms, r
 from donewhen.learning.queueing import Queue
 from donewhen.learning.recorder import Recorder
 from donewhen.learning.reflecting import Packed, case_of, decision_request, ops_request, packed, shared_of
+from donewhen.learning.rolled import Rolled
 from donewhen.learning.state import RunState
 from donewhen.learning.strict_json import Unusable
 from donewhen.models.asking import Asking
 from donewhen.models.roles import Case, Completion, ModelError, Studious
-
-_STUDIED = 5000
 
 
 class Reflected(Exception):  # noqa: N818 - a turn in the flow, not an error
@@ -53,8 +51,8 @@ class Cycles:
         recorder: Recorder,
         changes: Changes,
         queue: Queue,
-        judged: Mapping[str, Verdict],
-        open_cases: dict[str, Verdict],
+        rolled: Rolled,
+        open_cases: dict[str, None],
     ) -> None:
         self._mission = mission
         self._settings = mission.settings
@@ -63,11 +61,11 @@ class Cycles:
         self._recorder = recorder
         self._changes = changes
         self._queue = queue
-        self._judged = judged
+        self._rolled = rolled
         self._open = open_cases
         self._studied = False
         # One that is a mere word or a mere number may stand in a rule without naming anybody.
-        groups = sorted({one.group_id for one in judged.values()})
+        groups = sorted({key.rpartition("::")[0] for key in rolled.keys})
         self._groups = tuple(one for one in groups if not one.isdigit() and any(map(str.isdigit, one)))
 
     @property
@@ -110,7 +108,7 @@ class Cycles:
         self._recorder.record("closed", {"cycle": cycle, "reflection_id": reflection_id, **told})
         for key in close.covered:
             del self._open[key]
-        gone = {key: self._open.pop(key) for key in close.exhausted}
+        gone = {key: self._closed(key) for key in close.exhausted}
         self._queue.put(gone, "budget_exhausted", cycle, reflection_id, "asked about as often as is allowed")
         return close.retry, learnable is not None
 
@@ -134,7 +132,7 @@ class Cycles:
         data = await self._step("decided", ask)
         if data["unusable"] is not None:
             return None
-        aside = {key: self._open.pop(key) for key in data["no_evidence"]}
+        aside = {key: self._closed(key) for key in data["no_evidence"]}
         self._queue.put(aside, "reflection_no_evidence_after_gt", cycle, reflection_id, data["analysis"])
         return tuple(one for one in shown.shown if one.ticket_key not in aside)
 
@@ -218,8 +216,13 @@ class Cycles:
             raise Reflected
         return await self._recorder.step(kind, ask)
 
+    def _closed(self, key: str) -> Verdict:
+        """The verdict on a case whose fate is decided."""
+        del self._open[key]
+        return self._rolled[key]
+
     def _case(self, key: str) -> Case:
-        return case_of(self._book.ticket(key), self._judged[key])
+        return case_of(self._book.ticket(key), self._rolled[key])
 
     def _shown(self, cases: Sequence[Case]) -> Packed:
         shared = max(len(shared_of(self._mission, self._state.guidance, one)) for one in ("decision", "ops"))
@@ -242,10 +245,7 @@ class Cycles:
         model = self._asking.model
         if self._studied or not isinstance(model, Studious):
             return
-        keys = sorted(self._judged)
-        if len(keys) > _STUDIED:
-            keys = sorted(random.Random(self._settings.seed).sample(keys, _STUDIED))
-        model.study([self._case(key) for key in keys])
+        model.study([self._case(key) for key in self._rolled.studied])
         self._studied = True
 
 

@@ -52,9 +52,9 @@ class Panel:
         # Judged before the run was cut off, it is on the bill. Kept answers know that; free ones are not kept.
         paid = name in self._known and self._asking.free
         found: dict[str, Judged] = {}
-        stream = Judge(self._mission, guidance, Asking(self._asking.model) if paid else self._asking).stream(
-            self._book.tickets(keys)
-        )
+        asking = Asking(self._asking.model) if paid else self._asking
+        judge = Judge(self._mission, guidance, asking, reasons=asking.reads_reasons)
+        stream = judge.stream(self._book.tickets(keys))
         try:
             async for verdict in stream:
                 assert verdict.label is not None  # noqa: S101 - only labelled tickets are in a split

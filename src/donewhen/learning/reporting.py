@@ -11,9 +11,10 @@ import msgspec
 from donewhen.foundation.text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
-from donewhen.learning.baseline import majority, word_counts
+from donewhen.learning.baseline import Predict, majority
 from donewhen.learning.book import Book
 from donewhen.learning.hypotheses import Pooled, missing
+from donewhen.learning.keyed_baseline import words_of
 from donewhen.learning.metrics import Measures, corrected_prevalence, mcnemar, measured, paired_bootstrap
 from donewhen.learning.notes import noted
 from donewhen.learning.rejections import MEANINGS
@@ -106,31 +107,21 @@ def cost_of(spent: Mapping[str, float], mission: Mission) -> Cost:
     )
 
 
-def baselines_of(
-    train: Iterable[tuple[str, Binary]], tested: Sequence[tuple[str, Binary]], wrong: Sequence[bool]
-) -> tuple[Baseline, ...]:
-    """Majority and word counts, learned from some texts and tried on others, beside a judge's own mistakes there."""
-    known = list(train)
-    if not known or not tested:
-        return ()
-    labels = [label for _, label in known]
-    predictors = {"majority": majority(known)}
-    if len(set(labels)) > 1:
-        predictors["word_counts"] = word_counts(known)
-    found = []
-    names: tuple[BaselineName, ...] = ("majority", "word_counts")
-    for name in names:
-        if name in predictors:
-            said: list[tuple[Binary, Binary]] = [(label, predictors[name](text)) for text, label in tested]
-            against = mcnemar([label != verdict for label, verdict in said], wrong)
-            found.append(Baseline(name=name, measures=measured(said), against=against))
-    return tuple(found)
-
-
 def _baselines(book: Book, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
-    train = ((book.ticket(key).text, _label(key)) for key in sorted(learned))
-    tested = [(book.ticket(key).text, label) for key, label, _ in rows]
-    return baselines_of(train, tested, [label != verdict for _, label, verdict in rows])
+    """Majority and word counts, learned from some tickets and tried on others, beside a judge's mistakes there."""
+    known = [(key, _label(key)) for key in sorted(learned)]
+    if not known or not rows:
+        return ()
+    wrong = [label != verdict for _, label, verdict in rows]
+    predictors: dict[BaselineName, Predict] = {"majority": majority(known)}
+    if len({label for _, label in known}) > 1:
+        predictors["word_counts"] = words_of(book)(known)
+    found = []
+    for name, predict in predictors.items():
+        said: list[tuple[Binary, Binary]] = [(label, predict(key)) for key, label, _ in rows]
+        against = mcnemar([label != verdict for label, verdict in said], wrong)
+        found.append(Baseline(name=name, measures=measured(said), against=against))
+    return tuple(found)
 
 
 def _prevalence(state: RunState, now: Measures) -> Prevalence | None:

@@ -7,7 +7,7 @@ from the beginning, takes from the record what is on record, and does what is no
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -15,16 +15,15 @@ from typing import Any
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
-from donewhen.judging.verdict import Verdict
 from donewhen.learning.book import Book
 from donewhen.learning.changes import Changes
 from donewhen.learning.closure import batches, mixed
 from donewhen.learning.cycle import Cycles, Reflected
-from donewhen.learning.eligibility import candidates
 from donewhen.learning.events import EventLog, RunError
 from donewhen.learning.panel import Panel
 from donewhen.learning.queueing import Queue
 from donewhen.learning.recorder import Recorder, Stopped, Watcher
+from donewhen.learning.rolled import Rolled
 from donewhen.learning.splits import Splits
 from donewhen.learning.state import RunState
 from donewhen.learning.trial import Judged
@@ -110,21 +109,23 @@ class Learner:
         self._asking.meter.begin_epoch()
         self._recorder.record("epoch_started", {"epoch": number, "step": self.state.guidance.step})
         frozen = self.state.guidance
-        open_cases: dict[str, Verdict] = {}
-        try:
-            judged = await self._rolled(frozen)
-            order = self._selected(number, judged)
-            open_cases |= {key: judged[key] for key in order}
-            await self._reflect(number, order, judged, open_cases)
-            await self._changes.clean_up(number)
-        except Reflected:
-            self._give_up(open_cases, "no further question of reflection is allowed in this epoch")
-            with self._unless_the_whole_run():
+        # In their order, which a set would not keep.
+        open_cases: dict[str, None] = {}
+        with Rolled(self._splits.train, self._settings.seed) as rolled:
+            try:
+                await self._roll(frozen, rolled)
+                order = self._selected(number, rolled)
+                open_cases |= dict.fromkeys(order)
+                await self._reflect(number, order, rolled, open_cases)
                 await self._changes.clean_up(number)
-        except Stopped as stopped:
-            self._give_up(open_cases, "the budget was used up")
-            with self._unless_the_whole_run():
-                raise stopped
+            except Reflected:
+                self._give_up(open_cases, rolled, "no further question of reflection is allowed in this epoch")
+                with self._unless_the_whole_run():
+                    await self._changes.clean_up(number)
+            except Stopped as stopped:
+                self._give_up(open_cases, rolled, "the budget was used up")
+                with self._unless_the_whole_run():
+                    raise stopped
         with self._unless_the_whole_run():
             await self._recorder.step("epoch_ended", partial(self._ended, number, frozen))
             if self._panel.validation:
@@ -142,26 +143,22 @@ class Learner:
             if stopped.whole_run:
                 raise
 
-    def _give_up(self, open_cases: Mapping[str, Verdict], why: str) -> None:
-        self._queue.put(open_cases, "budget_exhausted", "", "", why)
+    def _give_up(self, open_cases: Iterable[str], rolled: Rolled, why: str) -> None:
+        self._queue.put({key: rolled[key] for key in open_cases}, "budget_exhausted", "", "", why)
 
-    async def _rolled(self, guidance: Guidance) -> dict[str, Verdict]:
+    async def _roll(self, guidance: Guidance, rolled: Rolled) -> None:
         keys = self._splits.train
         watcher = self._recorder.watcher
         watcher.phase(f"epoch {self.state.epoch.number}: judging", len(keys))
-        found: dict[str, Verdict] = {}
-        judge = Judge(self._mission, guidance, self._asking)
+        judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
         # Larger than what is under way at once: at the end of each there is less and less of it.
         for chunk in batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
             data = await self._recorder.step("rolled", partial(self._chunk, judge, chunk))
-            for row in data["rows"]:
-                verdict = Verdict.from_dict(row)
-                found[verdict.ticket_key] = verdict._replace(answers=())
-            watcher.advance(len(found))
+            rolled.take(data["rows"])
+            watcher.advance(rolled.count)
             if data["cut"]:
                 # Whatever comes next finds the budget used up, and that goes on record.
                 await self._recorder.step("rolled", self._out_of_budget)
-        return found
 
     async def _chunk(self, judge: Judge, keys: Sequence[str]) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
@@ -180,23 +177,21 @@ class Learner:
         self._asking.meter.admit("rollout")
         raise RunError("Tickets were left unjudged without a reason.")
 
-    def _selected(self, number: int, judged: Mapping[str, Verdict]) -> tuple[str, ...]:
-        signals = {one.ticket_key: list(one.signals) for one in candidates(list(judged.values()))}
+    def _selected(self, number: int, rolled: Rolled) -> tuple[str, ...]:
+        signals = rolled.candidates
         shuffled = sorted(signals)
         random.Random(f"{self._settings.seed} {number}").shuffle(shuffled)
         passes = [one for one in shuffled if one.endswith("::pass")]
         order = mixed(passes, [one for one in shuffled if not one.endswith("::pass")])
-        told = [{"ticket_key": key, "signals": signals[key]} for key in order]
+        told = [{"ticket_key": key, "signals": list(signals[key])} for key in order]
         self._recorder.record("selected", {"epoch": number, "candidates": told})
         return order
 
-    async def _reflect(
-        self, epoch: int, order: Sequence[str], judged: Mapping[str, Verdict], open_cases: dict[str, Verdict]
-    ) -> None:
+    async def _reflect(self, epoch: int, order: Sequence[str], rolled: Rolled, open_cases: dict[str, None]) -> None:
         watcher = self._recorder.watcher
         watcher.phase(f"epoch {epoch}: reflecting", len(order))
         cycles = Cycles(
-            self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, judged, open_cases
+            self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, rolled, open_cases
         )
         for number, keys in enumerate(batches(order, self._settings.reflection.batch_size), 1):
             try:
@@ -237,7 +232,8 @@ class Learner:
             return {**told, "rows": before}
         self._recorder.watcher.phase(f"held-out tickets, {when}", len(self._splits.test))
         rows: list[list[Any]] = []
-        stream = Judge(self._mission, guidance, self._asking).stream(self._book.tickets(self._splits.test))
+        judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
+        stream = judge.stream(self._book.tickets(self._splits.test))
         try:
             async for verdict in stream:
                 rows.append([verdict.ticket_key, verdict.label, verdict.verdict, verdict.signals.vote_strength])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,15 +19,16 @@ from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.overrides import Named, load_overrides
 from donewhen.judging.settings import MissionFile
+from donewhen.judging.spending import limits_of
 from donewhen.learning.book import Book
-from donewhen.learning.events import EventLog, RunError, first_event, read_events
+from donewhen.learning.events import EventLog, RunError, each_event, first_event
 from donewhen.learning.hypotheses import Pooled
 from donewhen.learning.pool_store import carried_over
 from donewhen.learning.splits import PARTS, Splits, divided
 from donewhen.learning.state import RunState, began_with, folded, pool_at_start
 from donewhen.models.answers import Answers
-from donewhen.models.asking import Asking, Limits, Meter
-from donewhen.models.roles import Model, Priced
+from donewhen.models.asking import Asking, Meter
+from donewhen.models.roles import Model
 
 MANIFEST = "donewhen/learning-run/v1"
 EVENTS = "events.jsonl"
@@ -78,13 +80,14 @@ def unfinished(mission: Mission) -> Path | None:
 
 def state_of(folder: Path) -> RunState:
     """Where a run stands, from its events alone."""
-    return folded(read_events(folder / EVENTS))
+    return folded(each_event(folder / EVENTS))
 
 
 def is_over(folder: Path) -> bool:
     """Whether a run has come to its end."""
-    events = read_events(folder / EVENTS)
-    return bool(events) and events[-1].type == "run_finished"
+    # One by one, for a run on many tickets has gigabytes of them.
+    last = deque(each_event(folder / EVENTS), maxlen=1)
+    return bool(last) and last[0].type == "run_finished"
 
 
 @contextmanager
@@ -108,12 +111,8 @@ def prepare(mission: Mission, model: Model) -> Prepared:
     book = Book(mission)
     splits = divided(book.members, mission.settings.split, mission.settings.seed)
     _check_parts(mission, splits)
-    if mission.settings.budget.cost is not None and isinstance(model, Priced) and not model.priced:
-        raise RunError(
-            f"budget.cost can't be kept: it is not known what {model.name} costs.",
-            where=str(mission.folder / "mission.toml"),
-            next_step="Put its price into a table, and name that in DONEWHEN_PRICES.",
-        )
+    # Before there is a folder that nothing would be in.
+    limits_of(mission, model)
     folder = _new_folder(mission)
     begins = mission.guidance(), carried_over(mission, splits.train)
     return Prepared(folder, mission, book, splits, _manifest(mission, model, book, splits, begins, folder.name))
@@ -121,10 +120,10 @@ def prepare(mission: Mission, model: Model) -> Prepared:
 
 def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
     """Go on with a run: with the settings that it began with, on the tickets that it began with."""
-    events = read_events(folder / EVENTS)
-    if not events:
+    first = first_event(folder / EVENTS)
+    if first is None:
         raise RunError("The run has not begun.", where=str(folder), next_step="donewhen learn")
-    known = events[0].data
+    known = first.data
     began = _with_settings(mission, known, folder)
     book = Book(began)
     splits = divided(book.members, began.settings.split, began.settings.seed)
@@ -142,9 +141,7 @@ def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
 
 def asking_for(prepared: Prepared, model: Model, answers: Answers | None) -> Asking:
     """The model behind the run's own meter."""
-    budget = prepared.mission.settings.budget
-    meter = Meter(Limits(budget.calls, budget.tokens, budget.cost, budget.calls_per_epoch, budget.seconds))
-    return Asking(model, meter, answers, prepared.id)
+    return Asking(model, Meter(limits_of(prepared.mission, model)), answers, prepared.id)
 
 
 def open_log(prepared: Prepared) -> EventLog:

@@ -5,6 +5,7 @@ SQLite, safe to delete. An answer is on record as soon as it is there, so that a
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from pathlib import Path
@@ -19,12 +20,19 @@ _TABLE = (
     "answer text not null)"
 )
 _DELETE = "Delete the file, if it is broken; it only saves asking again."
+NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""How the system says that nothing may be written somewhere."""
+_NOT_ALLOWED_IN_SQLITE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
 
 
 class AnswersError(DonewhenError):
     """The answers can't be kept."""
 
     code = "answers"
+
+
+class UnwritableError(AnswersError):
+    """Nothing may be written where the answers are."""
 
 
 class Kept(NamedTuple):
@@ -50,11 +58,8 @@ class Answers:
         except (sqlite3.Error, OSError) as error:
             if hasattr(self, "_connection"):
                 self._connection.close()
-            raise AnswersError(
-                f"The answers of models can't be kept: {error}.",
-                where=str(path),
-                next_step=_DELETE,
-            ) from error
+            kind = UnwritableError if _is_unwritable(error) else AnswersError
+            raise kind(f"The answers of models can't be kept: {error}.", where=str(path), next_step=_DELETE) from error
 
     def get(self, question: str) -> Kept | None:
         """The answer to a question, if it was answered before."""
@@ -98,11 +103,20 @@ class Answers:
         self.close()
 
 
+def _is_unwritable(error: sqlite3.Error | OSError) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in NOT_ALLOWED
+    # The low byte is the code, what is above it says more.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ALLOWED_IN_SQLITE
+
+
 def question_of(model: str, role: str, request: RolloutRequest | ReflectionRequest) -> str:
     """The name of a question: the model, the role, and all that the model is shown."""
     drawn: list[object]
     if isinstance(request, RolloutRequest):
         drawn = [request.decode.temperature, request.decode.sample]
+        if not request.reason:
+            drawn.append("no reason")
     else:
         # A second attempt at the same cases is another question: the first answer is what it is about.
         drawn = [request.attempt, request.max_operations, request.schema]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.spilling import Spilling
 from donewhen.models.answers import Answers, question_of
-from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest
+from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest, Terse
 
 Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch"]
 
@@ -115,7 +116,11 @@ class Meter:
 
 
 class Asking:
-    """A model behind a meter and, where asking costs something, behind the answers that are known."""
+    """A model behind a meter and, where asking costs something, behind the answers that are known.
+
+    Under the name of a ``run``, what that run has paid for counts as paid when it goes on. Without one there is nothing
+    to go on with: an answer that is known is free, whoever paid for it.
+    """
 
     def __init__(self, model: Model, meter: Meter | None = None, answers: Answers | None = None, run: str = "") -> None:
         self.model = model
@@ -123,7 +128,7 @@ class Asking:
         self._answers = None if model.free else answers
         self._run = run
         self._open: dict[str, asyncio.Future[Completion]] = {}
-        self._met: set[bytes] = set()
+        self._met = Spilling()
         self._counted_before = 0
         # Whoever goes on under the name of a run has what it paid for to claim, and no budget for it a second time.
         self.resume()
@@ -131,7 +136,7 @@ class Asking:
     def resume(self) -> None:
         """The meter was set to what is on record: what was paid for until then is not counted again."""
         self._counted_before = self.meter.calls
-        if self._answers is not None:
+        if self._answers is not None and self._run:
             self.meter.unclaimed = self._answers.paid(self._run, self._counted_before)
 
     async def settled(self) -> None:
@@ -146,6 +151,11 @@ class Asking:
     @property
     def free(self) -> bool:
         return self.model.free
+
+    @property
+    def reads_reasons(self) -> bool:
+        """Whether reflection reads what was said for a verdict."""
+        return self.model.reads_reasons if isinstance(self.model, Terse) else True
 
     async def aclose(self) -> None:
         """Let go of what the model holds, and of what is under way: nobody may ask through what is closed."""
@@ -187,23 +197,24 @@ class Asking:
     async def _kept(
         self, role: str, question: str, answers: Answers, ask: Callable[[], Awaitable[Completion]]
     ) -> Completion:
-        # Half of a hash, because a run has many questions: enough to know that one was met before.
-        mark = bytes.fromhex(question[-32:])
         kept = answers.get(question)
         if kept is None:
             completion, call = await self._counted(role, ask)
-            self._met.add(mark)
+            self._meets(question)
             return answers.put(question, completion, self._run, call)
-        if mark in self._met:
+        if not self._meets(question):
             return kept.completion
-        if kept.payer != self._run:
+        if not self._run or kept.payer != self._run:
             self.meter.reused += 1
         elif kept.call > self._counted_before:
             # What this run has paid for counts as paid: one that was killed has the budget that it had, and no more.
             self.meter.claim(role)
             self.meter.record(kept.completion)
-        self._met.add(mark)
         return kept.completion
+
+    def _meets(self, question: str) -> bool:
+        """Whether a run comes to a question for the first time; without a run, every time is the first."""
+        return not self._run or self._met.first(question, "") is None
 
     async def _counted(self, role: str, ask: Callable[[], Awaitable[Completion]]) -> tuple[Completion, int]:
         self.meter.admit(role)

@@ -117,7 +117,11 @@ class ChatModel:
         )
         if "choice" in self.chat.abilities:
             return await self._weighed(question, request)
-        return _completion(await self.chat.complete(question))
+        told = _completion(await self.chat.complete(question))
+        if told.margin is None:
+            return told
+        said = told.text.partition(f"{form.verdict}:")[2].strip().casefold()
+        return told._replace(margin=-told.margin if said.startswith(form.fail.casefold()) else told.margin)
 
     async def _weighed(self, question: ChatRequest, request: RolloutRequest) -> Completion:
         """A verdict from how likely each is; a reason is written only where somebody wants to read it."""
@@ -126,17 +130,18 @@ class ChatModel:
             return _completion(told)
         form, decode = request.form, request.decode
         passes = drawn(told.margin, decode.temperature, decode.sample, request.prompt.own)
+        margin = told.margin if passes else -told.margin
         verdict = f"{form.verdict}: {form.pass_ if passes else form.fail}\n{form.reason}:"
         if not request.reason:
             odds = f"ln p({form.pass_})/p({form.fail}) = {told.margin:+.2f}"
-            return Completion(f"{verdict} {odds}", told.usage, "stop", told.margin, told.cost)
+            return Completion(f"{verdict} {odds}", told.usage, "stop", margin, told.cost)
         why = await self.chat.complete(
             question._replace(choice=None, begun=verdict, temperature=0.0, max_tokens=REASON_TOKENS)
         )
         # One line, and a sentence that was cut off is no reason to do without the verdict.
         reason = why.text.strip().partition("\n")[0].strip() or "-"
         usage = Usage(*(one + other for one, other in zip(told.usage, why.usage, strict=True)))
-        return Completion(f"{verdict} {reason}", usage, "stop", told.margin, told.cost + why.cost)
+        return Completion(f"{verdict} {reason}", usage, "stop", margin, told.cost + why.cost)
 
     async def decide(self, request: ReflectionRequest) -> Completion:
         return await self._reflect(request)

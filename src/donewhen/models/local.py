@@ -1,22 +1,20 @@
-"""A small model on this machine, and what code does better than it: counting, and finding what to propose.
+"""A small model on this machine, and code at its side where it is weak: in finding out what to propose.
 
-A small model weighs evidence well and counts badly. So each rule that code can check is checked by code, and the model
-is told of each whether it applies. And a small model has few ideas of its own: what is proposed comes from the contrast
-between accepted and refused work, with one idea of the model's beside it. The trial decides about both alike.
+A small model can weigh evidence by a rule that is plainly stated, and has few ideas of its own. So what is proposed
+comes from the contrast between accepted and refused work, as plain rules, with one idea of the model's beside it. The
+trial decides about both alike.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from donewhen.models.chat import Chat, ChatModel, ChatRequest, Message
 from donewhen.models.contrast import Contrast
-from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.grammars import base_of
-from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.rules import applies
+from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.roles import Binary, Case, Completion, ModelError, ReflectionRequest, RolloutRequest, Usage
 
 _SHOWN = 3
@@ -31,11 +29,12 @@ class Local:
 
     free = False
     priced = True
+    reads_reasons = False
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
         self._judge = ChatModel(chat)
-        self._contrast = Contrast()
+        self._proposer = Proposer(Contrast().features, plain=True)
 
     @property
     def name(self) -> str:
@@ -45,22 +44,20 @@ class Local:
         await self.chat.aclose()
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """The model's verdict, with what code found about the rules at hand."""
-        found = checked(request.rules, self._contrast.features(request.evidence), request.language)
-        prompt = request.prompt._replace(own=f"{request.prompt.own}{found}")
-        return await self._judge.roll(request._replace(prompt=prompt))
+        """The model's verdict, by how likely it finds each."""
+        return await self._judge.roll(request)
 
     def study(self, cases: Sequence[Case]) -> None:
         """See all training cases of an epoch."""
-        self._contrast.study(cases)
+        self._proposer.study(cases)
 
     async def decide(self, request: ReflectionRequest) -> Completion:
         """Which cases show nothing that goes with their label: a matter of counting."""
-        return await self._contrast.decide(request)
+        return Completion(self._proposer.decide(request))
 
     async def propose(self, request: ReflectionRequest) -> Completion:
         """What the contrast shows, and an idea of the model's as a hypothesis."""
-        completion = await self._contrast.propose(request)
+        completion = Completion(self._proposer.propose(request))
         words = _WORDS.get(base_of(request.language))
         # An idea does not get better by being asked for again.
         if request.attempt or words is None:
@@ -109,25 +106,6 @@ class Local:
         }, answer.usage
 
 
-def checked(rules: Mapping[str, str], features: Features, language: str) -> str:
-    """What code found: which of the rules that it can read apply to a ticket. Nothing where it can read none."""
-    read = read_all(tuple(rules.items()))
-    readable = (*read.scaffold, *read.guidance)
-    if not readable:
-        return ""
-    words = _WORDS.get(base_of(language), _WORDS["en"])
-    applied: dict[str, Binary] = {}
-    silent: dict[str, None] = {}
-    for key, rule, _ in readable:
-        if applies(rule, features):
-            applied[key] = rule.verdict
-        else:
-            silent[key] = None
-    lines = [words.applies.format(key=key, verdict=words.verdicts[one]) for key, one in applied.items()]
-    lines += [words.silent.format(key=key) for key in silent if key not in applied]
-    return "\n".join([words.checked, *lines, ""])
-
-
 def _some(cases: Sequence[Case], label: Binary) -> Iterator[Case]:
     """A few cases of a label, those that were judged wrong first."""
     ranked = sorted((one for one in cases if one.label == label), key=lambda one: one.verdict == label)
@@ -165,9 +143,6 @@ class _Words(NamedTuple):
     case: str
     rule: str
     falsifier: str
-    checked: str
-    applies: str
-    silent: str
     verdicts: dict[Binary, str]
 
 
@@ -179,9 +154,6 @@ _WORDS = {
         "Case {number}, {verdict}:\n{text}",
         "If {condition}, the verdict is {verdict}.",
         "Most tickets where {condition} are labelled {other}.",
-        "A program has checked the rules:",
-        "[{key}] applies here: {verdict}",
-        "[{key}] does not apply here",
         {"pass": "pass", "fail": "fail"},
     ),
     "zh": _Words(
@@ -190,9 +162,6 @@ _WORDS = {
         "案例{number}，{verdict}：\n{text}",
         "如果{condition}，则判定为{verdict}。",
         "满足“{condition}”的样本多数标注为{other}。",
-        "程序已核对各条规则：",
-        "[{key}] 适用：{verdict}",
-        "[{key}] 不适用",
         {"pass": "通过", "fail": "不通过"},
     ),
 }

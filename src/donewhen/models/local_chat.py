@@ -34,6 +34,8 @@ _LIKELIEST = 40
 _WEIGHED = 512
 """Choices that are remembered: the draws at several temperatures are one and the same."""
 _SILENT = -1
+_PROMPTS = 256
+"""Mebibytes for prompts that may come again."""
 _SAMPLES, _SAMPLE = 64, 1 << 16
 
 
@@ -51,7 +53,7 @@ class LocalChat:
         self.path = path
         self._fingerprint = fingerprint(path)
         self._context = context or _number_in(CONTEXT_VARIABLE) or CONTEXT
-        self._threads = threads or _number_in("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))
+        self._threads = threads or _number_in("OMP_NUM_THREADS") or os.cpu_count() or 1
         self._server: Server | None = None
         self._turn = ThreadPoolExecutor(1, thread_name_prefix="donewhen-local")
         self._weighed: OrderedDict[bytes, ChatAnswer] = OrderedDict()
@@ -98,6 +100,8 @@ class LocalChat:
             settings.n_parallel = 1
             settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self._threads
             settings.warmup = False
+            # Beside the prompt that it is at: it would take gigabytes.
+            settings.cache_ram_mib = _PROMPTS
             settings.verbosity = _SILENT
             # It listens on loopback, whether or not anybody wants it to: nobody else on this machine may ask it.
             settings.api_keys = [secrets.token_hex(16)]

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any
 
 from donewhen import __version__
-from donewhen.foundation.errors import ConfigError, DonewhenError, MissingExtraError
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line
 from donewhen.models.chat import ChatModel
 from donewhen.models.local import Local
-from donewhen.models.pacing import Patience, TryAgain
+from donewhen.models.ray_cluster import ExecutorError, connect, imported, leave
+from donewhen.models.ray_worker import Ready, Told, Worker
 from donewhen.models.registry import open_model
 from donewhen.models.remote_chat import RemoteChat
 from donewhen.models.roles import (
@@ -28,121 +31,43 @@ from donewhen.models.roles import (
     Closable,
     Completion,
     Model,
-    ModelError,
     Priced,
     ReflectionRequest,
     RolloutRequest,
     Studious,
 )
 
-T = TypeVar("T")
-
-_STARTING = 120.0
-"""Seconds until a worker must be there. Weights are loaded meanwhile."""
+STARTING = 120.0
+"""Seconds until a worker must be there, where no other is at work. Weights are looked at meanwhile."""
 _SLOTS = 4
 """Questions that a worker is sent at once: one that it is at, and what it goes on with."""
 _AT_HAND = 4096
-
-
-class ExecutorError(DonewhenError):
-    """The cluster, or all of its workers, can't be used."""
-
-    code = "executor"
-
-
-class _Told(NamedTuple):
-    """What a worker sends back. Exceptions don't travel: their classes may not survive it."""
-
-    kind: Literal["answer", "again", "error", "refused"]
-    completion: Completion | None = None
-    why: str = ""
-    next_step: str | None = None
-    after: float | None = None
-    slow_down: bool = False
-
-    def read(self) -> Completion:
-        """The answer, or what kept the worker from one."""
-        if self.completion is not None:
-            return self.completion
-        if self.kind == "again":
-            raise TryAgain(self.why, after=self.after, slow_down=self.slow_down)
-        if self.kind == "error":
-            raise ModelError(self.why)
-        raise ConfigError(self.why, next_step=self.next_step)
-
-
-class _Ready(NamedTuple):
-    node: str
-    version: str
-    model: str
-    problem: _Told | None
-
-
-class _Once:
-    """Instead of a pace: one try, and the driver hears how it went. It is the one who sees all calls of the cluster."""
-
-    def __init__(self, patience: Patience) -> None:
-        self.patience = patience
-
-    async def call(self, make: Callable[[], Awaitable[T]]) -> T:
-        try:
-            async with asyncio.timeout(self.patience.timeout):
-                return await make()
-        except TimeoutError:
-            raise TryAgain(f"no answer within {self.patience.timeout:g} seconds", slow_down=True) from None
-
-
-class _Worker:
-    """Lives in a process of its own, perhaps on another machine, with a model of its own."""
-
-    def __init__(self, choice: str) -> None:
-        self._problem: _Told | None = None
-        self._model: Model | None = None
-        try:
-            self._model = open_model(choice)
-        except DonewhenError as error:
-            self._problem = _refused(error)
-        if isinstance(self._model, ChatModel) and isinstance(self._model.chat, RemoteChat):
-            self._model.chat.pace = _Once(self._model.chat.pace.patience)
-
-    async def ready(self) -> _Ready:
-        """Who it is."""
-        return _Ready(os.uname().nodename, __version__, self._model.name if self._model else "", self._problem)
-
-    async def roll(self, request: RolloutRequest) -> _Told:
-        """One answer, or why there is none."""
-        if self._model is None:
-            return self._problem or _Told("refused", why="There is no model.")
-        try:
-            return _Told("answer", await self._model.roll(request))
-        except TryAgain as again:
-            return _Told("again", why=str(again), after=again.after, slow_down=again.slow_down)
-        except ModelError as error:
-            return _Told("error", why=str(error))
-        except DonewhenError as error:
-            return _refused(error)
-
-
-def _refused(error: DonewhenError) -> _Told:
-    where = f" ({error.where})" if error.where else ""
-    return _Told("refused", why=f"{error.message}{where}", next_step=error.next_step)
+_TRIES = 3
+"""A node may be lost while a worker is started on it, and the next one as well."""
+_LOSSES = 5
+"""So many workers may be lost over one question; then it is the question."""
 
 
 class OnRay:
     """A Ray cluster: one that is there, by its address, or one of our own on this machine."""
 
-    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtraError("--executor ray", "ray") from None
-        self._ray = ray
-        self._address = address
+    def __init__(self, address: str | None = None, workers: int | None = None, *, starting: float = STARTING) -> None:
+        self._address = address or os.environ.get("RAY_ADDRESS") or None
+        self._ray = imported(own=self._address is None)
         self._workers = workers
+        self._starting = starting
 
     def open(self, choice: str) -> Model:
         """A model whose rollouts are answered by workers."""
-        return RayModel(self._ray, choice, self._address, self._workers)
+        return RayModel(self._ray, _from_anywhere(choice), self._address, self._workers, self._starting)
+
+
+def _from_anywhere(choice: str) -> str:
+    """The same model by a name that means the same in another folder."""
+    kind, _, path = choice.partition(":")
+    if kind == "local" and path and not path.startswith("~"):
+        return f"local:{Path(path).absolute()}"
+    return choice
 
 
 @dataclass(eq=False)
@@ -156,33 +81,55 @@ class _Place:
 
 @dataclass
 class _Pool:
-    """The workers of one event loop."""
+    """The workers of one event loop, and who waits for one."""
 
     loop: asyncio.AbstractEventLoop
-    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     places: list[_Place] = field(default_factory=list)
     starting: set[asyncio.Task[None]] = field(default_factory=set)
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     problem: DonewhenError | None = None
-    lost: int = 0
+
+    async def changed(self) -> None:
+        """Wait until there may be room."""
+        turn: asyncio.Future[None] = self.loop.create_future()
+        self.waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # It was called at the same moment: somebody else can go.
+                self.call(1)
+            raise
+
+    def call(self, count: int | None = None) -> None:
+        """Let so many look again, or all."""
+        left = len(self.waiting) if count is None else count
+        while left and self.waiting:
+            turn = self.waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                left -= 1
 
 
 class RayModel:
     """A model on many machines. Reflection stays here: it is one question at a time, and it has studied what it saw."""
 
-    def __init__(self, ray: Any, choice: str, address: str | None, workers: int | None) -> None:
+    def __init__(
+        self, ray: Any, choice: str, address: str | None, workers: int | None, starting: float = STARTING
+    ) -> None:
         self._ray = ray
         self._choice = choice
         self._address = address
         self._wanted = workers
+        self._starting = starting
         self._here = open_model(choice)
-        self._ours = False
         self._pool: _Pool | None = None
-        self._recent: OrderedDict[str, _Place] = OrderedDict()
+        self._recent: OrderedDict[int, _Place] = OrderedDict()
         self.lost = 0
         """Workers that were lost."""
         chat = self._here.chat if isinstance(self._here, ChatModel) else None
-        self._pace = chat.pace if isinstance(chat, RemoteChat) else None
-        self._connect()
+        self._remote = chat if isinstance(chat, RemoteChat) else None
+        connect(self._ray, self, self._address)
 
     @property
     def name(self) -> str:
@@ -209,74 +156,87 @@ class RayModel:
 
     async def roll(self, request: RolloutRequest) -> Completion:
         """Have a worker answer. What is too much for a server is heard from all workers, and slows all of them down."""
-        if self._pace is not None:
-            return await self._pace.call(lambda: self._answered(request))
-        return await self._answered(request)
+        if self._remote is None:
+            return await self._answered(request)
+        # Before it is anybody's turn: how long workers take to start says nothing about the server.
+        await self._room()
+        completion = await self._remote.pace.call(lambda: self._answered(request))
+        # By the prices that hold here.
+        return completion._replace(cost=self._remote._cost(completion.usage))
 
     async def aclose(self) -> None:
         """Let the workers go, and the cluster, if it is our own."""
         pool, self._pool = self._pool, None
         self._recent.clear()
-        if pool is not None:
+        if pool is not None and pool.loop is asyncio.get_running_loop():
             starting = list(pool.starting)
             for task in starting:
                 task.cancel()
-            if pool.loop is asyncio.get_running_loop():
-                await asyncio.gather(*starting, return_exceptions=True)
-            for place in pool.places:
-                self._ray.kill(place.actor)
-        if self._ours and self._ray.is_initialized():
-            self._ray.shutdown()
-        self._ours = False
+            await asyncio.gather(*starting, return_exceptions=True)
+        for place in pool.places if pool is not None else ():
+            self._let_go(place.actor)
+        leave(self._ray, self)
         if isinstance(self._here, Closable):
             await self._here.aclose()
 
     async def _answered(self, request: RolloutRequest) -> Completion:
-        while True:
+        for _ in range(_LOSSES):
             place = await self._taken(request.prompt.own)
-            asked = place.actor.roll.remote(request)
             try:
-                told: _Told = await asked
-            except asyncio.CancelledError:
-                self._ray.cancel(asked)
-                raise
+                return (await self._told_by(place, request)).read()
             except self._ray.exceptions.RayTaskError as error:
-                raise ExecutorError(f"A worker failed: {one_line(str(error.cause), 200)}.", where=place.node) from error
+                told = one_line(redacted(str(error.cause)), 200)
+                raise ExecutorError(f"A worker failed: {told}.", where=place.node) from error
             except self._ray.exceptions.RayError:
                 # The worker, or its machine, is gone. Whatever it was asked is asked again, of another.
                 self._replace(place)
-            else:
-                return told.read()
             finally:
-                await self._left(place)
+                place.busy -= 1
+                if self._pool is not None:
+                    self._pool.call(1)
+        raise ExecutorError(
+            f"{_LOSSES} workers were lost, one after the other, over the same question.",
+            next_step="Have they enough memory? The logs of Ray on the nodes say why they ended.",
+        )
+
+    async def _told_by(self, place: _Place, request: RolloutRequest) -> Told:
+        asked = place.actor.roll.remote(request)
+        try:
+            told: Told = await asked
+        except asyncio.CancelledError:
+            with suppress(self._ray.exceptions.RayError, RuntimeError, ValueError):
+                self._ray.cancel(asked)
+            raise
+        if told.kind == "refused":
+            return told._replace(next_step=told.next_step or f"It was asked from {place.node}.")
+        return told
+
+    async def _room(self) -> list[_Place]:
+        """The workers that can be asked now, as soon as there is one."""
+        pool = self._joined()
+        while True:
+            if pool.problem is not None:
+                raise pool.problem
+            # The pace decides how much a server gets; a model on a worker has one question at a time.
+            room = [one for one in pool.places if self._remote is not None or one.busy < _SLOTS]
+            if room:
+                return room
+            if not pool.places and not pool.starting:
+                raise ExecutorError("There is no worker left.", next_step="Is the cluster still there? ray status")
+            await pool.changed()
 
     async def _taken(self, own: str) -> _Place:
         """A worker that has room: the one that knows this ticket, or the one with the least to do."""
-        pool = self._joined()
-        async with pool.changed:
-            while True:
-                if pool.problem is not None:
-                    raise pool.problem
-                room = [one for one in pool.places if self._pace is not None or one.busy < _SLOTS]
-                if room:
-                    break
-                if not pool.places and not pool.starting:
-                    raise ExecutorError("There is no worker left.", next_step="Is the cluster still there? ray status")
-                await pool.changed.wait()
-        known = self._recent.get(own)
-        place = known if known in room else min(room, key=lambda one: one.busy)
-        self._recent[own] = place
-        self._recent.move_to_end(own)
+        room = await self._room()
+        ticket = hash(own)
+        known = self._recent.get(ticket)
+        place = known if known in room and self._remote is None else min(room, key=lambda one: one.busy)
+        self._recent[ticket] = place
+        self._recent.move_to_end(ticket)
         if len(self._recent) > _AT_HAND:
             self._recent.popitem(last=False)
         place.busy += 1
         return place
-
-    async def _left(self, place: _Place) -> None:
-        place.busy -= 1
-        if self._pool is not None:
-            async with self._pool.changed:
-                self._pool.changed.notify(1)
 
     def _replace(self, place: _Place) -> None:
         """A worker that is gone leaves, and another is started as soon as there is room for it in the cluster."""
@@ -284,6 +244,8 @@ class RayModel:
         if pool is None or place not in pool.places:
             return
         pool.places.remove(place)
+        # It may only be out of reach; then it must not keep the room that its successor needs.
+        self._let_go(place.actor)
         self.lost += 1
         self._start(pool)
 
@@ -294,47 +256,58 @@ class RayModel:
 
     async def _started(self, pool: _Pool) -> None:
         """Add a worker to the pool, or say why there is none."""
-        actor = self._actor()
+        try:
+            pool.places.append(await self._new_place(pool))
+        except _NoWorkerError as error:
+            if not pool.places and len(pool.starting) == 1:
+                pool.problem = pool.problem or error
+        except DonewhenError as error:
+            pool.problem = pool.problem or error
+        finally:
+            pool.call()
+
+    async def _new_place(self, pool: _Pool) -> _Place:
+        for left in reversed(range(_TRIES)):
+            actor = self._actor()
+            try:
+                return _Place(actor, self._fit(await self._there(actor, pool)).node)
+            except self._ray.exceptions.RayError as error:
+                if not left:
+                    told = one_line(redacted(str(error).strip().splitlines()[-1]), 300)
+                    raise _NoWorkerError(
+                        f"A worker can't be started: {told}",
+                        next_step=f"Every node needs the packages that are here: donewhen {__version__}, its extras.",
+                    ) from error
+            except BaseException:
+                self._let_go(actor)
+                raise
+        raise AssertionError("the last try raises")
+
+    async def _there(self, actor: Any, pool: _Pool) -> Ready:
+        """Wait for a worker. Where there is no room for it, it may take as long as others are at work."""
         waiting = asyncio.ensure_future(_result(actor.ready.remote()))
         try:
-            # Where there is no room for it, it may wait as long as others are at work.
             while not waiting.done():
-                await asyncio.wait([waiting], timeout=_STARTING)
+                await asyncio.wait([waiting], timeout=self._starting)
                 if not waiting.done() and not pool.places:
-                    raise ExecutorError(
-                        f"No worker could be started within {_STARTING:g} seconds.",
+                    raise _NoWorkerError(
+                        f"No worker could be started within {self._starting:g} seconds.",
                         next_step="Has the cluster room for one? ray status",
                     )
-            await self._told(pool, place=_Place(actor, self._fit(waiting.result()).node))
-        except DonewhenError as error:
-            self._ray.kill(actor)
-            await self._told(pool, problem=error)
-        except self._ray.exceptions.RayError as error:
-            told = one_line(str(error).strip().splitlines()[-1], 300)
-            problem = ExecutorError(
-                f"A worker can't be started: {told}",
-                next_step=f"Every node needs Python packages like these here: donewhen {__version__}, and its extras.",
-            )
-            await self._told(pool, problem=None if pool.places else problem)
-        except asyncio.CancelledError:
-            with suppress(Exception):
-                self._ray.kill(actor)
-            raise
+            ready: Ready = waiting.result()
+            return ready
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
 
-    async def _told(self, pool: _Pool, *, place: _Place | None = None, problem: DonewhenError | None = None) -> None:
-        async with pool.changed:
-            if place is not None:
-                pool.places.append(place)
-            pool.problem = pool.problem or problem
-            pool.changed.notify_all()
-
-    def _fit(self, ready: _Ready) -> _Ready:
+    def _fit(self, ready: Ready) -> Ready:
         """A worker that is the same here as there; others would give other answers."""
         if ready.problem is not None:
-            ready.problem.read()
+            raise ExecutorError(
+                f"The worker on {ready.node} has no model. {ready.problem.why}",
+                where=ready.problem.where,
+                next_step=ready.problem.next_step,
+            )
         if (ready.version, ready.model) != (__version__, self.name):
             raise ExecutorError(
                 f"The worker on {ready.node} has donewhen {ready.version} with {ready.model}; "
@@ -347,34 +320,16 @@ class RayModel:
         """The workers, as seen from this event loop."""
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool.loop is not loop:
-            self._connect()
-            known = self._pool
-            self._pool = _Pool(loop)
-            if known is None:
-                for _ in range(self._count()):
-                    self._start(self._pool)
-            else:
-                self._pool.places = [_Place(one.actor, one.node) for one in known.places]
+            connect(self._ray, self, self._address)
+            known = self._pool.places if self._pool is not None else []
+            self._pool = _Pool(loop, [_Place(one.actor, one.node) for one in known])
+            for _ in range(self._count() - len(known)):
+                self._start(self._pool)
         return self._pool
 
-    def _connect(self) -> None:
-        if self._ray.is_initialized():
-            return
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
-        address = self._address or os.environ.get("RAY_ADDRESS")
-        if address is None:
-            # A cluster of our own is nobody else's: it stays on loopback, and tells nobody of itself.
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        try:
-            self._ray.init(address=address or "local", **options)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            raise ExecutorError(
-                f"Ray can't be reached: {one_line(str(error), 200)}",
-                where=address,
-                next_step="Is the cluster there? ray status" if address else "Try: ray start --head",
-            ) from error
-        self._ours = True
+    def _let_go(self, actor: Any) -> None:
+        with suppress(self._ray.exceptions.RayError, RuntimeError, ValueError):
+            self._ray.kill(actor)
 
     def _actor(self) -> Any:
         options: dict[str, Any] = {
@@ -384,28 +339,33 @@ class RayModel:
             "max_restarts": 0,
             "max_task_retries": 0,
         }
-        return self._ray.remote(_Worker).options(**options).remote(self._choice)
+        return self._ray.remote(Worker).options(**options).remote(self._choice)
 
     def _count(self) -> int:
         """Workers: as many as were asked for, or what suits the model."""
         if self._wanted is not None:
             return self._wanted
         nodes = self._nodes()
-        if self._pace is not None or isinstance(self._here, Local):
+        if self._remote is not None or isinstance(self._here, Local):
             return max(1, len(nodes))
         return max(1, int(sum(nodes)))
 
     def _cpus(self) -> float:
         """Cores of one worker: weights use all of a machine, a worker that waits for a server next to none."""
-        if self._pace is not None:
+        if self._remote is not None:
             return 0.01
         if isinstance(self._here, Local) and self._wanted is None:
-            return max(1.0, min(self._nodes(), default=1.0))
+            return min(self._nodes(), default=1.0)
         return 1.0
 
     def _nodes(self) -> list[float]:
-        """The cores of each node that is there."""
-        return [one["Resources"].get("CPU", 0.0) for one in self._ray.nodes() if one["Alive"]]
+        """The cores of each node that has some; a head is often there for others only."""
+        found = [one["Resources"].get("CPU", 0.0) for one in self._ray.nodes() if one["Alive"]]
+        return [one for one in found if one >= 1]
+
+
+class _NoWorkerError(ExecutorError):
+    """One worker is not there; others may be."""
 
 
 async def _result(ref: Any) -> Any:

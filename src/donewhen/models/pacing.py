@@ -1,8 +1,7 @@
-"""How many calls at once, how long to wait for one, and when to try again.
+"""Whose turn it is to call a server, how long to wait for an answer, and when to try again.
 
-As many calls are in flight as are asked for, until a server says that it is too much: then half as many, and from
-there on one more for each round of answers. Every caller waits its turn; nothing is queued up behind a server that
-can't keep up.
+How many calls there are at once is up to the allowance. Every caller waits its turn here; nothing is queued up behind a
+server that can't keep up.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.models.allowance import Allowance
 from donewhen.models.roles import ModelError
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Patience(NamedTuple):
 
     tries: int = 6
     timeout: float = 120.0
-    """Seconds for one call."""
+    """Seconds for one call; for one that comes in pieces, from one piece to the next."""
     first_pause: float = 0.5
     longest_pause: float = 60.0
     most: int = 1024
@@ -47,33 +47,42 @@ class Pace:
         self, patience: Patience | None = None, *, clock: Clock = SYSTEM_CLOCK, seed: int | None = None
     ) -> None:
         self.patience = patience or Patience()
-        self.allowed = float(self.patience.most)
+        self.allowance = Allowance(self.patience.most)
         self.in_flight = 0
         self.retries = 0
         self._clock = clock
         self._chance = random.Random(seed)
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._slowed_at = float("-inf")
+        self._waiting: deque[asyncio.Future[int]] = deque()
+        self._closed_in: asyncio.AbstractEventLoop | None = None
 
-    async def call(self, make: Callable[[], Awaitable[T]]) -> T:
-        """Make a call when it is its turn, and again where that may help."""
+    @property
+    def allowed(self) -> float:
+        """How many calls may be in flight now."""
+        return self.allowance.allowed
+
+    async def call(self, make: Callable[[], Awaitable[T]], *, timed: bool = True) -> T:
+        """Make a call when it is its turn, and again where that may help.
+
+        One that is not ``timed`` has as long as it takes, and raises TimeoutError itself where nothing comes any more.
+        """
         pause = self.patience.first_pause
         last = TryAgain("it was not asked")
         for attempt in range(1, self.patience.tries + 1):
-            await self._enter()
+            in_flight = await self._enter()
             # From here, because whoever waited has not told the server anything yet.
-            began = self._clock.monotonic()
+            call = self.allowance.begin(self._clock.monotonic(), in_flight)
             try:
-                async with asyncio.timeout(self.patience.timeout):
+                async with asyncio.timeout(self.patience.timeout if timed else None):
                     answer = await make()
             except TryAgain as again:
-                self._failed(began, again.slow_down)
+                if again.slow_down:
+                    self.allowance.refused(call, self.in_flight)
                 last = again
             except TimeoutError:
-                self._failed(began, slow_down=True)
+                self.allowance.refused(call, self.in_flight)
                 last = TryAgain(f"no answer within {self.patience.timeout:g} seconds")
             else:
-                self._succeeded()
+                self.allowance.answered(call, self._clock.monotonic())
                 return answer
             finally:
                 self._leave()
@@ -85,14 +94,13 @@ class Pace:
                 pause = min(pause * 2, self.patience.longest_pause)
         raise ModelError(f"The model did not answer in {self.patience.tries} tries: {last}.")
 
-    async def _enter(self) -> None:
-        if self.in_flight < int(self.allowed) and not self._waiting:
-            self.in_flight += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _enter(self) -> int:
+        """Wait for a turn; how many calls are in flight from then on."""
+        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
+        self._let_in()
         try:
-            await turn
+            return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 # It was given its turn at the same moment: somebody else can have it.
@@ -104,19 +112,20 @@ class Pace:
         self._let_in()
 
     def _let_in(self) -> None:
-        while self._waiting and self.in_flight < int(self.allowed):
+        """One in each turn of the event loop.
+
+        Calls that are made together are answered together, and then made together again: the loop would be busy with
+        all of them at once, and idle in between.
+        """
+        loop = asyncio.get_running_loop()
+        while self._waiting and self.in_flight < int(self.allowed) and self._closed_in is not loop:
             turn = self._waiting.popleft()
             if not turn.done():
                 self.in_flight += 1
-                turn.set_result(None)
+                turn.set_result(self.in_flight)
+                self._closed_in = loop
+                loop.call_soon(self._open)
 
-    def _succeeded(self) -> None:
-        if self.in_flight >= int(self.allowed) - 1:
-            self.allowed = min(self.patience.most, self.allowed + 1 / self.allowed)
-
-    def _failed(self, began: float, slow_down: bool) -> None:
-        """Halve once for all the calls that were in flight together: they all tell of the same moment."""
-        if slow_down and began > self._slowed_at:
-            # Half of what there really was: more was allowed than anybody wanted.
-            self.allowed = max(1.0, min(self.allowed, self.in_flight) / 2)
-            self._slowed_at = self._clock.monotonic()
+    def _open(self) -> None:
+        self._closed_in = None
+        self._let_in()

@@ -32,16 +32,17 @@ class LeaveOut(Exception):  # noqa: N818 - what a server asks for
 def refuse(status: int, message: str, headers: Mapping[str, str], server: str, options: Collection[str]) -> NoReturn:
     """Turn an answer that is none into what follows from it."""
     told = one_line(redacted(message), 300)
+    named = next((one for one in options if re.search(rf"\b{re.escape(one)}(?:ing)?\b", message, re.IGNORECASE)), None)
+    # One ticket that is too long says nothing about the options, whichever it names.
+    too_long = any(one in message.casefold() for one in _TOO_LONG)
+    # Forbidden, too: some models may not be asked for log-probabilities.
+    if status in (400, 403, 422) and named is not None and not too_long:
+        raise LeaveOut(named)
     if status in _HOPELESS or (status == 429 and any(one in message.casefold() for one in _NO_MONEY)):
         # Everything else that is asked would be refused as well, so that there is no point in going on.
         raise ConfigError(f"The model's server refuses: {told} (status {status}).", where=server)
     if status in _MAY_PASS or status >= 500:
         raise TryAgain(f"{told} (status {status})", after=retry_after(headers), slow_down=status in _TOO_MUCH)
-    named = next((one for one in options if re.search(rf"\b{re.escape(one)}\b", message)), None)
-    # One ticket that is too long says nothing about the options, whichever it names.
-    too_long = any(one in message.casefold() for one in _TOO_LONG)
-    if status in (400, 422) and named is not None and not too_long:
-        raise LeaveOut(named)
     raise ModelError(f"The model's server refuses this question: {told} (status {status}).")
 
 

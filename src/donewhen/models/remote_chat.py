@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -11,11 +12,14 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
 from donewhen.models.pacing import Pace, Patience
+from donewhen.models.pieces import streams
 from donewhen.models.prices import price_of
 from donewhen.models.remote import LeaveOut
 from donewhen.models.roles import Usage
 
 T = TypeVar("T")
+
+_CALLS_A_CLIENT = 32
 
 
 class _Client(Protocol):
@@ -28,7 +32,12 @@ class Pacing(Protocol):
     @property
     def patience(self) -> Patience: ...
 
-    async def call(self, make: Callable[[], Awaitable[T]]) -> T: ...
+    @property
+    def in_flight(self) -> int:
+        """Calls that are under way."""
+        ...
+
+    async def call(self, make: Callable[[], Awaitable[T]], *, timed: bool = True) -> T: ...
 
 
 C = TypeVar("C", bound=_Client)
@@ -58,7 +67,8 @@ class RemoteChat(ABC, Generic[C]):
         self._server = base_url or self.kind
         self._price = price_of(model)
         self._left_out: set[str] = set()
-        self._client: C | None = None
+        self._clients: list[C] = []
+        self._turns = itertools.count()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -76,24 +86,30 @@ class RemoteChat(ABC, Generic[C]):
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         """Ask, as often as it takes; what the server does not know is left out from then on."""
         while True:
+            # Said once for all tries: a stream is watched from piece to piece, and not by the pace.
+            streamed = streams(request, self._left_out)
             try:
-                return await self.pace.call(lambda: self._asked(self._connected(), request))
+                return await self.pace.call(
+                    lambda: self._asked(self._connected(), request, streamed),  # noqa: B023 - over before it changes
+                    timed=not streamed,
+                )
             except LeaveOut as refused:
                 self._left_out.add(refused.option)
 
     async def aclose(self) -> None:
         """Let go of the connections."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.close()
+        clients, self._clients = self._clients, []
+        if self._loop is asyncio.get_running_loop():
+            for client in clients:
+                await client.close()
 
     @abstractmethod
     def _new_client(self) -> C:
         """A client without retries of its own: the pace must hear what the server says."""
 
     @abstractmethod
-    async def _asked(self, client: C, request: ChatRequest) -> ChatAnswer:
-        """One call."""
+    async def _asked(self, client: C, request: ChatRequest, streamed: bool) -> ChatAnswer:
+        """One call. A streamed one raises TimeoutError where no piece comes any more."""
 
     def _known(self, options: dict[str, Any]) -> dict[str, Any]:
         """Options without those that the server has refused."""
@@ -103,8 +119,14 @@ class RemoteChat(ABC, Generic[C]):
         return 0.0 if self._price is None else self._price.of(usage)
 
     def _connected(self) -> C:
-        """The client of this event loop: connections can't be taken from one to another."""
+        """A client of this event loop: connections can't be taken from one to another.
+
+        They take turns, one for so many calls in flight: a client looks at each of its connections for each call.
+        """
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client, self._loop = self._new_client(), loop
-        return self._client
+        if self._loop is not loop:
+            self._clients, self._loop = [], loop
+        wanted = -(-self.pace.in_flight // _CALLS_A_CLIENT) or 1
+        while len(self._clients) < wanted:
+            self._clients.append(self._new_client())
+        return self._clients[next(self._turns) % wanted]

@@ -40,7 +40,7 @@ class Completion(NamedTuple):
     usage: Usage = Usage()
     finish_reason: FinishReason = "stop"
     margin: float | None = None
-    """How far the verdict was from the other one, where the model can tell."""
+    """How far the verdict was from the other one, where the model can tell: below zero, where luck drew the lesser."""
     cost: float = 0.0
     """In the currency of the price table."""
 
@@ -158,6 +158,14 @@ class Closable(Protocol):
     """A model that holds connections or memory, which it can let go of."""
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class Terse(Protocol):
+    """A model that writes a reason for people alone: its reflection does not read any."""
+
+    @property
+    def reads_reasons(self) -> bool: ...
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""For your own tests: an agent without a model, model servers on loopback, and contracts for adapters and models."""
+"""For your own tests: an agent without a model, recorded models, servers on loopback, and contracts to keep."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         finish,
         say,
     )
+    from donewhen.testing.cassette import Cassette, CassetteError
     from donewhen.testing.chat_api import ChatServer
     from donewhen.testing.clock import ManualClock
     from donewhen.testing.context import make_context
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _FILE_OF = {
     "AdapterContract": "contract",
+    "Cassette": "cassette",
+    "CassetteError": "cassette",
     "ChatServer": "chat_api",
     "ManualClock": "clock",
     "MessagesServer": "messages_api",
@@ -66,6 +69,8 @@ __getattr__ = lazily(__name__, _FILE_OF, dict.fromkeys(_SCRIPTED, "donewhen.adap
 __all__ = [
     "AdapterContract",
     "ByPrompt",
+    "Cassette",
+    "CassetteError",
     "ChatServer",
     "ManualClock",
     "Message",

@@ -39,7 +39,10 @@ class RecordedRequest:
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP response, sent after ``delay`` seconds; one that is ``broken_off`` loses its connection half-way."""
+    """One HTTP response, sent after ``delay`` seconds, with a ``pause`` between one chunk and the next.
+
+    One that is ``broken_off`` loses its connection half-way; one that ``hangs`` says nothing more from there on.
+    """
 
     chunks: Sequence[bytes]
     content_type: str = "application/json"
@@ -47,6 +50,8 @@ class Answer:
     delay: float = 0.0
     retry_after: float | None = None
     broken_off: bool = False
+    pause: float = 0.0
+    hangs: bool = False
 
 
 def json_chunks(document: Mapping[str, Any]) -> Sequence[bytes]:
@@ -57,6 +62,25 @@ def json_chunks(document: Mapping[str, Any]) -> Sequence[bytes]:
 def event_chunks(events: Iterable[Mapping[str, Any]]) -> Sequence[bytes]:
     """Server-sent events, each named by its ``type``."""
     return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
+
+
+def data_chunks(documents: Iterable[Mapping[str, Any]]) -> Sequence[bytes]:
+    """Server-sent events without a name."""
+    return [f"data: {json.dumps(one)}\n\n".encode() for one in documents]
+
+
+def pieces_of(text: str, count: int) -> Sequence[str]:
+    """A text in about ``count`` pieces, none of them empty; an empty text is one."""
+    size = max(1, -(-len(text) // count))
+    return [text[at : at + size] for at in range(0, len(text), size)] or [text]
+
+
+def halves(chunks: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
+    """What comes before something happens half-way, and what comes after."""
+    if len(chunks) == 1:
+        middle = len(chunks[0]) // 2
+        return [chunks[0][:middle]], [chunks[0][middle:]]
+    return chunks[: len(chunks) // 2], chunks[len(chunks) // 2 :]
 
 
 RequestT = TypeVar("RequestT", bound=RecordedRequest)
@@ -202,18 +226,21 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.retry_after is not None:
             self.send_header("retry-after", f"{answer.retry_after:g}")
         self.end_headers()
-        if self.command != "HEAD":
-            for chunk in _first_half(answer.chunks) if answer.broken_off else answer.chunks:
-                self.wfile.write(chunk)
+        if self.command == "HEAD":
+            return
+        for number, chunk in enumerate(
+            halves(answer.chunks)[0] if answer.broken_off or answer.hangs else answer.chunks
+        ):
+            if number and self.server.closing.wait(answer.pause):
+                return
+            self.wfile.write(chunk)
+        if answer.hangs:
+            self.server.closing.wait()
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - found by name
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
         """The record is the log."""
-
-
-def _first_half(chunks: Sequence[bytes]) -> Sequence[bytes]:
-    return chunks[: len(chunks) // 2] if len(chunks) > 1 else [chunk[: len(chunk) // 2] for chunk in chunks]
 
 
 def _json_object(raw: bytes) -> Mapping[str, Any]:

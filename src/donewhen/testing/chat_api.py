@@ -6,27 +6,44 @@ A client finds it by its base URL; any key will do, unless the server is told wh
         model = open_model(f"openai:any@{server.base_url}")  # or f"anthropic:any@{server.root_url}"
         asyncio.run(model.roll(request))
     assert len(server.calls) == 2
+
+Whoever asks for a stream gets one, in as many pieces as the reply says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from donewhen.runtime import TokenUsage
-from donewhen.testing._loopback import Answer, LoopbackServer, RecordedRequest, json_chunks
+from donewhen.testing._loopback import (
+    Answer,
+    LoopbackServer,
+    RecordedRequest,
+    data_chunks,
+    event_chunks,
+    halves,
+    json_chunks,
+    pieces_of,
+)
+from donewhen.testing._messages_answer import events, message
 
-__all__ = ["ChatCall", "ChatServer", "Dialect", "Reply", "hanging", "out_of_money", "throttled", "unknown"]
+__all__ = ["ChatCall", "ChatServer", "Dialect", "Midway", "Reply", "hanging", "out_of_money", "throttled", "unknown"]
 
 Dialect = Literal["openai", "anthropic", "other"]
 Finish = Literal["stop", "length", "refused"]
+Midway = Literal["error", "garbage", "silence", "end"]
+"""What becomes of a stream half-way: an event says that the server is overloaded; something comes that is no event;
+nothing comes any more; or it is over, without the mark of its end."""
 
 _PATHS: Mapping[str, Dialect] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
 _FINISHED = {
     "openai": {"stop": "stop", "length": "length", "refused": "content_filter"},
     "anthropic": {"stop": "end_turn", "length": "max_tokens", "refused": "refusal"},
 }
+_OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded", "code": None}}
+_GARBAGE = {"openai": b'data: {"half": \n\n', "anthropic": b'event: content_block_delta\ndata: {"half": \n\n'}
 _FOREVER = 3600.0
 _GONE = Answer((), status=0)
 
@@ -37,7 +54,9 @@ class Reply:
 
     A ``status`` other than 200 is an error whose message is ``text``. ``delay`` is in seconds, before the first byte.
     ``body`` is sent as it is, whatever it is. ``broken_off`` closes the connection in mid-answer, and ``gone`` before
-    the first byte.
+    the first byte. A stream has the text in so many ``pieces``, with a ``pause`` of so many seconds between one event
+    and the next; 0 is for a server that does not stream, whatever it is asked. ``tokens`` are those of the text, each
+    with the log-probabilities of the likeliest at its place, for whoever asks for them.
     """
 
     text: str = ""
@@ -50,6 +69,10 @@ class Reply:
     body: bytes | None = None
     broken_off: bool = False
     gone: bool = False
+    pieces: int = 1
+    pause: float = 0.0
+    midway: Midway | None = None
+    tokens: Sequence[tuple[str, Mapping[str, float]]] = ()
 
 
 def throttled(status: int = 429, retry_after: float | None = None) -> Reply:
@@ -116,7 +139,7 @@ class ChatCall(RecordedRequest):
 
 
 class ChatServer(LoopbackServer[ChatCall, Reply]):
-    """Answers ``POST /v1/chat/completions`` and ``POST /v1/messages`` by a script, in one piece.
+    """Answers ``POST /v1/chat/completions`` and ``POST /v1/messages`` by a script: as a stream or in one piece.
 
     With a ``key``, whoever comes with another one is refused, and the script is not asked; it may be changed meanwhile.
     """
@@ -165,19 +188,53 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
         reply = self._reply(request)
         if reply.gone:
             return _GONE
-        if reply.status != 200:
-            chunks = json_chunks(_error(reply.status, reply.text, reply.code))
-        elif request.dialect == "openai":
-            chunks = json_chunks(_completion(next(self._ids), request.model, reply))
-        else:
-            chunks = json_chunks(_message(next(self._ids), request.model, reply))
+        streams = reply.status == 200 and reply.pieces > 0 and request.body.get("stream") is True
+        in_events = streams and reply.body is None
         return Answer(
-            chunks if reply.body is None else [reply.body],
+            self._streamed(request, reply) if in_events else [self._whole(request, reply)],
+            "text/event-stream" if streams else "application/json",
             status=reply.status,
             delay=reply.delay,
             retry_after=reply.retry_after,
             broken_off=reply.broken_off,
+            pause=reply.pause,
+            hangs=in_events and reply.midway == "silence",
         )
+
+    def _whole(self, request: ChatCall, reply: Reply) -> bytes:
+        if reply.body is not None:
+            return reply.body
+        if reply.status != 200:
+            (document,) = json_chunks(_error(reply.status, reply.text, reply.code))
+        elif request.dialect == "openai":
+            completion = _completion(next(self._ids), request.model, reply)
+            if request.body.get("logprobs"):
+                completion["choices"][0]["logprobs"] = _logprobs(reply)
+            (document,) = json_chunks(completion)
+        else:
+            (document,) = json_chunks(_message(next(self._ids), request.model, reply))
+        return document
+
+    def _streamed(self, request: ChatCall, reply: Reply) -> Sequence[bytes]:
+        chunks: Sequence[bytes]
+        if request.dialect == "openai":
+            options = request.body.get("stream_options") or {}
+            whole = _completion(next(self._ids), request.model, reply)
+            parts = data_chunks(_parts(whole, reply.pieces, with_usage=bool(options.get("include_usage"))))
+            chunks, overloaded = [*parts, b"data: [DONE]\n\n"], data_chunks([_OVERLOADED])
+        else:
+            chunks = event_chunks(events(_message(next(self._ids), request.model, reply), reply.pieces))
+            overloaded = event_chunks([_OVERLOADED])
+        before, after = halves(chunks)
+        match reply.midway:
+            case "error":
+                return [*before, *overloaded]
+            case "garbage":
+                return [*before, _GARBAGE[request.dialect], *after]
+            case "end":
+                return before
+            case _:
+                return chunks
 
     def _refuse(self, status: int, message: str) -> Answer:
         return Answer(json_chunks(_error(status, message)), status=status)
@@ -212,24 +269,36 @@ def _completion(number: int, model: str, reply: Reply) -> dict[str, Any]:
     }
 
 
+def _logprobs(reply: Reply) -> dict[str, Any]:
+    tokens = [
+        {
+            "token": token,
+            "logprob": top.get(token, 0.0),
+            "bytes": None,
+            "top_logprobs": [{"token": one, "logprob": logprob, "bytes": None} for one, logprob in top.items()],
+        }
+        for token, top in reply.tokens
+    ]
+    return {"content": tokens, "refusal": None}
+
+
+def _parts(whole: Mapping[str, Any], pieces: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
+    """A completion as that API streams it: who speaks, the text, why it ended, and what it cost where that is asked."""
+    shared = {**whole, "object": "chat.completion.chunk"}
+    del shared["usage"]
+    (choice,) = whole["choices"]
+    deltas = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": one} for one in pieces_of(choice["message"]["content"], pieces)]
+    for delta in deltas:
+        yield {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield {**shared, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    if with_usage:
+        yield {**shared, "choices": [], "usage": whole["usage"]}
+
+
 def _message(number: int, model: str, reply: Reply) -> dict[str, Any]:
-    usage = reply.usage
-    return {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [{"type": "text", "text": reply.text}],
-        "stop_reason": _FINISHED["anthropic"][reply.finish],
-        "stop_sequence": None,
-        "usage": {
-            # The API counts cached input apart; for a TokenUsage it is part of the input.
-            "input_tokens": usage.input_tokens - usage.cached_tokens,
-            "cache_read_input_tokens": usage.cached_tokens,
-            "cache_creation_input_tokens": 0,
-            "output_tokens": usage.output_tokens,
-        },
-    }
+    content = [{"type": "text", "text": reply.text}]
+    return message(number, model, content, _FINISHED["anthropic"][reply.finish], reply.usage)
 
 
 def _text_of(content: object) -> str:

@@ -10,25 +10,17 @@ A client finds it by ``ANTHROPIC_BASE_URL``; any ``ANTHROPIC_API_KEY`` will do::
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from donewhen.adapters.scripted import ToolCall
 from donewhen.runtime import TokenUsage
 from donewhen.testing._loopback import Answer, LoopbackServer, event_chunks, json_chunks
+from donewhen.testing._messages_answer import error, events, message
 from donewhen.testing._messages_request import CallKind, MessagesRequest, ToolOutcome
 
 __all__ = ["CallKind", "MessagesRequest", "MessagesServer", "Reply", "ToolOutcome"]
-
-_ERRORS = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    529: "overloaded_error",
-}
 
 
 @dataclass(frozen=True)
@@ -90,47 +82,22 @@ class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
                 return Answer(json_chunks({"input_tokens": len(json.dumps(request.body)) // 4} if counts else {}))
 
     def _refuse(self, status: int, message: str) -> Answer:
-        return Answer(json_chunks(_error(status, message)), status=status)
+        return Answer(json_chunks(error(status, message)), status=status)
 
     def _render(self, request: MessagesRequest, reply: Reply) -> Answer:
         if reply.status != 200:
             return Answer(
-                json_chunks(_error(reply.status, reply.text)),
+                json_chunks(error(reply.status, reply.text)),
                 status=reply.status,
                 delay=reply.delay,
                 retry_after=reply.retry_after,
             )
-        message = _message(next(self._ids), request.model, reply)
+        number = next(self._ids)
+        stop_reason = reply.stop_reason or ("tool_use" if reply.tools else "end_turn")
+        answer = message(number, request.model, list(_content(number, reply)), stop_reason, reply.usage)
         if not request.body.get("stream"):
-            return Answer(json_chunks(message), delay=reply.delay, broken_off=reply.broken_off)
-        return Answer(
-            event_chunks(_events(message)), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off
-        )
-
-
-def _error(status: int, message: str) -> dict[str, Any]:
-    kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": kind, "message": message or kind}}
-
-
-def _message(number: int, model: str, reply: Reply) -> dict[str, Any]:
-    usage = reply.usage
-    return {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": list(_content(number, reply)),
-        "stop_reason": reply.stop_reason or ("tool_use" if reply.tools else "end_turn"),
-        "stop_sequence": None,
-        "usage": {
-            # The API counts cached input apart; for a TokenUsage it is part of the input.
-            "input_tokens": usage.input_tokens - usage.cached_tokens,
-            "cache_read_input_tokens": usage.cached_tokens,
-            "cache_creation_input_tokens": 0,
-            "output_tokens": usage.output_tokens,
-        },
-    }
+            return Answer(json_chunks(answer), delay=reply.delay, broken_off=reply.broken_off)
+        return Answer(event_chunks(events(answer)), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off)
 
 
 def _content(number: int, reply: Reply) -> Iterator[dict[str, Any]]:
@@ -143,22 +110,3 @@ def _content(number: int, reply: Reply) -> Iterator[dict[str, Any]]:
             "name": call.name,
             "input": dict(call.arguments),
         }
-
-
-def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The message as the API streams it: announced, block by block (each opened, filled, closed), completed."""
-    usage = message["usage"]
-    opened = {**message, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 0}}
-    yield {"type": "message_start", "message": opened}
-    for index, block in enumerate(message["content"]):
-        if block["type"] == "text":
-            empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
-        else:
-            empty = {**block, "input": {}}
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        yield {"type": "content_block_start", "index": index, "content_block": empty}
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    ending = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage["output_tokens"]}}
-    yield {"type": "message_stop"}

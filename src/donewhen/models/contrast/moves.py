@@ -11,6 +11,7 @@ from donewhen.models.contrast.search import (
     PICKED_CAUTION,
     Find,
     Standing,
+    as_judged,
     ranked,
     stakes_of,
     standing,
@@ -36,6 +37,8 @@ class Study(NamedTuple):
     field: Field
     candidates: list[Candidate]
     signs: dict[Binary, list[Find]]
+    passed: int = 0
+    """The cases that were judged to pass, as a set."""
 
 
 class Move(NamedTuple):
@@ -62,6 +65,12 @@ def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, langu
     ]
     # What does harm goes first.
     return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
+
+
+def plain_moves(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
+    """The additions that would help a judge who gave these verdicts, if it followed them, the best first."""
+    now = as_judged(study.passed, study.field.everyone)
+    return list(_additions(rules, now, pool, study, language, said(language)))
 
 
 def _additions(

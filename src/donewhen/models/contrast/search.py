@@ -99,6 +99,11 @@ def blank(everyone: int, verdict: Binary) -> Standing:
     return Standing({0: everyone}, verdict, {})
 
 
+def as_judged(passed: int, everyone: int) -> Standing:
+    """All cases as somebody has judged them who reads rules in a way of their own: any plain rule could turn any."""
+    return Standing({1: passed, -1: everyone & ~passed}, "pass", {})
+
+
 def turned(now: Standing, verdict: Binary, weight: int) -> int:
     """The cases whose verdict another sign would turn."""
     signed = weight if verdict == "pass" else -weight
@@ -177,7 +182,9 @@ def alike(one: int, other: int) -> bool:
     return (one & other).bit_count() > ALIKE * (one | other).bit_count()
 
 
-def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> list[Find]:
+def pool_of(
+    candidates: Sequence[Candidate], field: Field, language: str, *, singles: int = 4, voters: Sequence[int] = VOTERS
+) -> list[Find]:
     """The rules that could help, as seen with and without some of the clusters."""
     found: dict[Rule, Find] = {}
     for view in range(VIEWS):
@@ -188,10 +195,10 @@ def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> lis
                 sample &= ~cluster
         for verdict in _VERDICTS:
             leaders = signs(candidates, field, verdict, sample)
-            for find in leaders[:4]:
+            for find in leaders[:singles]:
                 found.setdefault(find.rule, find)
-            for voters in VOTERS:
-                for find in _votes(leaders, voters, verdict, language):
+            for count in voters:
+                for find in _votes(leaders, count, verdict, language):
                     found.setdefault(find.rule, find)
     return list(found.values())
 

@@ -1,0 +1,138 @@
+"""What Ray brings, and what it costs: one worker and two, a rollout here and there, and how fast the driver can go.
+
+``python -m benchmarks.on_ray``. The model is contrast, which needs no server and is nothing but work for a core, on
+tickets that are long. Ray, the driver and the workers share the cores of this machine, so that two workers can't be
+twice as fast as one unless there are at least three.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from donewhen.models.executors import Here
+from donewhen.models.on_ray import OnRay
+from donewhen.models.roles import Decode, Model, Prompt, RolloutRequest
+
+_RULES = {
+    "G0": "Unless a rule says otherwise, the verdict is pass.",
+    "G1": 'With 2+ of: "skipped"; no "tested"; under 3 sections; 3+ late "error", the verdict is fail.',
+}
+_LONG, _SHORT = 1100, 1
+_SENTENCE = "The agent opened page {number}, read the log and reported that error {number} had gone. "
+_AT_ONCE = 32
+
+
+class Measured(NamedTuple):
+    """So many questions, so many seconds, and what of them the driver's own process was at work."""
+
+    answers: int
+    seconds: float
+    driver: float
+
+    @property
+    def rate(self) -> float:
+        return self.answers / self.seconds
+
+
+def main() -> int:
+    print(f"Cores: {len(os.sched_getaffinity(0))}, shared by the driver, Ray's own processes and the workers.\n")
+    long, short = questions(300, _LONG), questions(3000, _SHORT)
+    here, there = asyncio.run(_measured(Here().open("contrast"), 0, long, short))
+    print(f"(a) contrast on tickets of {len(long[0].prompt.own) // 1000} kB, {len(long)} of them, {_AT_ONCE} at once")
+    print(f"    {'here, without Ray':20} {here.rate:8.1f} answers/s")
+    rates: dict[int, float] = {}
+    quick: dict[int, Measured] = {}
+    for workers in (1, 2):
+        found, quick[workers] = asyncio.run(_measured(OnRay(workers=workers).open("contrast"), workers, long, short))
+        rates[workers] = found.rate
+        print(f"    {f'Ray, {workers} worker(s)':20} {found.rate:8.1f} answers/s", flush=True)
+    print(
+        f"    1 → 2 workers: × {rates[2] / rates[1]:.2f}. "
+        "On two cores it can't be × 2: the driver and Ray itself need some of them."
+    )
+    one, more = here_alone(), asyncio.run(_alone(OnRay(workers=1).open("contrast")))
+    print("\n(b) One short question at a time, median")
+    print(f"    here {1000 * one:.2f} ms, on Ray {1000 * more:.2f} ms: {1000 * (more - one):.2f} ms more a rollout")
+    print(f"\n(c) Short questions, {_AT_ONCE} at once: what the driver can hand out")
+    print(f"    {'here, without Ray':20} {there.rate:8.0f} answers/s")
+    for workers, found in quick.items():
+        cpu = 1000 * found.driver / found.answers
+        print(
+            f"    {f'Ray, {workers} worker(s)':20} {found.rate:8.0f} answers/s, {cpu:.2f} ms of the driver's CPU each: "
+            f"at most {1000 / cpu:.0f} answers/s from one driver"
+        )
+    return 0
+
+
+def questions(count: int, sentences: int, first: int = 0) -> list[RolloutRequest]:
+    """Tickets that are all different, and as long as that. What contrast has read once it knows."""
+    found = []
+    for ticket in range(first, first + count):
+        text = f"Ticket {ticket}. " + "".join(_SENTENCE.format(number=ticket + one) for one in range(sentences))
+        found.append(RolloutRequest(Prompt("Judge.", text), _RULES, {"text": text}, Decode(), "en"))
+    return found
+
+
+async def _measured(
+    model: Model, workers: int, long: Sequence[RolloutRequest], short: Sequence[RolloutRequest]
+) -> tuple[Measured, Measured]:
+    try:
+        await _warm(model, workers)
+        return await _asked(model, long), await _asked(model, short)
+    finally:
+        await _closed(model)
+
+
+async def _warm(model: Model, workers: int) -> None:
+    """Until all workers are there: how long Ray takes to start is another question."""
+    for one in questions(40 * max(1, workers), _SHORT, 30_000):
+        await model.roll(one)
+    pool = getattr(model, "_pool", None)
+    while pool is not None and len(pool.places) < workers:
+        await asyncio.sleep(0.1)
+    await asyncio.gather(*(model.roll(one) for one in questions(200, _SHORT, 10_000)))
+
+
+async def _asked(model: Model, requests: Sequence[RolloutRequest]) -> Measured:
+    left = iter(requests)
+
+    async def asking() -> None:
+        for one in left:
+            await model.roll(one)
+
+    began, worked = time.monotonic(), time.process_time()
+    await asyncio.gather(*(asking() for _ in range(_AT_ONCE)))
+    return Measured(len(requests), time.monotonic() - began, time.process_time() - worked)
+
+
+def here_alone() -> float:
+    return asyncio.run(_alone(Here().open("contrast")))
+
+
+async def _alone(model: Model) -> float:
+    try:
+        await _warm(model, 0)
+        found = []
+        for one in questions(300, _SHORT, 20_000):
+            began = time.perf_counter()
+            await model.roll(one)
+            found.append(time.perf_counter() - began)
+        return statistics.median(found)
+    finally:
+        await _closed(model)
+
+
+async def _closed(model: Model) -> None:
+    close = getattr(model, "aclose", None)
+    if close is not None:
+        await close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

