@@ -11,11 +11,18 @@ import asyncio
 import os
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from donewhen.models.executors import Here
+from benchmarks import throughput
+from donewhen.judging.guidance import seeded
+from donewhen.judging.judge import Judge
+from donewhen.models.answers import Answers
+from donewhen.models.asking import Asking
+from donewhen.models.executors import Executor, Here
 from donewhen.models.on_ray import OnRay
 from donewhen.models.roles import Decode, Model, Prompt, RolloutRequest
 
@@ -26,6 +33,8 @@ _RULES = {
 _LONG, _SHORT = 1100, 1
 _SENTENCE = "The agent opened page {number}, read the log and reported that error {number} had gone. "
 _AT_ONCE = 32
+_LATENCY = 0.05
+_ROUNDS = 5
 
 
 class Measured(NamedTuple):
@@ -46,14 +55,19 @@ def main() -> int:
     here, there = asyncio.run(_measured(Here().open("contrast"), 0, long, short))
     print(f"(a) contrast on tickets of {len(long[0].prompt.own) // 1000} kB, {len(long)} of them, {_AT_ONCE} at once")
     print(f"    {'here, without Ray':20} {here.rate:8.1f} answers/s")
-    rates: dict[int, float] = {}
+    rates: dict[int, list[float]] = {1: [], 2: []}
     quick: dict[int, Measured] = {}
-    for workers in (1, 2):
+    # Holds the cluster, so that it is started once. In turns, because others use this machine as well.
+    holding = OnRay(workers=1).open("contrast")
+    for workers in (1, 2) * _ROUNDS:
         found, quick[workers] = asyncio.run(_measured(OnRay(workers=workers).open("contrast"), workers, long, short))
-        rates[workers] = found.rate
-        print(f"    {f'Ray, {workers} worker(s)':20} {found.rate:8.1f} answers/s", flush=True)
+        rates[workers].append(found.rate)
+    asyncio.run(_closed(holding))
+    for workers, each in rates.items():
+        print(f"    {f'Ray, {workers} worker(s)':20} {statistics.median(each):8.1f} answers/s, median of {_ROUNDS}")
+    ratios = [two / one for one, two in zip(rates[1], rates[2], strict=True)]
     print(
-        f"    1 → 2 workers: × {rates[2] / rates[1]:.2f}. "
+        f"    1 → 2 workers: × {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}). "
         "On two cores it can't be × 2: the driver and Ray itself need some of them."
     )
     one, more = here_alone(), asyncio.run(_alone(OnRay(workers=1).open("contrast")))
@@ -67,7 +81,28 @@ def main() -> int:
             f"    {f'Ray, {workers} worker(s)':20} {found.rate:8.0f} answers/s, {cpu:.2f} ms of the driver's CPU each: "
             f"at most {1000 / cpu:.0f} answers/s from one driver"
         )
+    print("\n(d) A model behind a server, with the record of answers: CPU of the driver for one answer")
+    for name, executor in (("here", Here()), ("on two workers", OnRay(workers=2))):
+        cpu = 1000 * behind_a_server(executor)
+        print(f"    the client {name:15} {cpu:.2f} ms: at most {1000 / cpu:.0f} answers/s from one driver", flush=True)
     return 0
+
+
+def behind_a_server(executor: Executor) -> float:
+    """Seconds of the driver's CPU for one answer, when all is under way."""
+    with (
+        throughput._server(_LATENCY) as url,
+        tempfile.TemporaryDirectory() as folder,
+        Answers(Path(folder) / "answers.sqlite") as answers,
+    ):
+        asking = Asking(executor.open(f"openai:any@{url}"), answers=answers)
+        mission = throughput._mission(Path(folder), 256)
+        verdicts = Judge(mission, seeded("bench", {"G0": "Decide."}, ""), asking).judge_all(throughput._tickets(2500))
+        for _ in range(500):
+            next(verdicts)
+        worked = time.process_time()
+        count = sum(1 for _ in verdicts)
+        return (time.process_time() - worked) / count
 
 
 def questions(count: int, sentences: int, first: int = 0) -> list[RolloutRequest]:

@@ -61,10 +61,12 @@ class Cluster:
         kill_session(node.pid)
         node.wait()
 
-    def workers(self) -> list[int]:
-        """The processes of our workers, on both nodes."""
+    def kill_workers(self) -> None:
+        """All of our workers, on both nodes, and none of Ray's own processes."""
         found = [pid for node in self._nodes.values() for pid in session(node.pid)]
-        return [pid for pid in found if command(pid).startswith("ray::Worker")]
+        workers = [pid for pid in found if command(pid).startswith("ray::Worker")]
+        assert workers
+        _kill(workers)
 
     def stop(self) -> None:
         for ip in list(self._nodes):
@@ -103,12 +105,16 @@ def session(leader: int) -> list[int]:
 
 def kill_session(leader: int) -> None:
     while found := session(leader):
-        for pid in found:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        _kill(found)
         time.sleep(0.02)
+
+
+def _kill(found: list[int]) -> None:
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
 
 
 def command(pid: int) -> str:

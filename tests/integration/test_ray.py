@@ -148,10 +148,9 @@ def test_a_worker_that_is_killed_is_replaced_and_what_it_was_asked_is_answered(
 
     async def asked() -> list[Completion]:
         await staffed(model, 1)
-        (worker,) = cluster.workers()
         answers = asyncio.gather(*(model.roll(question(f"{number} skipped")) for number in range(40)))
         await asyncio.sleep(0)
-        os.kill(worker, signal.SIGKILL)
+        cluster.kill_workers()
         return [*await answers, await model.roll(question("afterwards"))]
 
     *answers, last = played(model, asked())
@@ -176,8 +175,7 @@ def test_where_all_workers_are_gone_and_there_is_no_room_for_another_it_is_said(
         # They wait for the cores that become free when the workers are gone.
         hogs = [ray.remote(Hog).options(num_cpus=1).remote() for _ in range(2)]
         try:
-            for worker in cluster.workers():
-                os.kill(worker, signal.SIGKILL)
+            cluster.kill_workers()
             await asyncio.gather(*(asyncio.ensure_future(_there(one)) for one in hogs))
             return await model.roll(question("any"))
         finally:
@@ -200,8 +198,7 @@ def test_a_question_that_takes_every_worker_with_it_ends_the_run_instead_of_the_
 
     async def killing(own: str) -> Any:
         place = await taken(own)
-        for worker in cluster.workers():
-            os.kill(worker, signal.SIGKILL)
+        cluster.kill_workers()
         return place
 
     async def asked() -> Completion:
@@ -470,6 +467,14 @@ def test_an_address_without_the_executor_is_an_error(tmp_path: Path) -> None:
     status, out, err = learn(folder, "--address", "any")
     assert status == 2
     assert "--executor ray" in out + err
+
+
+def test_without_ray_it_is_said_how_to_install_it(tmp_path: Path) -> None:
+    folder = mission_in(tmp_path / "reports")
+    code = "import sys; sys.modules['ray'] = None; from donewhen.cli import main; sys.exit(main(sys.argv[1:]))"
+    status, out, err = ran([sys.executable, "-c", code, "learn", str(folder), "--executor", "ray"])
+    assert status == 2
+    assert "pip install 'donewhen[ray]'" in out + err
 
 
 def test_the_executor_is_chosen_by_name() -> None:

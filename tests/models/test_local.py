@@ -170,7 +170,7 @@ def test_an_idea_of_the_model_comes_beside_what_the_contrast_shows() -> None:
     assert schema["properties"]["cases"]["items"]["enum"] == [1, 2, 3, 4, 5, 6]
 
 
-def test_rules_have_one_condition_and_turn_what_the_model_got_wrong() -> None:
+def test_what_the_model_gets_right_by_itself_needs_no_rule() -> None:
     def texts(how: str) -> Iterable[str]:
         return (f"in round {number} tests were {how} by us" for number in range(8))
 
@@ -178,11 +178,41 @@ def test_rules_have_one_condition_and_turn_what_the_model_got_wrong() -> None:
     known = tuple(one._replace(verdict="fail") for one in some("fail", texts("skipped")))
     new = tuple(one._replace(ticket_key=f"n{one.ticket_key}") for one in some("fail", texts("ignored")))
     found = proposed(FakeChat(), reflection((*known, *new, *some("pass", texts("run"))), attempt=1))
-    rules = [op["text"] for op in found["operations"]]
-    assert rules
-    assert all(text.startswith("When ") and '"ignored"' in text for text in rules[:1])
-    assert not any('"skipped"' in text for text in rules)
-    assert set(found["operations"][0]["evidence"]) == {one.ticket_key for one in new}
+    first = found["operations"][0]
+    assert first["op"] == "add"
+    assert '"ignored"' in first["text"]
+    assert set(first["evidence"]) == {one.ticket_key for one in new}
+
+
+FAILS = 'When "skipped" occurs, the verdict is fail.'
+
+
+def asked_by(rules: dict[str, str], text: str = "two tests were skipped") -> tuple[Completion, int]:
+    chat = FakeChat()
+    completion = asyncio.run(Local(chat).roll(rollout(text)._replace(rules=rules)))
+    return completion, len(chat.asked)
+
+
+def test_a_rule_that_code_can_follow_decides_without_the_model() -> None:
+    completion, asked = asked_by({**RULES, "G1": FAILS})
+    answer = read(completion)
+    assert isinstance(answer, Answer)
+    assert answer.verdict == "fail"
+    assert "G1" in answer.reason
+    assert asked == 0
+
+
+def test_where_no_such_rule_applies_the_model_decides_and_not_the_default() -> None:
+    completion, asked = asked_by({"G0": default_rule("fail", "en"), "G1": FAILS}, "all tests were run")
+    assert completion.text.startswith("Verdict: pass")
+    assert asked == 1
+
+
+def test_a_scaffold_that_code_cannot_read_keeps_it_from_deciding_by_lesser_rules() -> None:
+    prose = {"S1": "Work for the moon is always fine.", "G1": FAILS}
+    assert asked_by(prose)[1] == 1
+    assert asked_by({**prose, "S2": FAILS})[1] == 0
+    assert asked_by({"G2": "Work for the moon is always fine.", "G1": FAILS})[1] == 0
 
 
 def test_an_idea_covers_the_cases_that_it_names() -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from donewhen.cli._app import common_options
 from donewhen.cli._asking import asking_within, max_calls_option, used_up, with_max_calls
-from donewhen.cli._executor import executor_options
+from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import guidance_at, mission_argument
 from donewhen.cli._output import Output
 from donewhen.cli._watching import Watching
@@ -22,7 +22,6 @@ from donewhen.judging.verdict import Verdict
 from donewhen.learning.auditing import audited
 from donewhen.learning.summary import as_json
 from donewhen.models.asking import BudgetError
-from donewhen.models.executors import Executor
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -47,7 +46,7 @@ def command(
     out: Path | None,
     max_calls: int | None,
     quiet: bool,
-    executor: Executor,
+    executor: Chosen,
 ) -> ExitCode:
     """Judge every labelled ticket of MISSION once and compare with the labels. Nothing is learned or changed.
 
@@ -79,6 +78,8 @@ def command(
         except BudgetError as error:
             told = f"{done} ticket(s) were judged; of half an audit nothing is reported."
             return output.fail(error.exit_code, used_up(error, asking, told))
+    if lost := lost_by(asked):
+        output.note(lost)
     if page is not None:
         write_atomically(page, learning_page(report).encode())
     if out is not None:

@@ -16,7 +16,7 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._asking import asking_within, max_calls_option, used_up, with_max_calls
-from donewhen.cli._executor import executor_options
+from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import guidance_at, harmless_json
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
@@ -28,7 +28,6 @@ from donewhen.judging.streaming import verdicts
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, ticket_of
 from donewhen.judging.verdict import Verdict
 from donewhen.models.asking import Asking, BudgetError, Meter
-from donewhen.models.executors import Executor
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,7 +63,7 @@ def command(
     append: bool,
     max_calls: int | None,
     quiet: bool,
-    executor: Executor,
+    executor: Chosen,
 ) -> ExitCode:
     """Judge the tickets in FILES, or on standard input, by the guidance of MISSION.
 
@@ -145,6 +144,8 @@ def command(
             raise
         except BudgetError as error:
             stopped = used_up(error, asking, _made(tally, out))
+    if lost := lost_by(asked):
+        output.note(lost)
     if not tally.seen and stopped is None:
         return output.fail(ExitCode.USAGE, Finding("ticket", "There was no ticket to judge."))
     if not quiet and not output.json:

@@ -66,7 +66,7 @@ def command(
     going_on = resume or run_name is not None
     changed = [one for one in (epochs, seed, trial, max_calls) if one is not None]
     if going_on and changed:
-        raise UsageError("A run goes on with the settings that it began with; only --model may be given with --resume.")
+        raise UsageError("A run goes on with the settings that it began with; only model and executor may be others.")
     folder = _cut_off(found, run_name) if going_on else None
     found = _with_options(found, model, epochs, seed, trial, max_calls)
     earlier = run_folders(found)

@@ -1,8 +1,9 @@
-"""A small model on this machine, and code at its side where it is weak: in finding out what to propose.
+"""A small model on this machine, and code at its side where it is weak.
 
-A small model can weigh evidence by a rule that is plainly stated, and has few ideas of its own. So what is proposed
-comes from the contrast between accepted and refused work, as plain rules, with one idea of the model's beside it. The
-trial decides about both alike.
+A small model can weigh evidence, and can't be relied on to count, or to do what a rule says. So rules that code can
+follow are followed by code, and the model weighs what they leave open. And it has few ideas of its own: what is
+proposed comes from the contrast between accepted and refused work, with one idea of the model's beside it. The trial
+decides about both alike.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Local:
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
         self._judge = ChatModel(chat)
-        self._proposer = Proposer(Contrast().features, plain=True)
+        self._contrast = Contrast()
+        self._proposer = Proposer(self._contrast.features, open_to_others=True)
 
     @property
     def name(self) -> str:
@@ -44,7 +46,9 @@ class Local:
         await self.chat.aclose()
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """The model's verdict, by how likely it finds each."""
+        """What the rules say that code can follow; where they leave it open, what the model finds likelier."""
+        if self._contrast.decides(request):
+            return await self._contrast.roll(request)
         return await self._judge.roll(request)
 
     def study(self, cases: Sequence[Case]) -> None:

@@ -23,6 +23,7 @@ _REACHING = 10.0
 """Seconds for a first connection to a cluster. Ray itself would try for minutes."""
 _ON_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 _NOT_TOLD = "RAY_DEDUP_LOGS_SKIP_REGEX"
+_TRIES = "RAY_NUM_REDIS_GET_RETRIES"
 
 
 class ExecutorError(DonewhenError):
@@ -45,6 +46,9 @@ def imported(*, own: bool) -> Any:
         # clusters to be impossible.
         os.environ.setdefault(_ON_LOOPBACK, "0")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    else:
+        # Each try takes most of a minute where somebody listens who is not Ray; it would make twenty.
+        os.environ.setdefault(_TRIES, "1")
     try:
         import ray
     except ImportError:

@@ -50,6 +50,12 @@ class Contrast:
         verdict = form.pass_ if told.verdict == "pass" else form.fail
         return Completion(f"{form.verdict}: {verdict}\n{form.reason}: {' '.join(reasons)}", margin=told.margin)
 
+    def decides(self, request: RolloutRequest) -> bool:
+        """Whether rules that can be read say something of the ticket, and no rule that binds more is left unread."""
+        told = judged(request.rules, self.features(request.evidence), request.decode.temperature)
+        binding = any(key.startswith("S") for key in unread(request.rules))
+        return not told.default and not (binding and any(not key.startswith("S") for key in told.applied))
+
     def study(self, cases: Sequence[Case]) -> None:
         """See all training cases of an epoch."""
         self._proposer.study(cases)

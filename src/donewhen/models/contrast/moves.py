@@ -67,9 +67,9 @@ def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, langu
     return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
 
 
-def plain_moves(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
-    """The additions that would help a judge who gave these verdicts, if it followed them, the best first."""
-    now = as_judged(study.passed, study.field.everyone)
+def additions_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
+    """The rules that would help where somebody else judges what the rules leave open, the best first."""
+    now = as_judged(rules, study.cases, study.passed)
     return list(_additions(rules, now, pool, study, language, said(language)))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from donewhen.models.contrast.candidates import Studied, candidates_of, field_of
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.moves import Json, Move, Study, moves_of, plain_moves
+from donewhen.models.contrast.moves import Json, Move, Study, additions_of, moves_of
 from donewhen.models.contrast.search import Find, alike, pool_of, signs
 from donewhen.models.contrast.wording import dimension, falsifier, said, unfit
 from donewhen.models.roles import Binary, Case, ReflectionRequest
@@ -25,20 +25,18 @@ _ROTATED = 12
 _SIGNS = 9
 """A case that shows none of so many signs of its label has no evidence for it."""
 _REMEMBERED = 64
-_PLAIN = 16
-"""So many of the best single conditions become rules, where rules have one."""
 
 
 class Proposer:
     """Holds what was studied; everything else is worked out when it is asked.
 
-    ``plain``: for a judge that reads rules as people do. Its rules have one condition each, and what they would turn is
-    weighed by the verdicts that it gave, and not by what the rules say to who follows them to the letter.
+    ``open_to_others``: somebody else judges what the rules leave open. Then it is their verdicts that a rule would
+    turn, and not a default. Only additions are proposed, since what would be without a rule is not known.
     """
 
-    def __init__(self, features_of: Callable[[Mapping[str, str]], Features], *, plain: bool = False) -> None:
+    def __init__(self, features_of: Callable[[Mapping[str, str]], Features], *, open_to_others: bool = False) -> None:
         self._features_of = features_of
-        self._plain = plain
+        self._others = open_to_others
         self._known: Sequence[object] = ()
         self._study = self._studied(())
         self._pools: dict[str, list[Find]] = {}
@@ -48,7 +46,7 @@ class Proposer:
         """Take in the training cases of an epoch, in whatever order. The same as before are known already."""
         cases = sorted(cases, key=lambda case: case.ticket_key)
         known = [
-            (case.ticket_key, case.evidence, case.cluster, case.verdict if self._plain else None) for case in cases
+            (case.ticket_key, case.evidence, case.cluster, case.verdict if self._others else None) for case in cases
         ]
         if known != self._known:
             self._known = known
@@ -140,22 +138,17 @@ class Proposer:
             }
 
     def _ranked(self, rules: Mapping[str, str], language: str, study: Study) -> list[Move]:
-        moves = plain_moves if self._plain else moves_of
+        moves = additions_of if self._others else moves_of
         if study is not self._study:
-            return moves(rules, self._pool(study, language), study, language)
+            return moves(rules, pool_of(study.candidates, study.field, language), study, language)
         key = (tuple(rules.items()), language)
         if key not in self._moves:
             if language not in self._pools:
-                self._pools[language] = self._pool(study, language)
+                self._pools[language] = pool_of(study.candidates, study.field, language)
             if len(self._moves) == _REMEMBERED:
                 self._moves.pop(next(iter(self._moves)))
             self._moves[key] = moves(rules, self._pools[language], study, language)
         return self._moves[key]
-
-    def _pool(self, study: Study, language: str) -> list[Find]:
-        if self._plain:
-            return pool_of(study.candidates, study.field, language, singles=_PLAIN, voters=())
-        return pool_of(study.candidates, study.field, language)
 
     def _for(self, request: ReflectionRequest) -> Study:
         """What was studied; the request's own cases where it has others."""

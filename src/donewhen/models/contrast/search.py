@@ -42,6 +42,7 @@ _WEIGHED = 600
 _LEADERS = 40
 _SHORTEST = 14
 _SUPPORT = 3
+_OTHERS = 0.25
 _STRENGTHS: tuple[Strength, ...] = ("plain", "weak", "strong")
 _VERDICTS: tuple[Binary, ...] = ("fail", "pass")
 
@@ -49,7 +50,7 @@ _VERDICTS: tuple[Binary, ...] = ("fail", "pass")
 class Standing(NamedTuple):
     """How the studied cases stand under some rules."""
 
-    levels: Mapping[int, int]
+    levels: Mapping[float, int]
     """The cases at each balance of signs, as sets; without those that the scaffold decides."""
     default: Binary
     masks: Mapping[str, int]
@@ -79,7 +80,7 @@ class Find(NamedTuple):
 def standing(rules: Mapping[str, str], cases: Sequence[Studied], *, without: str = "") -> Standing:
     """Judges the studied cases, with one rule left out if so asked."""
     read = read_all(tuple(rules.items()))
-    levels: dict[int, int] = {}
+    levels: dict[float, int] = {}
     masks: dict[str, int] = {key: 0 for key, _, _ in read.guidance}
     for index, case in enumerate(cases):
         bit = 1 << index
@@ -99,9 +100,13 @@ def blank(everyone: int, verdict: Binary) -> Standing:
     return Standing({0: everyone}, verdict, {})
 
 
-def as_judged(passed: int, everyone: int) -> Standing:
-    """All cases as somebody has judged them who reads rules in a way of their own: any plain rule could turn any."""
-    return Standing({1: passed, -1: everyone & ~passed}, "pass", {})
+def as_judged(rules: Mapping[str, str], cases: Sequence[Studied], passed: int) -> Standing:
+    """The same where somebody else has judged what the rules leave open: less than any sign, and more than nothing."""
+    now = standing(rules, cases)
+    levels: dict[float, int] = {}
+    for level, mask in now.levels.items():
+        levels |= {level + _OTHERS: mask & passed, level - _OTHERS: mask & ~passed}
+    return now._replace(levels=levels)
 
 
 def turned(now: Standing, verdict: Binary, weight: int) -> int:
@@ -114,7 +119,7 @@ def turned(now: Standing, verdict: Binary, weight: int) -> int:
     return cases
 
 
-def _verdict(level: int, default: Binary) -> Binary:
+def _verdict(level: float, default: Binary) -> Binary:
     return default if level == 0 else "pass" if level > 0 else "fail"
 
 
@@ -182,9 +187,7 @@ def alike(one: int, other: int) -> bool:
     return (one & other).bit_count() > ALIKE * (one | other).bit_count()
 
 
-def pool_of(
-    candidates: Sequence[Candidate], field: Field, language: str, *, singles: int = 4, voters: Sequence[int] = VOTERS
-) -> list[Find]:
+def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> list[Find]:
     """The rules that could help, as seen with and without some of the clusters."""
     found: dict[Rule, Find] = {}
     for view in range(VIEWS):
@@ -195,10 +198,10 @@ def pool_of(
                 sample &= ~cluster
         for verdict in _VERDICTS:
             leaders = signs(candidates, field, verdict, sample)
-            for find in leaders[:singles]:
+            for find in leaders[:4]:
                 found.setdefault(find.rule, find)
-            for count in voters:
-                for find in _votes(leaders, count, verdict, language):
+            for voters in VOTERS:
+                for find in _votes(leaders, voters, verdict, language):
                     found.setdefault(find.rule, find)
     return list(found.values())
 
