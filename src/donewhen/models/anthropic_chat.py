@@ -83,7 +83,7 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
         if not said.ended:
             raise TryAgain(f"{self._server} broke off before the end")
         reason = _FINISHED.get(str(said.stop_reason), "stop")
-        return ChatAnswer(said.text, said.usage, reason, None, self._cost(said.usage))
+        return ChatAnswer(said.text, said.usage, reason, None, self.cost_of(said.usage))
 
     def _options(self, request: ChatRequest, streamed: bool) -> dict[str, Any]:
         """Everything that a server may not know."""

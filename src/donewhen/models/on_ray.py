@@ -35,6 +35,7 @@ from donewhen.models.roles import (
     ReflectionRequest,
     RolloutRequest,
     Studious,
+    Terse,
 )
 
 STARTING = 120.0
@@ -143,6 +144,10 @@ class RayModel:
     def priced(self) -> bool:
         return self._here.priced if isinstance(self._here, Priced) else True
 
+    @property
+    def reads_reasons(self) -> bool:
+        return self._here.reads_reasons if isinstance(self._here, Terse) else True
+
     def study(self, cases: Sequence[Case]) -> None:
         """See all training cases of an epoch, where the model wants to."""
         if isinstance(self._here, Studious):
@@ -162,7 +167,7 @@ class RayModel:
         await self._room()
         completion = await self._remote.pace.call(lambda: self._answered(request))
         # By the prices that hold here.
-        return completion._replace(cost=self._remote._cost(completion.usage))
+        return completion._replace(cost=self._remote.cost_of(completion.usage))
 
     async def aclose(self) -> None:
         """Let the workers go, and the cluster, if it is our own."""

@@ -78,7 +78,7 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
         usage = _usage(said.used)
         reason = "refused" if said.refused else _FINISHED.get(str(said.finish), "stop")
         margin = None if request.choice is None else _margin(said.tokens, request.choice)
-        return ChatAnswer(said.text, usage, reason, margin, self._cost(usage))
+        return ChatAnswer(said.text, usage, reason, margin, self.cost_of(usage))
 
     def _options(self, request: ChatRequest, streamed: bool) -> dict[str, Any]:
         """Everything that a server may not know."""

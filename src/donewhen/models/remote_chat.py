@@ -115,7 +115,8 @@ class RemoteChat(ABC, Generic[C]):
         """Options without those that the server has refused."""
         return {name: value for name, value in options.items() if name not in self._left_out}
 
-    def _cost(self, usage: Usage) -> float:
+    def cost_of(self, usage: Usage) -> float:
+        """What an answer costs by the price table; nothing, where the model is not in it."""
         return 0.0 if self._price is None else self._price.of(usage)
 
     def _connected(self) -> C:
