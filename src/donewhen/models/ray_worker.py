@@ -83,7 +83,7 @@ class Worker:
         """Who it is."""
         from ray.util import get_node_ip_address
 
-        node = str(get_node_ip_address())  # type: ignore[no-untyped-call]
+        node = str(get_node_ip_address())
         return Ready(node, __version__, self._model.name if self._model else "", self._problem)
 
     async def roll(self, request: RolloutRequest) -> Told:
