@@ -27,6 +27,7 @@ GOOD = '{"group_id": "A", "text": "the receipt is there"}\n{"group_id": "B", "te
 SCRIPTED = """
 import sys, time
 import donewhen.cli.judge as verb
+import donewhen.models.executors as executors
 from donewhen.cli import main
 from donewhen.models.roles import Completion, ModelError
 
@@ -42,7 +43,7 @@ class Scripted:
         verdict = "pass" if ("good" in text) != hot else "fail"
         return Completion(f"Verdict: {verdict}\\nReason: {text[:40]}")
 
-verb.open_model = lambda choice: Scripted()
+executors.open_model = lambda choice: Scripted()
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -319,7 +320,7 @@ def on_a_terminal(command: list[str], *, stdout: bool) -> tuple[int, str]:
 
 
 def test_a_bar_is_for_a_watched_terminal_and_for_nobody_else(mission: Path) -> None:
-    code = SCRIPTED.replace("verb.open_model =", "verb._BAR_AFTER = 0.0; verb.open_model =")
+    code = SCRIPTED.replace("executors.open_model =", "verb._BAR_AFTER = 0.0; executors.open_model =")
     tickets = "".join(json.dumps({"group_id": f"T{at}", "text": "good", "label": "pass"}) + "\n" for at in range(300))
     (mission / "many.jsonl").write_text(tickets)
     command = [sys.executable, "-c", code, "judge", str(mission), str(mission / "many.jsonl")]

@@ -24,7 +24,7 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * (1 if sys.platform ==
 # A model that answers at once, remembers nothing, and may be one that has to be paid.
 SCRIPTED = """
 import sys
-import donewhen.cli.audit_mission, donewhen.cli.judge
+import donewhen.models.executors as executors
 from donewhen.cli import main
 from donewhen.models.roles import Completion
 
@@ -34,8 +34,7 @@ class Scripted:
     async def roll(self, request):
         return Completion("Verdict: pass\\nReason: it says " + request.evidence["text"][:100])
 
-for verb in (donewhen.cli.audit_mission, donewhen.cli.judge):
-    verb.open_model = lambda choice: Scripted()
+executors.open_model = lambda choice: Scripted()
 sys.exit(main(sys.argv[2:]))
 """
 
