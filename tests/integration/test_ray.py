@@ -186,6 +186,31 @@ def test_where_all_workers_are_gone_and_there_is_no_room_for_another_it_is_said(
         played(model, asked())
 
 
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_where_there_never_was_room_it_is_said_however_many_workers_were_asked_for(
+    cluster: Cluster, workers: int
+) -> None:
+    import ray
+
+    class Hog:
+        def here(self) -> bool:
+            return True
+
+    model = opened(cluster, "contrast", workers, starting=1.0)
+
+    async def asked() -> Completion:
+        hogs = [ray.remote(Hog).options(num_cpus=1).remote() for _ in range(2)]
+        try:
+            await asyncio.gather(*(asyncio.ensure_future(_there(one)) for one in hogs))
+            return await asyncio.wait_for(model.roll(question("any")), 60)
+        finally:
+            for one in hogs:
+                ray.kill(one)
+
+    with pytest.raises(ExecutorError, match="No worker could be started within 1 seconds"):
+        played(model, asked())
+
+
 async def _there(hog: Any) -> None:
     await hog.here.remote()
 

@@ -110,6 +110,7 @@ BUDGETS = {
     "none": "",
     "calls": "[budget]\ncalls = 90\n",
     "calls_per_epoch": "[budget]\ncalls_per_epoch = 60\n",
+    "tokens_per_epoch": "[budget]\ntokens_per_epoch = 500\n",
     "tokens": "[budget]\ntokens = 800\n",
     "cost": "[budget]\ncost = 20.5\n",
 }
@@ -183,7 +184,7 @@ def test_a_run_whose_last_line_is_torn_goes_on_from_the_line_before(tmp_path: Pa
         assert path.read_bytes().splitlines(keepends=True)[:kept] == lines[:kept]
 
 
-@pytest.mark.parametrize("budget", ["none", "calls", "calls_per_epoch"])
+@pytest.mark.parametrize("budget", ["none", "calls", "calls_per_epoch", "tokens_per_epoch"])
 def test_a_run_killed_at_any_call_ends_like_one_that_was_not(tmp_path: Path, budget: str) -> None:
     run, whole_model = whole(tmp_path / "m", budget)
     total = whole_model.calls

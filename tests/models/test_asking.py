@@ -259,6 +259,10 @@ def test_the_budget_says_which_limit_it_was_and_how_much_was_allowed(answers: An
         (Limits(cost=1.0), "cost"),
         (Limits(cost=0.6), "cost"),
         (Limits(calls_per_epoch=2), "calls_per_epoch"),
+        (Limits(tokens_per_epoch=30), "tokens_per_epoch"),
+        (Limits(tokens_per_epoch=16), "tokens_per_epoch"),
+        (Limits(cost_per_epoch=1.0), "cost_per_epoch"),
+        (Limits(cost_per_epoch=0.6), "cost_per_epoch"),
     ):
         model = Free()
         asking = Asking(model, Meter(limits), answers)
@@ -286,6 +290,20 @@ def test_an_epoch_has_its_own_calls_and_the_run_has_all() -> None:
     ask(asking, "e")
     with pytest.raises(BudgetError, match="used up: calls, 5"):
         ask(asking, "f")
+
+
+@pytest.mark.parametrize("limits", [Limits(tokens_per_epoch=30), Limits(cost_per_epoch=1.0)])
+def test_an_epoch_has_its_own_tokens_and_its_own_money(limits: Limits) -> None:
+    meter = Meter(limits)
+    asking = Asking(Free(), meter)
+    ask(asking, *"xyz")
+    for round_ in ("ab", "cd"):
+        meter.begin_epoch()
+        ask(asking, *round_)
+        with pytest.raises(BudgetError, match="per epoch"):
+            ask(asking, "e")
+    meter.end_epoch()
+    ask(asking, *"efgh")
 
 
 def test_what_belongs_to_no_epoch_is_none_of_its_calls() -> None:

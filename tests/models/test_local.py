@@ -116,13 +116,22 @@ def test_a_near_tie_is_drawn_both_ways_at_a_high_temperature_and_the_margin_says
     assert found == {("Verdict: pass", 0.1), ("Verdict: fail", -0.1)}
 
 
-@pytest.mark.parametrize(("text", "margin"), [("pass", 1.5), ("fail", -1.5), (" Fail", -1.5)])
+@pytest.mark.parametrize(
+    ("text", "margin"),
+    [
+        ("Verdict: pass", 1.5),
+        ("Verdict: fail", -1.5),
+        ("Verdict:  Fail", -1.5),
+        ("verdict : fail", -1.5),
+        ("Verdict：fail", -1.5),
+    ],
+)
 def test_a_model_that_writes_its_verdict_may_tell_the_margin_as_well(text: str, margin: float) -> None:
     class Writes(FakeChat):
         abilities: frozenset[Ability] = frozenset()
 
         async def complete(self, request: ChatRequest) -> ChatAnswer:
-            return ChatAnswer(f"Verdict: {text}\nReason: so", margin=1.5)
+            return ChatAnswer(f"{text}\nReason: so", margin=1.5)
 
     assert rolled(Writes(), rollout()).margin == margin
 

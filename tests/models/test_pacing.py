@@ -243,10 +243,17 @@ def test_those_who_failed_together_do_not_come_back_together(pauses: Pauses) -> 
     assert len(set(pauses.taken)) == 20
 
 
-@pytest.mark.parametrize(("asked", "taken"), [(0.0, 0.0), (7.0, 7.0), (1e9, 60.0), (math.inf, 60.0)])
-def test_the_server_says_how_long_but_not_forever(pauses: Pauses, asked: float, taken: float) -> None:
+@pytest.mark.parametrize(("asked", "least"), [(0.0, 0.0), (7.0, 7.0), (300.0, 300.0), (1e9, 600.0), (math.inf, 600.0)])
+def test_the_server_says_how_long_but_not_forever(pauses: Pauses, asked: float, least: float) -> None:
     assert played(Pace(Patience()).call(failing(TryAgain("busy", after=asked), None))) == "answer"
-    assert pauses.taken == [taken]
+    assert least <= pauses.taken[0] <= least + Patience().first_pause
+
+
+def test_those_who_are_told_the_same_pause_do_not_come_back_together(pauses: Pauses) -> None:
+    pace = Pace(Patience())
+    for _ in range(2):
+        played(pace.call(failing(TryAgain("busy", after=7.0), None)))
+    assert pauses.taken[0] != pauses.taken[1]
 
 
 def test_a_call_without_an_answer_is_given_up_and_made_again() -> None:

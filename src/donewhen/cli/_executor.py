@@ -38,7 +38,11 @@ def executor_options(command: Callable[P, T]) -> Callable[..., T]:
     @click.option(
         "--executor", type=click.Choice(EXECUTORS), default="local", help="Where tickets are judged: here, or on Ray."
     )
-    @click.option("--address", metavar="ADDRESS", help="The Ray cluster; without one, it is made on this machine.")
+    @click.option(
+        "--address",
+        metavar="ADDRESS",
+        help="The Ray cluster (or RAY_ADDRESS); without, one is made on this machine.",
+    )
     @click.option("--workers", type=click.IntRange(1), metavar="N", help="So many Ray workers, instead of what suits.")
     @wraps(command)
     def with_executor(*args: P.args, **options: P.kwargs) -> T:

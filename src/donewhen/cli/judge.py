@@ -19,7 +19,7 @@ from donewhen.cli._asking import asking_within, max_calls_option, used_up, with_
 from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import guidance_at, harmless_json
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
+from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.spilling import Spilling
 from donewhen.foundation.text import one_line
 from donewhen.judging.judge import Judge
@@ -71,8 +71,8 @@ def command(
     evidence), labelled or not; the label is never shown to the model. With --text, it is a plain text.
 
     Each verdict is a line of JSON on standard output (on a terminal, a line for people), in the order of the tickets,
-    as soon as it is there; no more tickets are read ahead than are judged at once. With --json there is one envelope
-    at the end, which holds all of them.
+    as soon as it is there; only a few times as many tickets are read ahead as are judged at once. With --json there is
+    one envelope at the end, which holds all of them.
 
     Answers that cost something are kept with the mission: begun again, it pays only for what was not answered. It
     stops where the mission's budget is used up.
@@ -128,7 +128,7 @@ def command(
     async def to_the_end(asking: Asking) -> None:
         try:
             await judged(asking)
-        except (BudgetError, ConfigError):
+        except DonewhenError:
             # Nothing more will be asked; what is being answered is paid for.
             await asking.settled()
             raise

@@ -105,6 +105,8 @@ class Budget(_Table, frozen=True, kw_only=True):
     cost: Amount | None = None
     seconds: Amount | None = None
     calls_per_epoch: Count | None = None
+    tokens_per_epoch: Count | None = None
+    cost_per_epoch: Amount | None = None
 
 
 DEFAULT_SAMPLERS = tuple(Sampler(temperature=one) for one in (0.1, 0.4, 0.7))

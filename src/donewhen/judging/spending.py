@@ -11,10 +11,19 @@ from donewhen.models.roles import Model, Priced
 def limits_of(mission: Mission, model: Model) -> Limits:
     """The mission's budget; ConfigError where it could not be kept to."""
     budget = mission.settings.budget
-    if budget.cost is not None and isinstance(model, Priced) and not model.priced:
+    named = "cost" if budget.cost is not None else "cost_per_epoch" if budget.cost_per_epoch is not None else None
+    if named is not None and isinstance(model, Priced) and not model.priced:
         raise ConfigError(
-            f"budget.cost can't be kept: it is not known what {model.name} costs.",
+            f"budget.{named} can't be kept: it is not known what {model.name} costs.",
             where=str(mission.folder / MISSION_FILE),
             next_step="Put its price into a table, and name that in DONEWHEN_PRICES.",
         )
-    return Limits(budget.calls, budget.tokens, budget.cost, budget.calls_per_epoch, budget.seconds)
+    return Limits(
+        calls=budget.calls,
+        tokens=budget.tokens,
+        cost=budget.cost,
+        calls_per_epoch=budget.calls_per_epoch,
+        seconds=budget.seconds,
+        tokens_per_epoch=budget.tokens_per_epoch,
+        cost_per_epoch=budget.cost_per_epoch,
+    )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.errors import DonewhenError
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
@@ -18,7 +18,7 @@ from donewhen.learning.metrics import mcnemar, measured
 from donewhen.learning.notes import noted
 from donewhen.learning.reporting import cost_of, learned_from
 from donewhen.learning.summary import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
-from donewhen.models.asking import Asking, BudgetError
+from donewhen.models.asking import Asking
 from donewhen.models.roles import Binary
 
 
@@ -45,7 +45,7 @@ async def audited(
                 if vote not in ("pass", "fail"):
                     malformed[vote] = malformed.get(vote, 0) + 1
             advance(verdict)
-    except (BudgetError, ConfigError):
+    except DonewhenError:
         # Nothing more will be asked; what is being answered is paid for.
         await asking.settled()
         raise

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from donewhen.foundation.clock import Clock
-from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.errors import DonewhenError
 from donewhen.learning.events import Event, EventLog, EventType, RunError
 from donewhen.learning.state import RunState
 from donewhen.models.asking import Asking, BudgetError
 
 _METERED = (
     *("calls", "rollout_calls", "reflection_calls", "prompt_tokens", "completion_tokens", "cached_tokens"),
-    *("cost", "reused", "errors", "epoch_calls"),
+    *("cost", "reused", "errors", "epoch_calls", "epoch_tokens", "epoch_cost"),
 )
 
 
@@ -39,7 +39,7 @@ class Stopped(Exception):  # noqa: N818 - a turn in the flow, not an error
 
     def __init__(self, limit: str) -> None:
         super().__init__(limit)
-        self.whole_run = limit != "calls_per_epoch"
+        self.whole_run = not limit.endswith("_per_epoch")
 
 
 class Recorder:
@@ -96,8 +96,8 @@ class Recorder:
             await self._asking.settled()
             self._append("budget_hit", {"limit": error.limit, "allowed": error.allowed})
             raise Stopped(error.limit) from None
-        except ConfigError:
-            # The model is refused to us from here on; what it is still answering is paid for.
+        except DonewhenError:
+            # Nothing more will be asked of the model; what it is still answering is paid for.
             await self._asking.settled()
             raise
         return self._append(kind, data).data
@@ -109,7 +109,7 @@ class Recorder:
         """Take an event from the record; the meter shows what the run had cost by then, and nothing later."""
         for name in _METERED:
             value = event.spent.get(name, 0)
-            setattr(self._asking.meter, name, value if name == "cost" else int(value))
+            setattr(self._asking.meter, name, value if name.endswith("cost") else int(value))
         self._taken(event)
 
     def _taken(self, event: Event) -> None:

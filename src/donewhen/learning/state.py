@@ -127,7 +127,7 @@ class RunState:
             case "epoch_ended":
                 self.epoch.ended = data
             case "budget_hit":
-                self.status = "running" if data["limit"] == "calls_per_epoch" else "budget_exhausted"
+                self.status = "running" if data["limit"].endswith("_per_epoch") else "budget_exhausted"
             case "run_finished":
                 self.status = data["status"]
                 self.finished_at = event.at

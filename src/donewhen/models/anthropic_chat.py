@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import MissingExtraError
+from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line
 from donewhen.models.chat import ChatAnswer, ChatRequest
 from donewhen.models.pacing import Patience, TryAgain
@@ -72,9 +73,10 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
         except self._anthropic.APIStatusError as error:
             refuse(error.status_code, str(error), error.response.headers, self._server, [*options, *body])
         except self._anthropic.APIConnectionError as error:
-            raise TryAgain(one_line(f"{self._server} can't be reached: {error.__cause__ or error}", 200)) from error
+            told = redacted(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise TryAgain(one_line(told, 200)) from error
         except (self._anthropic.AnthropicError, ValueError) as error:
-            raise TryAgain(one_line(f"{self._server} answered with something else: {error}", 200)) from error
+            raise TryAgain(one_line(redacted(f"{self._server} answered with something else: {error}"), 200)) from error
         try:
             said = _joined(found) if streamed else _said(found)
         except (AttributeError, KeyError, TypeError) as error:

@@ -12,7 +12,7 @@ from donewhen.foundation.spilling import Spilling
 from donewhen.models.answers import Answers, question_of
 from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest, Terse
 
-Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch"]
+Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch", "tokens_per_epoch", "cost_per_epoch"]
 
 
 class BudgetError(DonewhenError):
@@ -35,6 +35,8 @@ class Limits(NamedTuple):
     cost: float | None = None
     calls_per_epoch: int | None = None
     seconds: float | None = None
+    tokens_per_epoch: int | None = None
+    cost_per_epoch: float | None = None
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Meter:
     """Questions that another run had paid for."""
     errors: int = 0
     epoch_calls: int = 0
+    epoch_tokens: int = 0
+    epoch_cost: float = 0.0
     reserved: int = 0
     """Calls that are kept back for what comes at the end."""
     unclaimed: int = 0
@@ -66,13 +70,17 @@ class Meter:
         return self.prompt_tokens + self.completion_tokens
 
     def begin_epoch(self) -> None:
-        self.epoch_calls = 0
+        self._reset_epoch()
         self._in_epoch = True
 
     def end_epoch(self) -> None:
         """What comes now belongs to no epoch."""
-        self.epoch_calls = 0
+        self._reset_epoch()
         self._in_epoch = False
+
+    def _reset_epoch(self) -> None:
+        self.epoch_calls = self.epoch_tokens = 0
+        self.epoch_cost = 0.0
 
     def be_in_time(self) -> None:
         """BudgetError where the time is over."""
@@ -90,10 +98,18 @@ class Meter:
             raise BudgetError("tokens", limits.tokens)
         if limits.cost is not None and self.cost >= limits.cost:
             raise BudgetError("cost", limits.cost)
-        in_epoch = limits.calls_per_epoch if self._in_epoch else None
-        if in_epoch is not None and self.epoch_calls + self.unclaimed >= in_epoch:
-            raise BudgetError("calls_per_epoch", in_epoch)
+        if self._in_epoch:
+            self._admit_in_epoch()
         self._count(role)
+
+    def _admit_in_epoch(self) -> None:
+        limits = self.limits
+        if limits.calls_per_epoch is not None and self.epoch_calls + self.unclaimed >= limits.calls_per_epoch:
+            raise BudgetError("calls_per_epoch", limits.calls_per_epoch)
+        if limits.tokens_per_epoch is not None and self.epoch_tokens >= limits.tokens_per_epoch:
+            raise BudgetError("tokens_per_epoch", limits.tokens_per_epoch)
+        if limits.cost_per_epoch is not None and self.epoch_cost >= limits.cost_per_epoch:
+            raise BudgetError("cost_per_epoch", limits.cost_per_epoch)
 
     def claim(self, role: str) -> None:
         """Count a call that was made before the run was killed: it was allowed then."""
@@ -113,6 +129,8 @@ class Meter:
         self.completion_tokens += completion.usage.completion_tokens
         self.cached_tokens += completion.usage.cached_tokens
         self.cost += completion.cost
+        self.epoch_tokens += completion.usage.tokens
+        self.epoch_cost += completion.cost
 
 
 class Asking:

@@ -5,6 +5,7 @@ Whoever speaks to a server or to weights implements ``Chat``: one method, and wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -120,8 +121,9 @@ class ChatModel:
         told = _completion(await self.chat.complete(question))
         if told.margin is None:
             return told
-        said = told.text.partition(f"{form.verdict}:")[2].strip().casefold()
-        return told._replace(margin=-told.margin if said.startswith(form.fail.casefold()) else told.margin)
+        said = re.match(rf"\s*{re.escape(form.verdict)}\s*[:：]\s*(.*)", told.text, re.IGNORECASE)
+        fails = said is not None and said[1].casefold().startswith(form.fail.casefold())
+        return told._replace(margin=-told.margin if fails else told.margin)
 
     async def _weighed(self, question: ChatRequest, request: RolloutRequest) -> Completion:
         """A verdict from how likely each is; a reason is written only where somebody wants to read it."""

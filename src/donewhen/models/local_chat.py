@@ -32,7 +32,7 @@ _MAGIC = b"GGUF"
 _LIKELIEST = 40
 """So many tokens are looked at for the two options."""
 _WEIGHED = 512
-"""Choices that are remembered: the draws at several temperatures are one and the same."""
+"""Answers that are remembered: the draws of a ticket at several temperatures are one and the same question here."""
 _SILENT = -1
 _PROMPTS = 256
 """Mebibytes for prompts that may come again."""
@@ -65,7 +65,9 @@ class LocalChat:
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         """Answer when it is this question's turn. Given up, it ends at the next token."""
         asked = _name_of(request)
-        known = self._weighed.get(asked) if request.choice is not None else None
+        # Nothing is drawn here: what is asked again gets the same answer.
+        same = request.choice is not None or request.temperature <= 0.0
+        known = self._weighed.get(asked) if same else None
         if known is not None:
             self._weighed.move_to_end(asked)
             return known._replace(usage=known.usage._replace(cached_tokens=known.usage.prompt_tokens))
@@ -75,7 +77,7 @@ class LocalChat:
         except asyncio.CancelledError:
             given_up.set()
             raise
-        if request.choice is not None:
+        if same:
             self._weighed[asked] = answer
             if len(self._weighed) > _WEIGHED:
                 self._weighed.popitem(last=False)
@@ -229,7 +231,7 @@ def _usage(found: Mapping[str, Any]) -> Usage:
 
 
 def _name_of(request: ChatRequest) -> bytes:
-    return sha256(repr((request.messages, request.choice)).encode()).digest()
+    return sha256(repr(request._replace(temperature=0.0, sample=0)).encode()).digest()
 
 
 def _number_in(variable: str) -> int | None:

@@ -269,12 +269,15 @@ class RayModel:
         except DonewhenError as error:
             pool.problem = pool.problem or error
         finally:
+            # Before anybody looks: who has ended is not starting any more.
+            pool.starting.discard(asyncio.current_task())
             pool.call()
 
     async def _new_place(self, pool: _Pool) -> _Place:
         for left in reversed(range(_TRIES)):
-            actor = self._actor()
+            actor = None
             try:
+                actor = self._actor()
                 return _Place(actor, self._fit(await self._there(actor, pool)).node)
             except self._ray.exceptions.RayError as error:
                 if not left:
@@ -284,7 +287,8 @@ class RayModel:
                         next_step=f"Every node needs the packages that are here: donewhen {__version__}, its extras.",
                     ) from error
             except BaseException:
-                self._let_go(actor)
+                if actor is not None:
+                    self._let_go(actor)
                 raise
         raise AssertionError("the last try raises")
 

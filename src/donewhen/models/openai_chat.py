@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import MissingExtraError
+from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line
 from donewhen.models.chat import ChatAnswer, ChatRequest, Choice
 from donewhen.models.margins import margin_of
@@ -65,9 +66,10 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
             told = f"{error} {error.code or error.type or ''}".strip()
             refuse(error.status_code, told, error.response.headers, self._server, list(options))
         except self._openai.APIConnectionError as error:
-            raise TryAgain(one_line(f"{self._server} can't be reached: {error.__cause__ or error}", 200)) from error
+            told = redacted(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise TryAgain(one_line(told, 200)) from error
         except (self._openai.OpenAIError, ValueError) as error:
-            raise TryAgain(one_line(f"{self._server} answered with something else: {error}", 200)) from error
+            raise TryAgain(one_line(redacted(f"{self._server} answered with something else: {error}"), 200)) from error
         try:
             said = _joined(found) if streamed else _said(found)
         except (AttributeError, IndexError, KeyError, TypeError) as error:

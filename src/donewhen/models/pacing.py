@@ -36,6 +36,8 @@ class Patience(NamedTuple):
     """Seconds for one call; for one that comes in pieces, from one piece to the next."""
     first_pause: float = 0.5
     longest_pause: float = 60.0
+    longest_asked_for: float = 600.0
+    """A server may ask for a longer pause than we would make."""
     most: int = 1024
     """Calls in flight, at most; how many there are is up to who asks."""
 
@@ -89,8 +91,11 @@ class Pace:
             if attempt < self.patience.tries:
                 self.retries += 1
                 # Jitter, so that those who failed together don't come back together.
-                wait = last.after if last.after is not None else pause * (0.5 + self._chance.random())
-                await asyncio.sleep(min(wait, self.patience.longest_pause))
+                luck = self._chance.random()
+                wait = min(pause * (0.5 + luck), self.patience.longest_pause)
+                if last.after is not None:
+                    wait = min(last.after, self.patience.longest_asked_for) + self.patience.first_pause * luck
+                await asyncio.sleep(wait)
                 pause = min(pause * 2, self.patience.longest_pause)
         raise ModelError(f"The model did not answer in {self.patience.tries} tries: {last}.")
 

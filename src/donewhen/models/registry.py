@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
@@ -62,7 +61,4 @@ def _parts(text: str) -> tuple[str, str | None]:
     found = re.fullmatch(r"(.*)@(https?://\S+)", text)
     if found is None:
         return text, None
-    if "@" in urlsplit(found[2]).netloc:
-        # A model's name is written down with every run.
-        raise ConfigError("The address of a model's server holds a name or a password.", next_step="Leave it out.")
     return found[1], found[2]

@@ -8,6 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
@@ -55,7 +56,13 @@ class RemoteChat(ABC, Generic[C]):
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
         # The client would take it from there by itself, and nobody would know whose answers they are.
         base_url = base_url or os.environ.get(self.address_variable) or None
-        key = os.environ.get(self.key_variable)
+        if "@" in urlsplit(base_url or "").netloc:
+            # A model's name is written down with every run.
+            raise ConfigError("The address of a model's server holds a name or a password.", next_step="Leave it out.")
+        # Keys come from files that end in a line break; in a header it would be an error that shows the key.
+        key = os.environ.get(self.key_variable, "").strip()
+        if not key.isprintable() or " " in key:
+            raise ConfigError(f"{self.key_variable} is not a key: there is white space in it.")
         if not key and base_url is None:
             raise ConfigError(
                 f"{self.key_variable} is not set.", next_step=f"Set it, or name another server: {self.kind}:MODEL@URL"

@@ -43,6 +43,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     priced: bool
     chosen: str | None = None
     """The string that chose the model, where one did."""
+    reads_reasons: bool = True
 
 
 class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

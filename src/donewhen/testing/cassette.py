@@ -30,6 +30,7 @@ from donewhen.models.roles import (
     ReflectionRequest,
     RolloutRequest,
     Studious,
+    Terse,
 )
 from donewhen.testing._tape import (
     FORMAT,
@@ -96,6 +97,10 @@ class Cassette:
     def priced(self) -> bool:
         return self._about.priced
 
+    @property
+    def reads_reasons(self) -> bool:
+        return self._about.reads_reasons
+
     def study(self, cases: Sequence[Case]) -> None:
         # Handed on when the model is asked, which may be never.
         self._studied = cases
@@ -135,7 +140,8 @@ class Cassette:
         if self._header is None:
             model = self._behind()
             priced = not isinstance(model, Priced) or model.priced
-            self._header = Header(FORMAT, model.name, model.free, priced, self._chosen)
+            reasons = model.reads_reasons if isinstance(model, Terse) else True
+            self._header = Header(FORMAT, model.name, model.free, priced, self._chosen, reasons)
         return self._header
 
     async def _answered(
