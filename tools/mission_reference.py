@@ -146,6 +146,8 @@ _UNSAID = {
     "cost": "What the model says that its answers cost.",
     "seconds": "Time of work; the time between an interruption and `--resume` does not count.",
     "calls_per_epoch": "Calls to a model in one epoch. The next epoch begins at 0.",
+    "tokens_per_epoch": "Tokens in one epoch, of the prompts and of the answers.",
+    "cost_per_epoch": "What the answers of one epoch cost.",
 }
 
 
