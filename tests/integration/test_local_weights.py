@@ -13,13 +13,14 @@ import urllib.error
 import urllib.request
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.answer import Answer, read_answer
 from donewhen.judging.language import find_language
-from donewhen.models.chat import ChatModel, ChatRequest, Choice, Message
+from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Choice, Message
 from donewhen.models.local import Local
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Decode, ModelError, Prompt, RolloutRequest
@@ -100,6 +101,21 @@ def test_the_draws_of_one_question_are_one_reading(chat: LocalChat) -> None:
     assert abs(again.margin) == abs(first.margin)
     assert again.usage.cached_tokens == again.usage.prompt_tokens
     assert isinstance(read_answer(first.text, find_language("en").answer), Answer)
+
+
+def test_the_reason_is_written_once_for_all_draws(chat: LocalChat, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    def counted(*asked: Any) -> ChatAnswer:
+        written.append(asked)
+        return ChatAnswer("because")
+
+    monkeypatch.setattr("donewhen.models.local_chat._written", counted)
+    model = ChatModel(chat)
+    for sample in range(3):
+        request = RolloutRequest(Prompt(LONG, "Report: reasons."), {}, {}, Decode(0.0, sample), "en")
+        assert asyncio.run(model.roll(request)).text.endswith("Reason: because")
+    assert len(written) == 1
 
 
 def test_an_answer_is_held_to_a_schema(chat: LocalChat) -> None:
