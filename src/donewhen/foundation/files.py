@@ -25,6 +25,15 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         os.close(directory)
 
 
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder survive a loss of power, as the contents do that were flushed."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def read_regular(path: Path) -> bytes:
     """A file's content. Links are not followed, and what is no file (a folder, a pipe, a device) is refused."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

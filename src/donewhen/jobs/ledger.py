@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.files import flush_folder
 from donewhen.foundation.locks import locked
 
 EventKind = Literal[
@@ -121,7 +122,7 @@ class Ledger:
             finally:
                 os.close(descriptor)
             if last is None:
-                _flush_folder(path.parent)
+                flush_folder(path.parent)
         return entry
 
     def read(self, chain: str) -> Chain:
@@ -277,11 +278,3 @@ def _write_at_end(descriptor: int, line: bytes) -> None:
         with suppress(OSError):
             os.ftruncate(descriptor, size)
         raise
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

