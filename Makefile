@@ -87,6 +87,9 @@ $(VENV)/.clients: $(VENV)/.test
 	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
 	@$(call INSTALL,-e '.[claude]') || echo "LOUD: claude-agent-sdk can't be installed; the real Claude client will NOT be tested."
 	@$(call INSTALL,-e '.[openai$(comma)anthropic]') || echo "LOUD: openai and anthropic can't be installed; models over the wire will NOT be tested."
+	@$(call INSTALL,-e '.[web]') || echo "LOUD: starlette and uvicorn can't be installed; the page will NOT be tested."
+	@$(call INSTALL,-e '.[mcp]') || echo "LOUD: mcp can't be installed; the tools for agents will NOT be tested."
+	@$(call INSTALL,playwright) || echo "LOUD: playwright can't be installed; the page will NOT be tested in a browser."
 	@$(call INSTALL,-e '.[ray]') || echo "LOUD: ray can't be installed; many machines will NOT be tested."
 	@$(call INSTALL,-e '.[local]') && $(MODELS) $(BIN)/donewhen models fetch --quiet smollm2-135m \
 		|| echo "LOUD: xllamacpp or its weights can't be had; a model on this machine will NOT be tested."
@@ -96,7 +99,7 @@ $(VENV)/.clients: $(VENV)/.test
 	else echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; fi
 	@if ! command -v chromium >/dev/null 2>&1; then \
 		{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
-		|| echo "LOUD: Chromium can't be installed; the dashboard will NOT be looked at."; fi
+		|| echo "LOUD: Chromium can't be installed; the pages will NOT be looked at."; fi
 	@touch $@
 
 CODEX := 0.166.0

@@ -1,0 +1,1 @@
+"""What needs a person, and what becomes of their verdict."""
