@@ -226,7 +226,7 @@ def test_any_other_check_is_refused_with_the_forms_there_are(text: str) -> None:
     assert caught.value.where == "plan.md:3"
     assert (
         caught.value.next_step
-        == "Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge MISSION, or manual."
+        == "Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge:MISSION, or manual."
     )
 
 

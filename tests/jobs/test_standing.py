@@ -277,10 +277,12 @@ def test_two_patterns_that_differ_in_white_space_are_decided_one_by_one(place: P
     assert place.states() == ["passed", "failed"]
 
 
-def test_a_judge_has_not_been_asked(place: Place) -> None:
-    place.make("It reads well\n  check: judge tone")
-    assert (place.one().state, place.one().why) == ("missing", ("no judge has been asked",))
-    assert place.collect() == ()
+def test_a_judge_whose_mission_is_nowhere_shows_nothing(place: Place) -> None:
+    place.make("It reads well\n  check: judge:tone")
+    assert place.one().state == "missing"
+    assert "There is no mission 'tone'" in place.one().why[0]
+    ((_, ran),) = place.collect()
+    assert not ran.passed
 
 
 def test_prose_is_as_good_as_the_verification_of_the_job(place: Place) -> None:

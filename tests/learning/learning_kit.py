@@ -16,12 +16,13 @@ from donewhen.judging.guidance import Guidance, seeded
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Rules
+from donewhen.judging.spending import open_answers
 from donewhen.judging.verdict import Signals, Verdict
 from donewhen.learning.events import Event
 from donewhen.learning.proposals import Proposal, Terms, read_proposal
 from donewhen.learning.recorder import Watcher
 from donewhen.learning.run import Learner
-from donewhen.learning.runs import asking_for, only_writer, open_answers, open_log, prepare, prepare_again
+from donewhen.learning.runs import asking_for, only_writer, open_log, prepare, prepare_again
 from donewhen.learning.state import RunState
 from donewhen.learning.strict_json import Unusable
 from donewhen.models.roles import Binary, Case, Model, ReflectionRequest, RolloutRequest

@@ -11,8 +11,7 @@ import msgspec
 
 from donewhen.cli._output import Finding, Output
 from donewhen.judging.mission import Mission
-from donewhen.judging.spending import limits_of
-from donewhen.learning.runs import open_answers
+from donewhen.judging.spending import limits_of, open_answers
 from donewhen.models.answers import NOT_ALLOWED, Answers, UnwritableError
 from donewhen.models.asking import Asking, BudgetError, Meter
 from donewhen.models.roles import Model

@@ -270,7 +270,7 @@ def _split(mission: Mission) -> dict[str, int]:
     with suppress(ConfigError):
         members += (
             Member(one.key, one.group_id, one.cluster, one.label)
-            for one in looked_at(mission.ticket_files, mission.name)
+            for one in looked_at(mission.ticket_files, mission.name, superseded=mission.superseded())
             if isinstance(one, Ticket) and one.label is not None
         )
     splits = divided(members, mission.settings.split, mission.settings.seed)

@@ -67,6 +67,7 @@ def command(
                         (one.evidence, ran) for _, ran in collect(workspace, found, somebody(), again=again, only=one)
                     ]
                 _tell(output, *results[-1])
+        results += _judged(output, workspace, found, need, again)
     findings = [
         Finding(FindingCode.EVIDENCE_FAILED, f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results
@@ -74,6 +75,25 @@ def command(
     ]
     data = {"job": found.id, "runs": [_data(text, ran) for text, ran in results]}
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _judged(output: Output, workspace: Workspace, job: Job, need: Need | None, again: bool) -> list[tuple[str, Ran]]:
+    """Judges come last, and only where everything else speaks for the work."""
+    results: list[tuple[str, Ran]] = []
+    for one in (need,) if need is not None else needs(job):
+        if one.check.kind == "judge":
+            text = f"judge:{one.check.text} {one.name}"
+            try:
+                with output.progress(text):
+                    found = collect(workspace, job, somebody(), again=again, only=one)
+            except UsageError as error:
+                if need is not None:
+                    raise
+                output.say(f"· {error.message}", fg="yellow")
+                continue
+            results += [(text, ran) for _, ran in found]
+            _tell(output, *results[-1])
+    return results
 
 
 def _one_command(
@@ -86,7 +106,7 @@ def _one_command(
     timeout: float | None,
 ) -> tuple[str, Ran]:
     text = shlex.join(argv)
-    if need is not None and need.check.kind in ("run", "file") and need.evidence != text:
+    if need is not None and need.check.kind in ("run", "file", "judge") and need.evidence != text:
         raise UsageError(
             f"{need.name} is decided by `{need.evidence}`, not by `{text}`.",
             next_step=f"donewhen run {job.id} --criterion {need.name}",
@@ -110,7 +130,7 @@ def _one_command(
 def _something(job: Job, need: Need | None) -> None:
     """Zero checks is not a pass."""
     chosen = needs(job) if need is None else (need,)
-    if any(one.check.kind in ("run", "file") for one in chosen):
+    if any(one.check.kind in ("run", "file", "judge") for one in chosen):
         return
     if need is not None and need.check.kind == "verification":
         raise UsageError(
@@ -129,7 +149,7 @@ def _tell(output: Output, text: str, ran: Ran) -> None:
     reused = "  (fresh; not run again)" if ran.reused else ""
     output.say(f"{mark} {text}{reused}", fg=color, bold=True)
     data = ran.entry.data
-    if data["what"] == "file":
+    if data["what"] in ("file", "judge"):
         output.say(f"  {data['told']}")
     elif not ran.passed:
         for line in plain(ran.output).rstrip().split("\n")[-_TAIL:]:
@@ -154,6 +174,15 @@ def _data(text: str, ran: Ran) -> dict[str, object]:
         "report",
         "told",
         "criterion",
+        "mission",
+        "verdict",
+        "needs_human",
+        "votes",
+        "agreement",
+        "margin",
+        "reason",
+        "guidance_step",
+        "model",
     )
     return {"evidence": text, "reused": ran.reused, "entry": ran.entry.hash} | {
         name: ran.entry.data[name] for name in kept if name in ran.entry.data

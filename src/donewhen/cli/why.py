@@ -20,6 +20,7 @@ _MARKS = {
     "stale": ("~", "yellow"),
     "missing": ("·", "yellow"),
     "asserted": ("?", "yellow"),
+    "needs_human": ("!", "yellow"),
 }
 
 _CODES: dict[State, FindingCode] = {
@@ -27,6 +28,7 @@ _CODES: dict[State, FindingCode] = {
     "stale": FindingCode.EVIDENCE_STALE,
     "missing": FindingCode.NOT_SHOWN,
     "asserted": FindingCode.EVIDENCE_ASSERTED,
+    "needs_human": FindingCode.NEEDS_HUMAN,
 }
 
 
@@ -104,4 +106,6 @@ def _tell(output: Output, row: Standing) -> None:
 def _next(job: str, row: Standing) -> str:
     if row.need.check.kind == "manual":
         return f'donewhen sign-off {job} --criterion {row.need.name} --reason "…"'
+    if row.state == "needs_human":
+        return "donewhen review"
     return f"donewhen run {job}"

@@ -82,7 +82,10 @@ def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
         return f"{job.id} is out of its budget and waits for a decision."
     if history.waiting is not None:
         return f"{job.id} waits: {history.waiting.data.get('reason')}"
-    reason = next((one.message for one in evaluate(facts).reasons), None)
+    evaluation = evaluate(facts)
+    if evaluation.waits_for_person:
+        return f"{job.id} waits for a person: {evaluation.truth.reasons[0].message}"
+    reason = next((one.message for one in evaluation.reasons), None)
     missing = "nobody has completed it yet. Run:" if reason is None else f"{reason} Do what is missing, then run:"
     return TaskCompletionResult.incomplete(
         f"{job.id} is not done: {missing} donewhen complete {job.id} "

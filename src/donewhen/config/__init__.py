@@ -1,7 +1,14 @@
 """The project's settings: one loader, and for each value where it came from."""
 
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE, find_root, has_settings, load
-from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSettings, Settings, TestSettings
+from donewhen.config.settings import (
+    ApprovalSettings,
+    GuardSettings,
+    JobSettings,
+    JudgeSettings,
+    Settings,
+    TestSettings,
+)
 
 __all__ = [
     "CONFIG_FILE",
@@ -9,6 +16,7 @@ __all__ = [
     "ApprovalSettings",
     "GuardSettings",
     "JobSettings",
+    "JudgeSettings",
     "Settings",
     "TestSettings",
     "find_root",

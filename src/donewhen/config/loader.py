@@ -7,7 +7,14 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSettings, Settings, TestSettings
+from donewhen.config.settings import (
+    ApprovalSettings,
+    GuardSettings,
+    JobSettings,
+    JudgeSettings,
+    Settings,
+    TestSettings,
+)
 from donewhen.foundation.errors import ConfigError
 
 CONFIG_FILE = "donewhen.toml"
@@ -20,6 +27,7 @@ _TABLES: dict[str, type[Any]] = {
     "GuardSettings": GuardSettings,
     "TestSettings | None": TestSettings,
     "JobSettings": JobSettings,
+    "JudgeSettings": JudgeSettings,
     "ApprovalSettings": ApprovalSettings,
 }
 

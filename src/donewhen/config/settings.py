@@ -61,6 +61,16 @@ class JobSettings:
 
 
 @dataclass(frozen=True)
+class JudgeSettings:
+    """Judges that the gates of jobs ask."""
+
+    missions: str = "missions"
+    """The folder of the missions, in the project."""
+    trial_accepts: bool = False
+    """Whether the gates follow guidance that has stood its trial, without a person who has accepted it."""
+
+
+@dataclass(frozen=True)
 class ApprovalSettings:
     """Who may agree besides a person at a terminal. It holds once a person has agreed to it."""
 
@@ -82,6 +92,8 @@ class Settings:
     """A task of the runtime's own task list is being marked complete."""
     jobs: JobSettings = field(default_factory=JobSettings)
     """Jobs: how their commands are run."""
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    """Jobs: the judges that gates ask."""
     approval: ApprovalSettings = field(default_factory=ApprovalSettings)
     """Jobs: who may agree."""
     root: Path = field(default_factory=Path.cwd, metadata={"setting": False})

@@ -32,6 +32,7 @@ from donewhen.jobs.inputs import located as locate
 from donewhen.jobs.inputs import output_manifest
 from donewhen.jobs.job import Job, Project
 from donewhen.jobs.ledger import Actor, Chain, Entry
+from donewhen.jobs.mission_folders import mission_folders
 from donewhen.jobs.projection import record, repair
 from donewhen.jobs.workspace import Workspace
 
@@ -133,7 +134,7 @@ def project_seal(workspace: Workspace, project: Project) -> Seal | None:
 def project_agreement(workspace: Workspace, project: Project) -> Agreement:
     """Where the project's agreement stands, with the gate's configuration and hooks as they are now."""
     typed = project.agreement_status == "agreed"
-    terms = project_terms(project, workspace.settings())
+    terms = _project_terms(workspace, project)
     return state_of(terms, project_seal(workspace, project), typed=typed)
 
 
@@ -230,6 +231,8 @@ def located(change: Change, plan: Job | Project, where: str, settings: Settings)
             return switched_off_in(settings.root) or PROJECT_FILES[0]
         case "baselines":
             return name
+        case "missions":
+            return f"{settings.judge.missions}/{name.partition('.')[0]}"
         case "criteria":
             lines = [one.line for one in plan.criteria if change.after == criterion_term(one)]
             lines += [one.line for one in plan.criteria] or [plan.document.first_body_line]
@@ -268,8 +271,13 @@ def _seal(workspace: Workspace, proposal: Proposal, by: Actor) -> Entry:
 def _terms_now(workspace: Workspace, proposal: Proposal) -> Terms:
     project = workspace.project()
     if proposal.chain == project.id:
-        return project_terms(project, workspace.settings())
+        return _project_terms(workspace, project)
     return job_terms(workspace.job_at(proposal.plan.path))
+
+
+def _project_terms(workspace: Workspace, project: Project) -> Terms:
+    settings = workspace.settings()
+    return project_terms(project, settings, mission_folders(workspace.root, settings))
 
 
 def _whole(entry: Entry) -> bool:

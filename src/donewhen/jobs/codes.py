@@ -24,6 +24,7 @@ class FindingCode(StrEnum):
     EVIDENCE_FAILED = "evidence_failed"
     EVIDENCE_STALE = "evidence_stale"
     EVIDENCE_ASSERTED = "evidence_asserted"
+    NEEDS_HUMAN = "needs_human"
     EVIDENCE_MISSING = "evidence_missing"
     EVIDENCE_CHANGED = "evidence_changed"
     TAMPERED = "tampered"
@@ -98,6 +99,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.EVIDENCE_ASSERTED: Reason(
         "Somebody says so, but nobody whose word counts.",
         "Let a person sign it off at a terminal.",
+    ),
+    FindingCode.NEEDS_HUMAN: Reason(
+        "The votes of a judge don't agree, so a person decides.",
+        "Let a person look at it: donewhen review",
     ),
     FindingCode.EVIDENCE_MISSING: Reason(
         "The ledger names a content that is not in the evidence folder.",

@@ -174,7 +174,9 @@ def _write_done(
 def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job, now = facts.job, workspace.now()
     # A gate that broke says nothing about the work, and a budget that is spent is not spent twice.
-    free = evaluation.broken or any(one.code == GateCode.BUDGET_EXCEEDED for one in evaluation.reasons)
+    # Who waits for a person has done what there was to do.
+    spent_before = any(one.code == GateCode.BUDGET_EXCEEDED for one in evaluation.reasons)
+    free = evaluation.broken or evaluation.waits_for_person or spent_before
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**told(evaluation), "next": evaluation.next}
     writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}

@@ -67,9 +67,10 @@ def job_terms(job: Job) -> Terms:
     }
 
 
-def project_terms(project: Project, settings: Settings) -> Terms:
-    """What is agreed when a project is: its criteria, and the gate's own configuration and hooks as parsed values."""
-    return {
+def project_terms(project: Project, settings: Settings, missions: Mapping[str, Path] | None = None) -> Terms:
+    """What is agreed when a project is: its criteria, and the gate's own configuration, hooks and judges as parsed
+    values. ``missions`` are the folders of those."""
+    terms = {
         "schema": PROJECT_TERMS,
         "project": project.id,
         "criteria": _sorted({criterion_term(one) for one in project.criteria}),
@@ -81,6 +82,7 @@ def project_terms(project: Project, settings: Settings) -> Terms:
         "hooks_switched_off": hooks_switched_off(settings.root),
         "baselines": _baselines(settings),
     }
+    return {**terms, "missions": _missions(missions)} if missions else terms
 
 
 def terms_hash(terms: Terms) -> str:
@@ -113,7 +115,15 @@ def _taken_over(before: Terms, after: Terms) -> Iterator[Change]:
 
 def same_shape(one: Terms, other: Terms) -> bool:
     """Whether the terms have the same fields, each with a value of the same kind."""
-    return set(one) == set(other) and all(_is_like(name, one[name], other[name]) for name in one)
+    # Missions were agreed to before there were any.
+    names = {*one, *other} - {"missions"}
+    missions = [terms.get("missions", {}) for terms in (one, other)]
+    return (
+        names <= set(one)
+        and names <= set(other)
+        and all(_is_like(name, one[name], other[name]) for name in names)
+        and all(isinstance(terms, dict) and all(isinstance(of, dict) for of in terms.values()) for terms in missions)
+    )
 
 
 def _is_like(name: str, one: Any, other: Any) -> bool:
@@ -185,6 +195,13 @@ def _baselines(settings: Settings) -> dict[str, Any]:
                 continue
             found[path] = {"executed": _marks(baseline.executed), "skipped": _marks(baseline.skipped)}
     return found
+
+
+def _missions(folders: Mapping[str, Path]) -> dict[str, Any]:
+    # Where there are none, nothing that judges is loaded.
+    from donewhen.judging.terms import mission_terms
+
+    return {name: mission_terms(folder) for name, folder in folders.items()}
 
 
 def _marks(ids: Iterable[str]) -> list[str]:
@@ -260,6 +277,28 @@ def _baseline_rule(name: str, before: Any, after: Any) -> list[Change]:
     ]
 
 
+def _mission_rule(name: str, before: Any, after: Any) -> list[Change]:
+    """A judge that is new asks for nothing that somebody wanted; another one may be milder, whatever is another."""
+    old, new = before or {}, after or {}
+    found: list[Change] = []
+    for one in sorted({*old, *new}):
+        if one not in new:
+            found.append(Change("removed", f"{name}.{one}", "a judge", None))
+        elif one not in old:
+            found.append(Change("added", f"{name}.{one}", None, "a judge"))
+        else:
+            for field in sorted({*old[one], *new[one]}):
+                rule = _MORE if field == "min_verdict_agreement" else _otherwise
+                found += rule(f"{name}.{one}.{field}", old[one].get(field), new[one].get(field))
+    return found
+
+
+def _otherwise(name: str, before: Any, after: Any) -> list[Change]:
+    if canonical_json(before) == canonical_json(after):
+        return []
+    return [Change("loosened", name, _shown(before), _shown(after))]
+
+
 def _compared(before: Any, after: Any) -> ChangeKind:
     if before is None or after is None:
         return "added" if before is None else "removed"
@@ -302,6 +341,7 @@ _RULES: dict[str, Rule] = {
     "hooks": _items,
     "hooks_switched_off": _LESS,
     "baselines": _baseline_rule,
+    "missions": _mission_rule,
 }
 
 _SETTINGS: dict[str, Rule] = {
@@ -310,6 +350,7 @@ _SETTINGS: dict[str, Rule] = {
     "pass_env": _permissions,
     "keys": _permissions,
     "ci": _LESS,
+    "trial_accepts": _LESS,
     "jobs": _MORE,
     "max_stalled": _MORE,
     "max_attempts": _MORE,

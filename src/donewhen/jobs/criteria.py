@@ -24,6 +24,7 @@ _PROBE = re.compile(
     r"(?P<path>\S+)"
     r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\S+)|rows[ \t]*>=[ \t]*(?P<rows>[0-9]{1,18})))?"
 )
+_JUDGE = re.compile(r"judge(?::[ \t]*|[ \t]+)([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
 _PLACEHOLDER = re.compile(
     r"(?:tbd|todo|to be (?:done|defined|determined|added)|fixme|xxx+|x|n/?a|none|\.{2,}|…|-+|\?+|lorem ipsum.*|"
     r"(?:placeholder|example)(?: (?:text|item|criterion))?|"
@@ -154,13 +155,13 @@ def read_criteria(section: Section | None, where: str) -> tuple[Criterion, ...]:
 
 
 def parse_check(text: str, where: str) -> Check:
-    """``run CMD…``, ``file PATH [matches /RE/ | schema PATH | rows >= N]``, ``judge MISSION`` or ``manual``."""
+    """``run CMD…``, ``file PATH [matches /RE/ | schema PATH | rows >= N]``, ``judge:MISSION`` or ``manual``."""
     words = text.split(None, 1)
     kind, rest = (words[0], words[1].strip() if len(words) > 1 else "") if words else ("", "")
     if kind == "manual" and not rest:
         return Check("manual")
-    if kind == "judge" and re.fullmatch(r"[A-Za-z0-9._-]+", rest):
-        return Check("judge", rest)
+    if (judge := _JUDGE.fullmatch(text.strip())) is not None:
+        return Check("judge", judge[1])
     if kind == "run" and rest:
         try:
             return Check("run", rest, argv=split_command(rest))
@@ -171,7 +172,7 @@ def parse_check(text: str, where: str) -> Check:
     raise ConfigError(
         f"The check {text.strip()!r} is not one that donewhen knows.",
         where=where,
-        next_step="Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge MISSION, or manual.",
+        next_step="Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge:MISSION, or manual.",
     )
 
 

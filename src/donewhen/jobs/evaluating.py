@@ -43,6 +43,12 @@ class Evaluation(NamedTuple):
         return any(one.code == GateCode.GATE_ERROR for one in self.reasons)
 
     @property
+    def waits_for_person(self) -> bool:
+        """Whether nothing is missing but a person's word on what a judge left open."""
+        codes = {one.code for one in self.reasons}
+        return GateCode.NEEDS_HUMAN in codes and codes <= {GateCode.NEEDS_HUMAN, GateCode.SCORE_TOO_LOW}
+
+    @property
     def next(self) -> str | None:
         """The next command: that of the first closed gate."""
         return next((one.next for one in self.gates if not one.passed), None)

@@ -9,7 +9,7 @@ from donewhen.jobs.approval import Policy, approves
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.projection import adopted
 
-_RESTING = frozenset({"block", "ask"})
+_RESTING = frozenset({"block", "ask", "dispute"})
 _FREEING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
 
 
@@ -47,7 +47,9 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     for entry in entries:
         status = _written(entry, "status", status)
         iteration = _written(entry, "iteration", iteration)
-        if entry.type in ("started", "ran", "refused", "completed", "decided"):
+        if entry.type in ("started", "ran", "refused", "completed", "decided") or (
+            entry.type == "overridden" and approves(entry, chain, policy)
+        ):
             waiting = entry if entry.data.get("decision") in _RESTING else None
         match entry.type:
             case "started":

@@ -25,10 +25,11 @@ from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.needs import Need, needs
+from donewhen.jobs.needs import VERIFICATION, Need, needs
 from donewhen.jobs.projection import record, repair
 from donewhen.jobs.running import reports_tests, run
-from donewhen.jobs.standing import collect
+from donewhen.jobs.standing import collect, standings
+from donewhen.jobs.tree_diff import head_commit
 from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
 
@@ -83,11 +84,13 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
             writes["started_at"] = now
         else:
             writes["iteration"] = facts.history.iteration + 1
-        data = {
+        data: dict[str, Any] = {
             "outputs": dict(output_manifest(workspace, job).files),
             "upstream": dict(upstream_manifest(workspace, job).files),
             "harness": harness_of(workspace, job),
         }
+        if (commit := head_commit(workspace.root)) is not None:
+            data["commit"] = commit
         entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)
     at_work(workspace, job, policy_of(workspace), by)
@@ -109,6 +112,34 @@ def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", q
             raise UsageError(f"{job.id} is {state}, so there is nothing to wait for.", next_step="donewhen status")
         document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
         data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
+        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
+        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
+        refresh(workspace, workspace.job_at(job.path))
+    return entry
+
+
+def dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
+    """Disagree with a refusal: what it was refused for goes to people, and the agent may rest meanwhile."""
+    if not reason.strip():
+        raise UsageError("Say why the refusal is wrong.", next_step='Give it with --reason "…".')
+    job = workspace.job(name)
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        history = history_of(job.id, chain.entries, policy_of(workspace))
+        last = next((one for one in reversed(chain.entries) if one.type in ("refused", "completed", "started")), None)
+        if last is None or last.type != "refused" or history.status == "cancelled":
+            raise UsageError(
+                f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
+            )
+        shown = {one.need.name: one.state for one in standings(workspace, job) if one.need.name != VERIFICATION}
+        disputed = [one for one, state in shown.items() if state != "passed"]
+        if not disputed:
+            raise UsageError(
+                f"No criterion of {job.id} is open; what else is in the way can't be disputed.",
+                next_step=f"donewhen complete {job.id}",
+            )
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        data = {"decision": "dispute", "reason": reason.strip(), "value": {"criteria": disputed}}
         writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
         entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
         refresh(workspace, workspace.job_at(job.path))

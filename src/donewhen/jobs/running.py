@@ -41,7 +41,7 @@ _CUT = re.compile(r"^[^\n]*+\n\[… \d+ bytes left out …\]\n[^\n]*", re.MULTIL
 _KEY_REST = re.compile(r"(left out …\]\n)(?:(?!-----BEGIN )[\s\S])*?-----END [A-Z ]*PRIVATE KEY-----")
 
 
-What = Literal["command", "file"]
+What = Literal["command", "file", "judge"]
 
 
 class Situation(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
@@ -15,12 +15,14 @@ from donewhen.jobs.inputs import Manifest, located, manifest, result_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
 from donewhen.jobs.needs import VERIFICATION, Need, need_of, needs
+from donewhen.jobs.overruling import newest_word, subject_of, was_overruled
 from donewhen.jobs.running import Ran, look, newest_run, probe_key, run, situation, store_of
 from donewhen.jobs.workspace import Workspace
 
-State = Literal["passed", "failed", "stale", "missing", "asserted"]
+State = Literal["passed", "failed", "stale", "missing", "asserted", "needs_human"]
 
-_WORST: tuple[State, ...] = ("failed", "missing", "stale", "asserted", "passed")
+_WORST: tuple[State, ...] = ("failed", "missing", "stale", "needs_human", "asserted", "passed")
+_JUDGE_LAST = "the checks that need no judge come first"
 _SHOWN = 5
 
 
@@ -44,7 +46,13 @@ def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
     inputs = manifest(workspace, job) if commands else Manifest({}, declared=True)
     found = [_standing(workspace, job, one, entries, policy, inputs) for one in asked]
     verified = [one for one in found if one.need.name == VERIFICATION]
-    return tuple(_covered(one, verified) if one.need.check.kind == "verification" else one for one in found)
+    found = [_covered(one, verified) if one.need.check.kind == "verification" else one for one in found]
+    found = [_after_people(workspace, job, one, entries, policy) for one in found]
+    ready = _hard_checks_passed(found)
+    return tuple(
+        _of_judge(workspace, job, one.need, entries, policy, ready) if one.need.check.kind == "judge" else one
+        for one in found
+    )
 
 
 def asserted(workspace: Workspace, job: Job) -> tuple[str, ...]:
@@ -77,7 +85,25 @@ def collect(
                 if need.evidence not in found:
                     found[need.evidence] = _shown(workspace, job, need, by, again)
                 results.append((need, found[need.evidence]))
-    return tuple(results)
+    return (*results, *_judged(workspace, job, by, again, only, tell))
+
+
+def _judged(
+    workspace: Workspace, job: Job, by: Actor, again: bool, only: Need | None, tell: Callable[[Need], None]
+) -> Iterator[tuple[Need, Ran]]:
+    """Judges are asked last, and only about work that nothing else speaks against."""
+    wanted = [one for one in ((only,) if only is not None else needs(job)) if one.check.kind == "judge"]
+    if not wanted:
+        return
+    if not _hard_checks_passed(standings(workspace, job)):
+        if only is not None:
+            raise UsageError(f"{only.name} is not judged yet: {_JUDGE_LAST}.", next_step=f"donewhen why {job.id}")
+        return
+    from donewhen.jobs.judged import ask
+
+    for need in wanted:
+        tell(need)
+        yield need, ask(workspace, job, need, by, again=again)
 
 
 def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> Decided:
@@ -115,9 +141,7 @@ def _standing(
             return _of_file(workspace, job, need, newest_run(entries, need.evidence, "file"))
         case "manual":
             return _of_person(workspace, job, need, entries, policy)
-        case "judge":
-            return Standing(need, "missing", ("no judge has been asked",))
-        case "verification":
+        case "judge" | "verification":
             return Standing(need, "missing")
 
 
@@ -165,6 +189,70 @@ def _of_person(workspace: Workspace, job: Job, need: Need, entries: Sequence[Ent
     if entry.data["value"].get("subject") != now:
         return Standing(need, "stale", ("the outputs changed since it was signed off",), entry)
     return Standing(need, "passed", (), entry)
+
+
+def _after_people(
+    workspace: Workspace, job: Job, standing: Standing, entries: Sequence[Entry], policy: Policy
+) -> Standing:
+    """What a person has said about a criterion and the work as it is, if anybody has, else what the gate says."""
+    need = standing.need
+    if need.name == VERIFICATION or need.check.kind in ("judge", "manual") or not was_overruled(entries, need):
+        return standing
+    try:
+        subject = subject_of(workspace, job, need, entries)
+    except DonewhenError:
+        return standing
+    word = newest_word(entries, job.id, need, subject, policy)
+    return standing if word is None else _by_word(need, word)
+
+
+def _by_word(need: Need, word: Entry) -> Standing:
+    reason = f": {word.data['reason']}" if word.data.get("reason") else ""
+    told = f"{word.by.name} ({word.by.kind}) says {word.data['verdict']}{reason}"
+    return Standing(need, "passed" if word.data["verdict"] == "pass" else "failed", (told,), word)
+
+
+def _hard_checks_passed(found: Sequence[Standing]) -> bool:
+    return all(one.state == "passed" for one in found if one.need.check.kind in ("run", "file"))
+
+
+def _of_judge(
+    workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy, ready: bool
+) -> Standing:
+    if not ready:
+        return Standing(need, "missing", (_JUDGE_LAST,), newest_run(entries, need.evidence, "judge"))
+    from donewhen.jobs.judged import question_about
+
+    try:
+        question = question_about(workspace, job, need, entries)
+    except DonewhenError as error:
+        return Standing(need, "missing", (str(error),))
+    # A person's word is about what was judged, not about who judged it or how.
+    word = newest_word(entries, job.id, need, question.subject, policy)
+    if word is not None:
+        return _by_word(need, word)
+    entry = newest_run(entries, need.evidence, "judge")
+    if entry is None:
+        return Standing(need, "missing", ("no judge has been asked",))
+    told = str(entry.data.get("told", ""))
+    if entry.data.get("key") == "":
+        return Standing(need, "missing", (told,), entry)
+    known = entry.data.get("parts", {})
+    reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if known.get(part) != value)
+    if not reasons and not entry.data.get("settled"):
+        reasons = ("it changed while it was being judged",)
+    if reasons:
+        return Standing(need, "stale", reasons, entry)
+    if entry.data.get("needs_human"):
+        return Standing(need, "needs_human", (told,), entry)
+    return Standing(need, "passed" if entry.data.get("passed") is True else "failed", (told,), entry)
+
+
+_CHANGED = {
+    "ticket": "what was judged has changed",
+    "guidance": "the judge follows other guidance now",
+    "judge": "the judge itself was changed",
+}
 
 
 def _is_sign_off(entry: Entry, text: str) -> bool:

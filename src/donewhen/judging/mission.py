@@ -12,10 +12,11 @@ from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.spilling import Spilling
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
+from donewhen.judging.labels import TICKETS, log_of, standing_labels
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.overrides import Named, load_overrides
 from donewhen.judging.settings import MissionFile, converted, located, place
-from donewhen.judging.ticket import Ticket, TicketError, looked_at, read_tickets
+from donewhen.judging.ticket import Superseded, Ticket, TicketError, looked_at, read_tickets
 from donewhen.models.roles import Decode
 
 MISSION_FILE = "mission.toml"
@@ -36,7 +37,19 @@ class Mission(NamedTuple):
 
     @property
     def ticket_files(self) -> tuple[Path, ...]:
-        return tuple(_inside(self.folder, one, "tickets") for one in self.settings.tickets)
+        """The files of labelled tickets; what people said in reviews is the last, where there is something."""
+        named = tuple(_inside(self.folder, one, "tickets") for one in self.settings.tickets)
+        return (*named, self.reviewed) if self.reviewed.is_file() else named
+
+    @property
+    def reviewed(self) -> Path:
+        """The tickets that people have labelled in reviews; see ``judging.labels``."""
+        return self.folder / TICKETS
+
+    def superseded(self) -> Superseded:
+        """The works that people have looked at since: what the other files say of them does not hold any more."""
+        groups = frozenset(standing_labels(log_of(self.folder)))
+        return Superseded(groups, self.reviewed)
 
     @property
     def decodes(self) -> tuple[Decode, ...]:
@@ -51,7 +64,7 @@ class Mission(NamedTuple):
 
     def tickets(self) -> Iterator[Ticket]:
         """The labelled tickets; the first bad line is an error."""
-        return read_tickets(self.ticket_files, self.name)
+        return read_tickets(self.ticket_files, self.name, superseded=self.superseded())
 
     def initial_guidance(self) -> Guidance:
         """What the mission began with."""
@@ -129,7 +142,7 @@ def check_mission(folder: Path) -> MissionCheck:
     clusters = 0
     try:
         with Spilling() as known:
-            for one in looked_at(mission.ticket_files, mission.name):
+            for one in looked_at(mission.ticket_files, mission.name, superseded=mission.superseded()):
                 if isinstance(one, TicketError):
                     problems.append(one)
                 elif one.label is not None:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]
+Part = Literal["task", "outputs", "diff", "evidence"]
 Amount = Annotated[float, msgspec.Meta(gt=0.0)]
 
 
@@ -43,6 +44,23 @@ class ManualReview(_Table, frozen=True, kw_only=True):
     """When a verdict is shown to people."""
 
     min_verdict_agreement: Share = 0.67
+
+    drift_window: Annotated[int, msgspec.Meta(ge=5, le=10_000)] = 20
+    """Over so many verdicts of people, the newest, agreement with the judge is measured."""
+    alarm_below: Share = 0.7
+    """Agreement below this share is an alarm."""
+    spot_check: Share = 0.1
+    """This share of the verdicts that need nobody is shown to people all the same."""
+
+
+class FromJob(_Table, frozen=True, kw_only=True):
+    """What a ticket holds that a gate makes of a job."""
+
+    parts: Annotated[tuple[Part, ...], msgspec.Meta(min_length=1)] = ("task", "outputs", "diff", "evidence")
+    """task: the title and the criterion; outputs: the files that the job puts out; diff: what changed in the repository
+    since the job was started; evidence: what the gate itself ran and saw."""
+    max_chars: Annotated[int, msgspec.Meta(ge=1000)] = 40_000
+    """Of what is longer, the beginning and the end of each part are kept."""
 
 
 class Reflection(_Table, frozen=True, kw_only=True):
@@ -127,6 +145,7 @@ class MissionFile(_Table, frozen=True, kw_only=True):
     verdict: VerdictWords = VerdictWords()
     sampler: Annotated[tuple[Sampler, ...], msgspec.Meta(min_length=1)] = DEFAULT_SAMPLERS
     manual_review: ManualReview = ManualReview()
+    from_job: FromJob = FromJob()
     reflection: Reflection = Reflection()
     rules: Rules = Rules()
     trial: Trial | Literal["off"] = Trial()

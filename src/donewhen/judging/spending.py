@@ -1,11 +1,25 @@
-"""What a mission may spend on calls to a model."""
+"""What a mission may spend on calls to a model, and what it has paid for already."""
 
 from __future__ import annotations
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import MISSION_FILE, Mission
+from donewhen.models.answers import Answers
 from donewhen.models.asking import Limits
 from donewhen.models.roles import Model, Priced
+
+RUNS = "runs"
+
+
+def open_answers(mission: Mission) -> Answers:
+    """The answers that are known: whoever asks for a mission shares them."""
+    folder = mission.folder / RUNS
+    ignored = folder / ".gitignore"
+    if not ignored.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(ignored, b"answers.sqlite*\n.lock\n")
+    return Answers(folder / "answers.sqlite")
 
 
 def limits_of(mission: Mission, model: Model) -> Limits:

@@ -47,6 +47,20 @@ class Ticket(NamedTuple):
         return "\n\n".join(self.evidence.values())
 
 
+class Superseded(NamedTuple):
+    """Works whose labels stand in one file, and in no other."""
+
+    groups: frozenset[str] = frozenset()
+    by: Path | None = None
+
+    def without(self, path: Path) -> frozenset[str]:
+        """What is left out of a file."""
+        return frozenset() if path == self.by else self.groups
+
+
+NOTHING = Superseded()
+
+
 def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool = True) -> Ticket:
     """One line of JSON as a ticket; what is wrong with it is said with its place."""
     try:
@@ -109,21 +123,26 @@ def _evidence(data: Mapping[str, Any], where: str) -> dict[str, str]:
     return found
 
 
-def read_tickets(paths: Iterable[Path], mission: str, *, labelled: bool = True) -> Iterator[Ticket]:
+def read_tickets(
+    paths: Iterable[Path], mission: str, *, labelled: bool = True, superseded: Superseded = NOTHING
+) -> Iterator[Ticket]:
     """The tickets of some files, one after the other, in little memory. The first bad line ends it with an error."""
-    for found in looked_at(paths, mission, labelled=labelled):
+    for found in looked_at(paths, mission, labelled=labelled, superseded=superseded):
         if isinstance(found, TicketError):
             raise found
         yield found
 
 
-def looked_at(paths: Iterable[Path], mission: str, *, labelled: bool = True) -> Iterator[Ticket | TicketError]:
-    """Every line as a ticket or as what is wrong with it; nothing is left out."""
+def looked_at(
+    paths: Iterable[Path], mission: str, *, labelled: bool = True, superseded: Superseded = NOTHING
+) -> Iterator[Ticket | TicketError]:
+    """Every line as a ticket or as what is wrong with it; only what is superseded is left out."""
     with Spilling() as seen:
         for path in paths:
             try:
                 with path.open("rb") as file:
-                    yield from from_lines(file, str(path), mission, seen, labelled=labelled)
+                    without = superseded.without(path)
+                    yield from from_lines(file, str(path), mission, seen, labelled=labelled, without=without)
             except OSError as error:
                 yield TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path))
 
@@ -136,8 +155,10 @@ def from_lines(
     *,
     labelled: bool = True,
     first: int = 1,
+    without: frozenset[str] = frozenset(),
 ) -> Iterator[Ticket | TicketError]:
-    """The same for lines that come from anywhere. ``seen`` knows where each key stood, so that none comes twice."""
+    """The same for lines that come from anywhere, without some groups. ``seen`` knows where each key stood, so that
+    none comes twice."""
     for number, line in enumerate(lines, first):
         where = f"{name}:{number}"
         if not line.strip():
@@ -146,6 +167,8 @@ def from_lines(
             ticket = parse_ticket(line, where, mission, labelled=labelled)
         except TicketError as error:
             yield error
+            continue
+        if ticket.group_id in without:
             continue
         earlier = seen.first(ticket.key, where)
         if earlier is not None:

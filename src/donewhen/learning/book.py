@@ -30,11 +30,13 @@ class Book:
         # Of each member: which file, which line, and where that begins. As bare numbers, for there may be millions.
         self._file, self._number, self._start = array("I"), array("Q"), array("Q")
         content = hashlib.sha256()
+        superseded = mission.superseded()
         with Spilling() as seen:
             for file, path in enumerate(self._files):
+                without = superseded.without(path)
                 for number, line, start in _lines(path):
                     content.update(line)
-                    for found in from_lines([line], str(path), self._mission, seen, first=number):
+                    for found in from_lines([line], str(path), self._mission, seen, first=number, without=without):
                         if isinstance(found, TicketError):
                             raise found
                         self.members.append(_member(found))

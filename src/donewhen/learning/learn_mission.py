@@ -10,6 +10,7 @@ from typing import NamedTuple
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
+from donewhen.judging.spending import open_answers
 from donewhen.learning.artifacts import write_artifacts
 from donewhen.learning.events import EventLog, RunError, each_event, first_event
 from donewhen.learning.pool_store import keep_waiting
@@ -23,7 +24,6 @@ from donewhen.learning.runs import (
     adopt,
     asking_for,
     only_writer,
-    open_answers,
     open_log,
     prepare,
     prepare_again,

@@ -13,13 +13,12 @@ import msgspec
 from donewhen import __version__
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import Clock
-from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.overrides import Named, load_overrides
 from donewhen.judging.settings import MissionFile
-from donewhen.judging.spending import limits_of
+from donewhen.judging.spending import RUNS, limits_of
 from donewhen.learning.book import Book
 from donewhen.learning.events import EventLog, RunError, each_event, first_event
 from donewhen.learning.hypotheses import Pooled
@@ -50,7 +49,7 @@ class Prepared(NamedTuple):
 
 
 def runs_folder(mission: Mission) -> Path:
-    return mission.folder / "runs"
+    return mission.folder / RUNS
 
 
 def run_folders(mission: Mission) -> tuple[Path, ...]:
@@ -146,16 +145,6 @@ def asking_for(prepared: Prepared, model: Model, answers: Answers | None) -> Ask
 
 def open_log(prepared: Prepared) -> EventLog:
     return EventLog(prepared.folder / EVENTS, clock=prepared.mission.clock)
-
-
-def open_answers(mission: Mission) -> Answers:
-    """The answers that all runs of a mission share."""
-    folder = runs_folder(mission)
-    ignored = folder / ".gitignore"
-    if not ignored.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(ignored, b"answers.sqlite*\n.lock\n")
-    return Answers(folder / "answers.sqlite")
 
 
 def adopt(mission: Mission, state: RunState, run: str) -> Guidance:

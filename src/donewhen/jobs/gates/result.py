@@ -39,6 +39,7 @@ class GateCode(StrEnum):
     LESSON_NOT_CAPTURED = "lesson_not_captured"
     RECORD_TAMPERED = "record_tampered"
     RECORD_BROKEN = "record_broken"
+    NEEDS_HUMAN = "needs_human"
     SCORE_TOO_LOW = "score_too_low"
     GATE_ERROR = "gate_error"
 
@@ -143,6 +144,10 @@ GATE_REASONS: dict[GateCode, Reason] = {
     ),
     GateCode.RECORD_BROKEN: Reason(
         "The job's ledger does not hold together.", "Restore it from version control: donewhen audit"
+    ),
+    GateCode.NEEDS_HUMAN: Reason(
+        "The votes of a judge don't agree on a criterion, so a person decides. Until then an agent may rest.",
+        "Let a person look at it: donewhen review",
     ),
     GateCode.SCORE_TOO_LOW: Reason(
         "The score is below what was agreed.", "See what is missing: donewhen reward JOB --explain"

@@ -15,6 +15,7 @@ _CRITERION: dict[State, GateCode] = {
     "stale": GateCode.CRITERION_STALE,
     "missing": GateCode.CRITERION_NOT_SHOWN,
     "asserted": GateCode.CRITERION_NOT_SHOWN,
+    "needs_human": GateCode.NEEDS_HUMAN,
 }
 _SHOWN = 3
 _SHOWABLE = (GateCode.CRITERION_STALE, GateCode.CRITERION_NOT_SHOWN, GateCode.COMMAND_NOT_PASSED)
@@ -120,7 +121,13 @@ def _told(standing: Standing) -> str:
         name, failed = f"`{standing.need.evidence}`", "did not pass"
     else:
         name, failed = f"{standing.need.name} ({one_line(standing.need.text, 80)})", "is not met"
-    states = {"missing": "was not shown", "asserted": "is only asserted", "stale": "is stale", "failed": failed}
+    states = {
+        "missing": "was not shown",
+        "asserted": "is only asserted",
+        "stale": "is stale",
+        "failed": failed,
+        "needs_human": "needs a person",
+    }
     return f"{name} {states[standing.state]}{why}."
 
 
@@ -139,6 +146,8 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
         return None
     if reasons[0].code in (GateCode.RECORD_BROKEN, GateCode.RECORD_TAMPERED):
         return "donewhen audit"
+    if reasons[0].code == GateCode.NEEDS_HUMAN:
+        return "donewhen review"
     first = next((one for one in facts.standings if one.state != "passed"), None)
     if first is None or first.state == "failed" or reasons[0].code not in _SHOWABLE:
         return f"donewhen why {facts.job.id}"

@@ -1,0 +1,131 @@
+"""A ticket made of a job: what it put out, what changed, what the gate itself saw; never what is merely said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.secrets import redacted
+from donewhen.foundation.text import one_line, uncovered
+from donewhen.jobs.evidence import EvidenceStore
+from donewhen.jobs.inputs import expanded
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.needs import Need, needs
+from donewhen.jobs.tree_diff import diff_since
+from donewhen.jobs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from donewhen.judging.mission import Mission
+    from donewhen.judging.ticket import Ticket
+
+_LARGEST = 4 << 20
+
+
+class Shown(NamedTuple):
+    """A need that the gate has looked into, and the entry that says so."""
+
+    need: Need
+    entry: Entry
+
+
+def job_ticket(
+    workspace: Workspace,
+    job: Job,
+    need: Need,
+    mission: Mission,
+    store: EvidenceStore,
+    shown: Sequence[Shown],
+    started: Entry | None,
+) -> Ticket | None:
+    """The ticket for a criterion that a judge decides; None where there is nothing to judge but words."""
+    from donewhen.judging.ticket import Ticket
+
+    wanted = mission.settings.from_job
+    real: dict[str, str] = {}
+    if "outputs" in wanted.parts:
+        real |= _outputs(workspace, job)
+    commit = started.data.get("commit") if started is not None else None
+    if "diff" in wanted.parts and isinstance(commit, str) and (diff := diff_since(workspace, commit)):
+        real["diff"] = diff
+    if "evidence" in wanted.parts:
+        real |= {f"evidence {one.need.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
+    if not any(text.strip() for text in real.values()):
+        return None
+    task = {"task": f"{job.title}\n{need.text}"} if "task" in wanted.parts else {}
+    evidence = _fitted({**task, **real}, wanted.max_chars)
+    name = digest_of([mission.name, evidence]).partition(":")[2][:12]
+    return Ticket(f"{job.id}.{need.name}.{name}", mission.name, None, evidence, job.id)
+
+
+def task_of(job: Job, need: Need) -> str:
+    """What is asked for, in one line."""
+    return one_line(f"{job.title}: {need.text}", 300)
+
+
+def hard_needs(job: Job) -> tuple[Need, ...]:
+    """What the gate itself can decide, and decides before a judge is asked."""
+    return tuple(one for one in needs(job) if one.check.kind in ("run", "file"))
+
+
+def _outputs(workspace: Workspace, job: Job) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in job.outputs:
+        with suppress(ConfigError):
+            for name, full in expanded(workspace, job, path, "outputs"):
+                if full.is_file():
+                    found[f"output {one_line(name, 200)}"] = _text(full)
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= _LARGEST else b""
+    except OSError as error:
+        return f"[can't be read: {error.strerror}]"
+    if size > _LARGEST:
+        return f"[{size} bytes, too large to show]"
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    return text if "\0" not in text else f"[{size} bytes, not a text]"
+
+
+def _seen(store: EvidenceStore, one: Shown) -> str:
+    data = one.entry.data
+    verdict = "passed" if data.get("passed") is True else "failed"
+    if data.get("what") == "file":
+        return f"{one.need.evidence}\n{verdict}: {data.get('told', '')}"
+    output = store.get(str(data.get("output"))) or b""
+    told = f"$ {one.need.evidence}\n{verdict}, exit status {data.get('exit_code')}"
+    report = data.get("report")
+    if isinstance(report, Mapping):
+        told += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
+    return f"{told}\n{output.decode('utf-8', 'replace')}"
+
+
+def _fitted(parts: Mapping[str, str], most: int) -> dict[str, str]:
+    """Every part, without secrets and hidden characters; the long ones share the room that the short ones leave."""
+    texts = {name: uncovered(redacted(text)) for name, text in parts.items()}
+    left, open_ones = most, sorted(texts, key=lambda name: len(texts[name]))
+    room: dict[str, int] = {}
+    for at, name in enumerate(open_ones):
+        room[name] = min(len(texts[name]), left // (len(open_ones) - at))
+        left -= room[name]
+    return {name: "".join(_cut(text, room[name])) for name, text in texts.items()}
+
+
+def _cut(text: str, room: int) -> Iterator[str]:
+    if len(text) <= room:
+        yield text
+        return
+    half = room // 2
+    yield text[:half]
+    yield f"\n[… {len(text) - 2 * half} characters left out …]\n"
+    yield text[len(text) - half :]

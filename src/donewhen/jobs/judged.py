@@ -1,0 +1,189 @@
+"""A judge's verdict as evidence: asked by the gate itself, about what is really there, by guidance that is frozen.
+
+It never decides alone. It is asked only when every check that needs no judge has passed, and where its votes don't
+agree, a person decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.secrets import redacted
+from donewhen.foundation.text import one_line
+from donewhen.jobs.job import Job
+from donewhen.jobs.job_ticket import Shown, hard_needs, job_ticket
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.missions import find_mission, gate_guidance
+from donewhen.jobs.needs import Need, is_asked_for
+from donewhen.jobs.running import Ran, append, filed_under, fresh, newest_run, store_of
+from donewhen.jobs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from donewhen.judging.guidance import Guidance
+    from donewhen.judging.mission import Mission
+    from donewhen.judging.ticket import Ticket
+    from donewhen.judging.verdict import Verdict
+
+TICKET = "donewhen/ticket/v1"
+NOTHING_TO_JUDGE = "there is nothing to judge but words: no output, no change, nothing that the gate saw"
+
+
+class Question(NamedTuple):
+    """What a judge would be asked now, and everything that its answer depends on."""
+
+    mission: Mission
+    guidance: Guidance
+    ticket: Ticket
+    parts: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        return digest_of(dict(self.parts))
+
+    @property
+    def subject(self) -> str:
+        """The name of what is judged, whoever judges it."""
+        return self.parts["ticket"]
+
+
+class NothingToJudgeError(DonewhenError):
+    """There is no artifact that a judge could look at."""
+
+    code = "nothing_to_judge"
+
+
+def question_about(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry]) -> Question:
+    """The question, put together from what is there now; an error where it can't be."""
+    from donewhen.judging.labels import ticket_hash
+    from donewhen.judging.terms import terms_of
+
+    name = need.check.text
+    mission = find_mission(workspace, name)
+    guidance = gate_guidance(workspace, name, mission)
+    seen = {one.evidence: Shown(one, entry) for one in hard_needs(job) if (entry := _newest(one, entries)) is not None}
+    started = next((one for one in entries if one.type == "started"), None)
+    ticket = job_ticket(workspace, job, need, mission, store_of(workspace), tuple(seen.values()), started)
+    if ticket is None:
+        raise NothingToJudgeError(f"{need.name}: {NOTHING_TO_JUDGE}.")
+    parts = {
+        "ticket": ticket_hash(ticket),
+        "guidance": guidance.hash,
+        "judge": digest_of([name, terms_of(mission)]),
+    }
+    return Question(mission, guidance, ticket, parts)
+
+
+def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = False) -> Ran:
+    """Ask the judge of a criterion and write down what it said; the same question is not asked twice.
+
+    A judge that can't be asked is on record, too, and shows nothing.
+    """
+    entries = workspace.ledger.read(job.id).entries
+    try:
+        question = question_about(workspace, job, need, entries)
+        known = None if again else fresh(entries, need.evidence, question.key, "judge")
+        if known is not None:
+            return Ran(known, reused=True, output=str(known.data.get("told", "")))
+        verdict, model = _verdict(question)
+    except DonewhenError as error:
+        data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": redacted(str(error))}
+        return Ran(append(workspace, job, data, by), reused=False, output=str(error))
+    now = question_about(workspace, job, need, entries)
+    data = {
+        **_about(job, need),
+        "key": question.key,
+        "parts": dict(question.parts),
+        "settled": now.key == question.key,
+        **judged_data(verdict, question.mission),
+        "model": model,
+        "guidance_step": question.guidance.step,
+        "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
+    }
+    return Ran(append(workspace, job, data, by), reused=False, output=str(data["told"]))
+
+
+def judged_data(verdict: Verdict, mission: Mission) -> dict[str, Any]:
+    """What is kept of a verdict, and whether it is one: a person decides where too few votes agree."""
+    votes = verdict.passes + verdict.fails + verdict.malformed
+    # Malformed votes count, too: one good answer among three is no agreement.
+    agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
+    decided = verdict.overridden_by is not None or (
+        verdict.verdict is not None and agreement >= mission.settings.manual_review.min_verdict_agreement
+    )
+    reason = redacted(one_line(verdict.reason, 400))
+    counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
+    by = f"guidance step {verdict.guidance_step}"
+    said = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
+    if verdict.verdict is None:
+        said = "the judge gave no usable answer"
+    return {
+        "passed": decided and verdict.verdict == "pass",
+        "needs_human": not decided,
+        "verdict": verdict.verdict,
+        "votes": {"pass": verdict.passes, "fail": verdict.fails, "malformed": verdict.malformed},
+        "agreement": round(agreement, 4),
+        "margin": None if verdict.margin is None else round(verdict.margin, 4),
+        "reason": reason,
+        "overridden_by": verdict.overridden_by,
+        "told": f"{said} ({counted}, {by})" + (f": {reason}" if reason else ""),
+    }
+
+
+def ticket_data(ticket: Ticket) -> dict[str, Any]:
+    """A ticket as the evidence store keeps it."""
+    return {
+        "schema": TICKET,
+        "group_id": ticket.group_id,
+        "mission": ticket.mission,
+        "cluster": ticket.cluster,
+        "evidence": dict(ticket.evidence),
+    }
+
+
+def _about(job: Job, need: Need) -> dict[str, Any]:
+    return {
+        "what": "judge",
+        "evidence": filed_under(need.evidence),
+        "criterion": need.name,
+        "asked_for": is_asked_for(job, need.evidence, "judge"),
+        "mission": need.check.text,
+    }
+
+
+def _newest(need: Need, entries: Sequence[Entry]) -> Entry | None:
+    return newest_run(entries, need.evidence, "file" if need.check.kind == "file" else "command")
+
+
+def _verdict(question: Question) -> tuple[Verdict, str]:
+    """The judge's verdict and the name of its model, within the mission's budget."""
+    from donewhen.judging.judge import Judge
+    from donewhen.judging.spending import limits_of, open_answers
+    from donewhen.models import executors
+    from donewhen.models.asking import Asking, Meter
+
+    mission = question.mission
+    model = executors.Here().open(mission.settings.model)
+    began = mission.clock.monotonic()
+    meter = Meter(limits_of(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
+    with ExitStack() as stack:
+        answers = None if model.free else stack.enter_context(open_answers(mission))
+        judge = Judge(mission, question.guidance, Asking(model, meter, answers))
+        return _in_a_loop_of_its_own(judge, question.ticket), model.name
+
+
+def _in_a_loop_of_its_own(judge: Any, ticket: Ticket) -> Verdict:
+    verdict: Verdict
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        verdict = judge.judge(ticket)
+        return verdict
+    with ThreadPoolExecutor(1, thread_name_prefix="donewhen-judge") as pool:
+        verdict = pool.submit(judge.judge, ticket).result()
+    return verdict

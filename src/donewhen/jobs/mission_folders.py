@@ -1,0 +1,23 @@
+"""Where the missions of a project are: whose judges its gates may ask."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from donewhen.config.settings import Settings
+from donewhen.foundation.errors import ConfigError
+
+
+def missions_folder(root: Path, settings: Settings) -> Path:
+    """Where the missions of a project are."""
+    name = settings.judge.missions
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or PurePosixPath(name).is_absolute():
+        raise ConfigError(f"judge.missions: {name!r} leads out of the project.", where=str(settings.source or root))
+    return root.joinpath(*parts)
+
+
+def mission_folders(root: Path, settings: Settings) -> dict[str, Path]:
+    """The missions of a project by their names."""
+    above = missions_folder(root, settings)
+    return {path.parent.name: path.parent for path in sorted(above.glob("*/mission.toml"))}

@@ -1,0 +1,102 @@
+"""A person who sees it otherwise than the gate: their word on one criterion, on record with their name.
+
+It holds for the work as it was when they looked at it. What changes afterwards has to be shown, or looked at, again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.agreement import project_seal
+from donewhen.jobs.approval import Approval, Policy, approves
+from donewhen.jobs.frontmatter import Value
+from donewhen.jobs.history import history_of
+from donewhen.jobs.inputs import result_manifest
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.needs import Need, need_of
+from donewhen.jobs.projection import record, repair
+from donewhen.jobs.workspace import Workspace
+
+Word = Literal["pass", "fail"]
+_LEGAL = ("run", "file", "judge", "verification")
+
+
+class Overruled(NamedTuple):
+    """The record of a word, and whether it counts."""
+
+    entry: Entry
+    counts: bool
+
+
+def newest_word(entries: Sequence[Entry], chain: str, need: Need, subject: str, policy: Policy) -> Entry | None:
+    """The last word of somebody whose word counts, on this criterion, about just this work."""
+    for entry in reversed(entries):
+        if entry.type != "overridden" or entry.data.get("text") != need.text:
+            continue
+        if entry.data.get("subject") == subject and approves(entry, chain, policy):
+            return entry if entry.data.get("verdict") in ("pass", "fail") else None
+    return None
+
+
+def was_overruled(entries: Sequence[Entry], need: Need) -> bool:
+    """Whether anybody has ever said something about this criterion."""
+    return any(one.type == "overridden" and one.data.get("text") == need.text for one in entries)
+
+
+def subject_of(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry]) -> str:
+    """The name of what a person looks at who judges a criterion."""
+    if need.check.kind == "judge":
+        from donewhen.jobs.judged import question_about
+
+        return question_about(workspace, job, need, entries).subject
+    return result_manifest(workspace, job).hash
+
+
+def overrule(
+    workspace: Workspace,
+    job: Job,
+    criterion: str,
+    verdict: Word,
+    reason: str,
+    approval: Approval,
+    *,
+    seen: str | None = None,
+) -> Overruled:
+    """Put a person's word on record. ``seen`` is the subject that they were shown: it must not have changed meanwhile.
+
+    An agent's word is recorded as what it is, and changes nothing.
+    """
+    need = need_of(job, criterion)
+    if need.check.kind not in _LEGAL:
+        raise UsageError(
+            f"{criterion} is checked by hand, so there is nothing to overrule.",
+            next_step=f'donewhen sign-off {job.id} --criterion {criterion} --reason "…"',
+        )
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        seal = project_seal(workspace, workspace.project())
+        policy = Policy.of(seal.terms if seal else None)
+        subject = subject_of(workspace, job, need, chain.entries)
+        if seen is not None and subject != seen:
+            raise UsageError(
+                f"{job.id} was changed while it was being looked at, so nothing was recorded.",
+                next_step="Look at it again: donewhen review",
+            )
+        history = history_of(job.id, chain.entries, policy)
+        data: dict[str, Any] = {
+            "criterion": criterion,
+            "text": need.text,
+            "verdict": verdict,
+            "reason": reason.strip(),
+            "subject": subject,
+        }
+        counts = approval.counts(policy)
+        # Whoever waited for a person's answer has it now.
+        going_on: dict[str, Value] = {"status": "in_progress", "updated_at": workspace.now()}
+        writes = going_on if counts and history.waiting is not None and history.status == "blocked" else {}
+        entry, _ = record(workspace, job.id, document, job.path, "overridden", data, approval, writes)
+    return Overruled(entry, approves(entry, job.id, policy))
