@@ -44,6 +44,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "ready": Verb("plan_check", "What can start now?", "ready_"),
         "start": Verb("start", "Begin a job."),
         "next": Verb("reward", "The one next thing to do.", "next_"),
+        "dispute": Verb("rest", "Disagree with a refusal: a person decides.", "dispute"),
         "block": Verb("rest", "Set a job aside, with what is in the way.", "block"),
         "ask": Verb("rest", "Ask a person, and wait.", "ask"),
         "loop": Verb("loop", "Run an agent until a job is done, blocked, or out of budget."),
@@ -53,6 +54,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     },
     "Jobs: show it": {
         "run": Verb("run", "Run what a job has to show, as evidence."),
+        "review": Verb("review", "What needs a person; a verdict with one key."),
         "sign-off": Verb("sign_off", "A person's word for what no command can show."),
         "why": Verb("why", "What is shown, what is stale and why, what is missing?"),
         "status": Verb("status", "All jobs at a glance."),

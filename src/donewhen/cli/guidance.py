@@ -11,12 +11,17 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from donewhen.cli._app import common_options
+from donewhen.cli._jobs import approver_options, asked_for_approval
 from donewhen.cli._missions import guidance_of_step, harmless_json, mission_argument
-from donewhen.cli._output import Output
+from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import agent_at_work, somebody
+from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.missions import accept as accept_guidance
+from donewhen.jobs.missions import accepted, mission_name
+from donewhen.jobs.workspace import find_workspace
 from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, in_order
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
@@ -80,12 +85,19 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
 @command.command()
 @mission_argument
 @click.option("--from", "start", type=click.IntRange(min=0), metavar="N", help="From this step on, not the beginning.")
+@click.option("--accepted", "from_accepted", is_flag=True, help="From what the gates of jobs follow.")
 @click.option("--to", "end", type=click.IntRange(min=0), metavar="N", help="Up to this step, not the newest.")
 @common_options
 @click.pass_obj
-def diff(output: Output, mission: Path, start: int | None, end: int | None) -> ExitCode:
+def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, end: int | None) -> ExitCode:
     """Print how the rules of MISSION have changed, rule by rule; by default from what it began with."""
     found = read_mission(mission)
+    if from_accepted:
+        if start is not None:
+            raise UsageError("Either --from or --accepted, not both.")
+        workspace = find_workspace(found.folder)
+        known = accepted(workspace, mission_name(workspace, found) or found.name, found)
+        start = None if known.entry is None else known.step
     before = found.initial_guidance() if start is None else guidance_of_step(found, start)
     after = _chosen(found, end)
     told = "what it began with" if start is None else f"step {start}"
@@ -148,6 +160,52 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
     _tell_changes(output, changes)
     data = {"mission": found.name, "step": after.step, "back_to": step, "by": _who()}
     return output.finish(ExitCode.PASS, data | {"changes": [one._asdict() for one in changes]})
+
+
+@command.command()
+@mission_argument
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="This step; without it, the newest.")
+@approver_options
+@common_options
+@click.pass_obj
+def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci: bool) -> ExitCode:
+    """Let the gates follow the guidance of MISSION as it is now, or as it was at a step.
+
+    Until somebody has looked at what a judge has learned, the gates of jobs follow the guidance that was accepted last.
+    It shows what would change, and asks you to type a word. MISSION must be one of the project's, in its folder of
+    missions. Where `judge.trial_accepts` was agreed to, guidance that stood its trial is accepted by that.
+    """
+    found = read_mission(mission)
+    workspace = find_workspace(found.folder)
+    name = mission_name(workspace, found)
+    if name is None:
+        folder = workspace.settings().judge.missions
+        raise UsageError("No gate asks this mission.", where=str(found.folder), next_step=f"Put it into {folder}/.")
+    if not found.store.exists:
+        raise UsageError("Nothing was learned yet, so there is nothing to accept.", where=str(found.folder))
+    chosen = _chosen(found, step)
+    known = accepted(workspace, name, found)
+    data: dict[str, Any] = {"mission": name, "from": known.step, "to": chosen.step}
+    if known.hash == chosen.hash:
+        output.say(f"{name}  the gates follow step {known.step} already, which says the same.", bold=True)
+        return output.finish(ExitCode.PASS, data | {"accepted": True, "changes": []})
+    before = found.initial_guidance() if known.entry is None else found.store.at(known.step)
+    changes = list(changes_between(before, chosen))
+    output.say(f"{name}  step {known.step} → step {chosen.step}", bold=True)
+    _tell_changes(output, changes)
+    approval = asked_for_approval(output, "let the gates follow this", key=key, ci=ci)
+    if approval is None:
+        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; the gates follow what they did.")
+        return output.fail(ExitCode.GATE_FAILED, finding)
+    counts = accept_guidance(workspace, name, found, chosen, approval)
+    data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [one._asdict() for one in changes]}
+    if counts:
+        output.say(f"✓ The gates follow step {chosen.step}.", fg="green")
+        return output.finish(ExitCode.PASS, data)
+    told = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
+    output.say(told, fg="yellow")
+    next_step = f"Let a person run: donewhen guidance accept {name}"
+    return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, told, next=next_step)])
 
 
 @command.command()

@@ -11,6 +11,7 @@ from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.approval import somebody
+from donewhen.jobs.lifecycle import dispute as dispute_refusal
 from donewhen.jobs.lifecycle import set_aside
 
 
@@ -34,6 +35,25 @@ def block(output: Output, job: str, reason: str, project: Path | None) -> ExitCo
 def ask(output: Output, job: str, question: str, project: Path | None) -> ExitCode:
     """Ask a person about JOB. An agent may stop and wait for the answer."""
     return _rest(output, job, project, question=question)
+
+
+@click.command()
+@job_argument
+@click.option("--reason", required=True, help="Why the refusal is wrong; a person reads it.")
+@project_option
+@common_options
+@click.pass_obj
+def dispute(output: Output, job: str, reason: str, project: Path | None) -> ExitCode:
+    """Disagree with the refusal to complete JOB. People decide, criterion by criterion; an agent may stop and wait."""
+    workspace = workspace_at(project)
+    entry = dispute_refusal(workspace, job, somebody(), reason)
+    found = workspace.job(job)
+    criteria = entry.data["value"]["criteria"]
+    output.say(f"{found.id}  {found.title}", bold=True)
+    output.say(f"  disputed: {', '.join(criteria)}: {entry.data['reason']}", fg="yellow")
+    output.say("  next, for a person: donewhen review", dim=True)
+    data = {"job": found.id, "status": found.status, "criteria": criteria, "reason": entry.data["reason"]}
+    return output.finish(ExitCode.PASS, data)
 
 
 def _rest(output: Output, job: str, project: Path | None, *, reason: str = "", question: str = "") -> ExitCode:

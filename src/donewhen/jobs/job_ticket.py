@@ -46,25 +46,37 @@ def job_ticket(
     from donewhen.judging.ticket import Ticket
 
     wanted = mission.settings.from_job
-    real: dict[str, str] = {}
-    if "outputs" in wanted.parts:
-        real |= _outputs(workspace, job)
-    commit = started.data.get("commit") if started is not None else None
-    if "diff" in wanted.parts and isinstance(commit, str) and (diff := diff_since(workspace, commit)):
-        real["diff"] = diff
-    if "evidence" in wanted.parts:
-        real |= {f"evidence {one.need.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
-    if not any(text.strip() for text in real.values()):
+    evidence = artifacts(workspace, job, need, store, shown, started, parts=wanted.parts, most=wanted.max_chars)
+    if not evidence:
         return None
-    task = {"task": f"{job.title}\n{need.text}"} if "task" in wanted.parts else {}
-    evidence = _fitted({**task, **real}, wanted.max_chars)
     name = digest_of([mission.name, evidence]).partition(":")[2][:12]
     return Ticket(f"{job.id}.{need.name}.{name}", mission.name, None, evidence, job.id)
 
 
-def task_of(job: Job, need: Need) -> str:
-    """What is asked for, in one line."""
-    return one_line(f"{job.title}: {need.text}", 300)
+def artifacts(
+    workspace: Workspace,
+    job: Job,
+    need: Need,
+    store: EvidenceStore,
+    shown: Sequence[Shown],
+    started: Entry | None,
+    *,
+    parts: Sequence[str] = ("task", "outputs", "diff", "evidence"),
+    most: int = 40_000,
+) -> dict[str, str]:
+    """What there is to look at, by names; nothing where there is only the task."""
+    real: dict[str, str] = {}
+    if "outputs" in parts:
+        real |= _outputs(workspace, job)
+    commit = started.data.get("commit") if started is not None else None
+    if "diff" in parts and isinstance(commit, str) and (diff := diff_since(workspace, commit)):
+        real["diff"] = diff
+    if "evidence" in parts:
+        real |= {f"evidence {one.need.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
+    if not any(text.strip() for text in real.values()):
+        return {}
+    task = {"task": f"{job.title}\n{need.text}"} if "task" in parts else {}
+    return _fitted({**task, **real}, most)
 
 
 def hard_needs(job: Job) -> tuple[Need, ...]:

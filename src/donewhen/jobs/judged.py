@@ -66,9 +66,8 @@ def question_about(workspace: Workspace, job: Job, need: Need, entries: Sequence
     name = need.check.text
     mission = find_mission(workspace, name)
     guidance = gate_guidance(workspace, name, mission)
-    seen = {one.evidence: Shown(one, entry) for one in hard_needs(job) if (entry := _newest(one, entries)) is not None}
     started = next((one for one in entries if one.type == "started"), None)
-    ticket = job_ticket(workspace, job, need, mission, store_of(workspace), tuple(seen.values()), started)
+    ticket = job_ticket(workspace, job, need, mission, store_of(workspace), seen_by_gate(job, entries), started)
     if ticket is None:
         raise NothingToJudgeError(f"{need.name}: {NOTHING_TO_JUDGE}.")
     parts = {
@@ -77,6 +76,12 @@ def question_about(workspace: Workspace, job: Job, need: Need, entries: Sequence
         "judge": digest_of([name, terms_of(mission)]),
     }
     return Question(mission, guidance, ticket, parts)
+
+
+def seen_by_gate(job: Job, entries: Sequence[Entry]) -> tuple[Shown, ...]:
+    """What the gate itself ran and saw last, for each thing that it can decide."""
+    found = {one.evidence: Shown(one, entry) for one in hard_needs(job) if (entry := _newest(one, entries)) is not None}
+    return tuple(found.values())
 
 
 def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = False) -> Ran:

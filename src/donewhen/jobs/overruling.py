@@ -5,7 +5,7 @@ It holds for the work as it was when they looked at it. What changes afterwards 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
@@ -64,10 +64,11 @@ def overrule(
     approval: Approval,
     *,
     seen: str | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Overruled:
     """Put a person's word on record. ``seen`` is the subject that they were shown: it must not have changed meanwhile.
 
-    An agent's word is recorded as what it is, and changes nothing.
+    An agent's word is recorded as what it is, and changes nothing. ``about`` is kept with it.
     """
     need = need_of(job, criterion)
     if need.check.kind not in _LEGAL:
@@ -93,6 +94,7 @@ def overrule(
             "verdict": verdict,
             "reason": reason.strip(),
             "subject": subject,
+            **(about or {}),
         }
         counts = approval.counts(policy)
         # Whoever waited for a person's answer has it now.

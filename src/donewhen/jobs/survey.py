@@ -45,6 +45,8 @@ class JobRecord(NamedTuple):
     """The status that the ledger has, whatever the plan says."""
     built: Built | None = None
     """What others are built on; None where nothing was looked up."""
+    judged: bool = False
+    """Whether a judge decides one of its criteria."""
 
 
 class Survey(NamedTuple):
@@ -226,6 +228,7 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
             chain["cancelled"],
             chain["completed"],
         ),
+        any("[check: judge " in one for one in plan["terms"]["criteria"]),
     )
 
 

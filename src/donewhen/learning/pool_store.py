@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
 from donewhen.foundation.files import write_atomically
+from donewhen.foundation.locks import locked_folder
 from donewhen.judging.mission import Mission
 from donewhen.learning.events import RunError
 from donewhen.learning.hypotheses import Pooled
@@ -41,8 +42,35 @@ def keep_waiting(mission: Mission, state: RunState, run: str) -> None:
     ]
     path = mission.folder / POOL
     if waiting or path.exists():
-        text = json.dumps([msgspec.to_builtins(one) for one in waiting], ensure_ascii=False, indent=2)
-        write_atomically(path, text.encode() + b"\n")
+        _write(path, waiting)
+
+
+def waiting_pool(mission: Mission) -> tuple[Pooled, ...]:
+    """Everything that waits."""
+    return _read(mission.folder / POOL)
+
+
+def answered(mission: Mission, signature: str, *, right: bool, by: str) -> None:
+    """What a person says of a hypothesis: one more cycle that supports it, or that it is to wait for new tickets.
+
+    It still has to have its tickets, and to stand its trial: nobody's word makes a rule.
+    """
+    with locked_folder(mission.folder):
+        found = []
+        for one in _read(mission.folder / POOL):
+            if one.signature != signature:
+                found.append(one)
+            elif right:
+                found.append(msgspec.structs.replace(one, cycles=tuple(dict.fromkeys((*one.cycles, by)))))
+            else:
+                refused = f"{by} says that it is wrong"
+                found.append(msgspec.structs.replace(one, fate="refused", why=refused, tried_with=len(one.evidence)))
+        _write(mission.folder / POOL, found)
+
+
+def _write(path: Path, pool: Iterable[Pooled]) -> None:
+    text = json.dumps([msgspec.to_builtins(one) for one in pool], ensure_ascii=False, indent=2)
+    write_atomically(path, text.encode() + b"\n")
 
 
 def _read(path: Path) -> tuple[Pooled, ...]:

@@ -1,0 +1,206 @@
+"""What needs a person, one thing after the other; a verdict with one key."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
+from donewhen.foundation.text import one_line, plain
+from donewhen.jobs.approval import Approval, agent_at_work, at_a_terminal, somebody
+from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.workspace import Workspace
+from donewhen.review.items import KINDS, Item, Kind
+from donewhen.review.queue import find_item, queue
+from donewhen.review.settling import Settled, Verdict, catch_up, settle
+
+_LINES = 14
+"""Of each piece of evidence, so many lines are shown at first."""
+_KEYS: dict[str, Verdict] = {"p": "pass", "f": "fail"}
+
+
+@click.command()
+@click.argument("item", required=False)
+@click.option("--verdict", type=click.Choice(["pass", "fail"]), help="Settle ITEM by this, without being asked.")
+@click.option("--reason", default="", help="Why; it is kept with the verdict.")
+@click.option("--list", "listing", is_flag=True, help="Only list what needs a person.")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Only this kind.")
+@click.option("--mission", metavar="NAME", help="Only what is about this mission.")
+@click.option("--second", is_flag=True, help="Also what somebody else has labelled: for a second opinion.")
+@approver_options
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    item: str | None,
+    verdict: Verdict | None,
+    reason: str,
+    listing: bool,
+    kind: Kind | None,
+    mission: str | None,
+    second: bool,
+    key: Path | None,
+    ci: bool,
+    project: Path | None,
+) -> ExitCode:
+    """Look at what needs a person, and settle it with one key: p for pass, f for fail.
+
+    That is: verdicts of a judge whose votes don't agree, refusals that an agent disputes, stops that ended unverified,
+    labels that look wrong, rules that are close to being tried, and a few of the verdicts of which a judge was sure.
+
+    A verdict is recorded in the ledger under your name. About a job, it overrules the gate for the work as it is; about
+    what a judge has seen, it becomes a labelled ticket, from which `donewhen learn` learns.
+
+    You are asked once to type a word, so that no agent reviews its own work. Without a terminal, what needs a person is
+    listed; with --verdict, one ITEM is settled, and by an agent that does not count.
+    """
+    workspace = workspace_at(project)
+    catch_up(workspace)
+    by = somebody().name if second else None
+    if verdict is not None:
+        if item is None:
+            raise UsageError("--verdict needs an ITEM.", next_step="donewhen review --list")
+        return _settled_at_once(output, workspace, find_item(workspace, item, by=by), verdict, reason, key, ci)
+    found = [find_item(workspace, item, by=by)] if item is not None else list(queue(workspace, by=by))
+    found = [one for one in found if kind in (None, one.kind) and mission in (None, one.mission)]
+    watched = at_a_terminal() and agent_at_work() is None
+    if listing or output.json or not found or not (watched or key is not None):
+        return _listed(output, found, whole=item is not None)
+    return _one_by_one(output, workspace, found, key, ci)
+
+
+def _listed(output: Output, found: Sequence[Item], *, whole: bool) -> ExitCode:
+    for one in found:
+        if whole:
+            _show(output, one, "", everything=True)
+        else:
+            output.say(f"{one.id}  {one.kind.replace('_', ' ')}  {one.title}", bold=True)
+            output.say(f"    {one_line(one.question, 160)}")
+            output.say(f"    {one_line(one.why, 200)}", dim=True)
+    output.say("Nothing needs a person." if not found else f"{len(found)} thing(s) need a person.", bold=True)
+    if found:
+        output.say("  next, for a person at a terminal: donewhen review", dim=True)
+    return output.finish(ExitCode.PASS, {"items": [_data(one) for one in found]})
+
+
+def _settled_at_once(
+    output: Output, workspace: Workspace, item: Item, verdict: Verdict, reason: str, key: Path | None, ci: bool
+) -> ExitCode:
+    approval = asked_for_approval(output, f"give {item.id} the verdict {verdict}", key=key, ci=ci)
+    if approval is None:
+        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
+        return output.fail(ExitCode.GATE_FAILED, finding)
+    done = settle(workspace, item, verdict, approval, reason)
+    output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
+    data = {"item": item.id, "verdict": verdict, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
+    if done.counts:
+        return output.finish(ExitCode.PASS, data)
+    told = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
+    finding = Finding(FindingCode.APPROVER, told, next="Let a person run: donewhen review")
+    output.say(f"  next: {finding.next}", dim=True)
+    return output.finish(ExitCode.GATE_FAILED, data, [finding])
+
+
+def _one_by_one(output: Output, workspace: Workspace, found: Sequence[Item], key: Path | None, ci: bool) -> ExitCode:
+    output.say(f"{len(found)} thing(s) need a person.", bold=True)
+    approval = asked_for_approval(output, "review under your name", key=key, ci=ci)
+    if approval is None:
+        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
+        return output.fail(ExitCode.GATE_FAILED, finding)
+    given: list[Settled] = []
+    for number, one in enumerate(found, 1):
+        answer = _asked(output, workspace, one, f"{number} of {len(found)}", approval)
+        if answer == "quit":
+            break
+        if isinstance(answer, Settled):
+            given.append(answer)
+    output.say()
+    labelled = sum(one.ticket is not None for one in given)
+    output.say(f"{len(given)} verdict(s) given, {labelled} labelled ticket(s) made.", bold=True)
+    if labelled:
+        output.say("  next: donewhen learn, on what people have said", dim=True)
+    return output.finish(ExitCode.PASS, {"given": [one.told for one in given]})
+
+
+def _asked(output: Output, workspace: Workspace, item: Item, place: str, approval: Approval) -> Settled | str:
+    """Show one thing until there is a verdict on it, or it is skipped."""
+    reason = ""
+    _show(output, item, place)
+    while True:
+        words = "p pass · f fail · r reason · e all of the evidence · s skip · q quit"
+        output.note(words if item.settles else f"{item.next}  ·  s skip · q quit")
+        pressed = click.getchar().lower()
+        if pressed in ("q", "\x03", "\x04", ""):
+            return "quit"
+        if pressed in ("s", "n", "\r", "\n", " "):
+            return "skip"
+        if pressed == "e":
+            _show(output, item, place, everything=True)
+        elif pressed == "r" and item.settles:
+            reason = click.prompt("reason", default="", show_default=False, err=True)
+        elif pressed in _KEYS and item.settles:
+            try:
+                done = settle(workspace, item, _KEYS[pressed], approval, reason)
+            except DonewhenError as error:
+                output.say(f"✗ {error}", fg="red")
+                return "skip"
+            output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
+            return done
+
+
+def _show(output: Output, item: Item, place: str, *, everything: bool = False) -> None:
+    width = min(100, shutil.get_terminal_size().columns)
+    output.say()
+    output.say("─" * width, dim=True)
+    head = f"{place}  " if place else ""
+    output.say(f"{head}{KINDS[item.kind]}", fg="yellow", bold=True)
+    output.say(f"{item.title}   [{item.id}]", bold=True)
+    output.say(item.question)
+    output.say(item.why, dim=True)
+    for name, text in item.evidence.items():
+        output.say()
+        output.say(f"▸ {name}", fg="cyan")
+        lines = plain(text).rstrip().split("\n")
+        for line in lines if everything else lines[:_LINES]:
+            output.say(f"  {line}")
+        if not everything and len(lines) > _LINES:
+            output.say(f"  … {len(lines) - _LINES} more line(s): press e", dim=True)
+    if item.said is not None:
+        said = item.said
+        margin = "" if said.margin is None else f", margin {said.margin:+.2f}"
+        votes = f"{said.passes}:{said.fails}" + (f" and {said.malformed} unusable" if said.malformed else "")
+        output.say()
+        output.say(f"The judge: {said.verdict or 'no verdict'} ({votes}{margin}, guidance step {said.guidance_step})")
+        if said.reason:
+            output.say(f"  {said.reason}", dim=True)
+    for label in item.labels:
+        output.say(f"{label.by} said {label.label}, {label.at}{f': {label.reason}' if label.reason else ''}")
+    output.say("─" * width, dim=True)
+
+
+def _data(item: Item) -> dict[str, Any]:
+    import msgspec
+
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "title": item.title,
+        "question": item.question,
+        "why": item.why,
+        "since": item.since,
+        "job": item.job,
+        "criterion": item.criterion,
+        "mission": item.mission,
+        "said": None if item.said is None else msgspec.to_builtins(item.said),
+        "labels": [{"by": one.by, "label": one.label, "at": one.at, "reason": one.reason} for one in item.labels],
+        "evidence": dict(item.evidence),
+        "next": item.next or None,
+    }

@@ -1,0 +1,221 @@
+"""What needs a person about jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.text import one_line
+from donewhen.jobs.completion import policy_of
+from donewhen.jobs.history import history_of
+from donewhen.jobs.job import Job
+from donewhen.jobs.job_ticket import artifacts
+from donewhen.jobs.judged import question_about, seen_by_gate
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.missions import find_mission
+from donewhen.jobs.needs import VERIFICATION, Need, need_of
+from donewhen.jobs.overruling import subject_of
+from donewhen.jobs.running import newest_run, store_of
+from donewhen.jobs.standing import Standing, standings
+from donewhen.jobs.survey import JobRecord, survey
+from donewhen.jobs.workspace import Workspace
+from donewhen.judging.labels import Label, Said, log_of, standing_labels
+from donewhen.judging.mission import Mission
+from donewhen.judging.ticket import Ticket, ticket_of
+from donewhen.models.roles import Binary
+from donewhen.review.items import Item, Kind
+
+_OPEN = ("in_progress", "blocked")
+_ENDING = ("unverified", "completed", "started", "decided", "overridden")
+
+
+class _Looked(NamedTuple):
+    """A job that is looked at."""
+
+    workspace: Workspace
+    job: Job
+    entries: Sequence[Entry]
+
+
+def job_items(workspace: Workspace) -> Iterator[Item]:
+    """Everything about jobs that needs a person."""
+    policy = policy_of(workspace)
+    for record in survey(workspace).jobs:
+        if record.recorded not in _OPEN and not (record.judged and record.recorded == "done"):
+            continue
+        job = workspace.job_at(record.path)
+        looked = _Looked(workspace, job, workspace.ledger.read(job.id).entries)
+        if record.recorded in _OPEN:
+            history = history_of(job.id, looked.entries, policy)
+            yield from _open_items(looked, record, history.waiting)
+        if record.judged:
+            yield from _spot_checks(looked)
+
+
+def said_of(data: Mapping[str, Any]) -> Said:
+    """What a judge said, from the entry that has it on record."""
+    votes = data.get("votes", {})
+    return Said(
+        verdict=data.get("verdict"),
+        passes=int(votes.get("pass", 0)),
+        fails=int(votes.get("fail", 0)),
+        malformed=int(votes.get("malformed", 0)),
+        decided=not data.get("needs_human"),
+        margin=data.get("margin"),
+        reason=str(data.get("reason", "")),
+        guidance_step=int(data.get("guidance_step", 0)),
+    )
+
+
+def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
+    """The ticket that a judge was shown, as the gate has kept it; None where it is not on this machine."""
+    data = store_of(workspace).get_json(str(entry.data.get("ticket")))
+    if not isinstance(data, dict):
+        return None
+    try:
+        return ticket_of(data, "evidence", str(data.get("mission")), labelled=False)
+    except DonewhenError:
+        return None
+
+
+def _open_items(looked: _Looked, record: JobRecord, waiting: Entry | None) -> Iterator[Item]:
+    decision = "" if waiting is None else str(waiting.data.get("decision"))
+    last = next((one for one in reversed(looked.entries) if one.type in _ENDING), None)
+    unverified = last if last is not None and last.type == "unverified" else None
+    if waiting is not None and decision == "ask":
+        yield _asked(looked, waiting)
+    if not record.judged and decision != "dispute" and unverified is None:
+        return
+    found = [one for one in standings(looked.workspace, looked.job) if one.need.name != VERIFICATION]
+    if waiting is not None and decision == "dispute":
+        named = waiting.data.get("value", {}).get("criteria", ())
+        for one in found:
+            if one.need.name in named and _arguable(one):
+                yield _about(looked, one, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting)
+        return
+    if unverified is not None:
+        for one in found:
+            if _arguable(one):
+                yield _about(looked, one, "unverified", str(unverified.data.get("why", "")), unverified)
+    for one in found:
+        if one.state == "needs_human" and one.entry is not None and unverified is None:
+            yield _about(looked, one, "low_agreement", "; ".join(one.why), one.entry)
+
+
+def _arguable(standing: Standing) -> bool:
+    return standing.state != "passed" and standing.need.check.kind != "manual"
+
+
+def _asked(looked: _Looked, waiting: Entry) -> Item:
+    return Item(
+        kind="asked",
+        title=_title(looked.job),
+        question=str(waiting.data.get("reason", "")),
+        why="An agent asks, and rests until it is answered.",
+        since=waiting.at,
+        evidence={},
+        job=looked.job.id,
+        subject=waiting.hash,
+        next=f"donewhen start {looked.job.id}",
+    )
+
+
+def _about(looked: _Looked, standing: Standing, kind: Kind, why: str, since: Entry) -> Item:
+    """A criterion with all that there is to look at."""
+    workspace, job, need = looked.workspace, looked.job, standing.need
+    ticket, mission, said = None, None, None
+    evidence: Mapping[str, str] = {}
+    try:
+        if need.check.kind == "judge":
+            question = question_about(workspace, job, need, looked.entries)
+            ticket, mission, subject = question.ticket, need.check.text, question.subject
+            evidence = ticket.evidence
+            judged = newest_run(looked.entries, need.evidence, "judge")
+            if judged is not None and judged.data.get("parts", {}).get("ticket") == subject:
+                said = said_of(judged.data)
+        else:
+            subject = subject_of(workspace, job, need, looked.entries)
+            started = next((one for one in looked.entries if one.type == "started"), None)
+            seen = seen_by_gate(job, looked.entries)
+            evidence = artifacts(workspace, job, need, store_of(workspace), seen, started)
+    except DonewhenError as error:
+        subject, evidence = "", {"what is missing": str(error)}
+    told = why if kind == "low_agreement" else f"{why} {need.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
+    return Item(
+        kind=kind,
+        title=_title(job),
+        question=f"{need.name}: {one_line(need.text, 300)}",
+        why=one_line(told, 800),
+        since=since.at,
+        evidence=evidence,
+        job=job.id,
+        criteria=(need.name,),
+        mission=mission,
+        said=said,
+        labels=() if ticket is None or mission is None else labels_of(find_mission(workspace, mission), ticket),
+        subject=subject,
+        ticket=ticket,
+        next=f"donewhen why {job.id}",
+    )
+
+
+_STATES = {
+    "failed": "failed",
+    "stale": "is stale",
+    "missing": "was not shown",
+    "asserted": "is only asserted",
+    "needs_human": "needs a person",
+    "passed": "passed",
+}
+
+
+def labels_of(mission: Mission, ticket: Ticket) -> tuple[Label, ...]:
+    """What people say of a ticket, the last word of each."""
+    return tuple(standing_labels(log_of(mission.folder)).get(ticket.group_id, {}).values())
+
+
+def _spot_checks(looked: _Looked) -> Iterator[Item]:
+    """Of the verdicts that need nobody, a few, chosen by what was judged and by nothing else."""
+    for criterion in looked.job.criteria:
+        if criterion.check is None or criterion.check.kind != "judge":
+            continue
+        need = need_of(looked.job, criterion.id)
+        entry = newest_run(looked.entries, need.evidence, "judge")
+        if entry is None or not entry.data.get("key") or entry.data.get("needs_human"):
+            continue
+        try:
+            mission = find_mission(looked.workspace, criterion.check.text)
+            ticket = kept_ticket(looked.workspace, entry)
+        except DonewhenError:
+            continue
+        if ticket is None or not _chosen(str(entry.data["key"]), mission.settings.manual_review.spot_check):
+            continue
+        if not labels_of(mission, ticket):
+            yield _spot_check(looked.job, need, entry, ticket)
+
+
+def _spot_check(job: Job, need: Need, entry: Entry, ticket: Ticket) -> Item:
+    verdict: Binary | None = entry.data.get("verdict")
+    return Item(
+        kind="spot_check",
+        title=_title(job),
+        question=f"{need.name}: {one_line(need.text, 300)}",
+        why=f"The judge says {verdict}, and nobody has looked at it.",
+        since=entry.at,
+        evidence=ticket.evidence,
+        job=job.id,
+        criteria=(need.name,),
+        mission=need.check.text,
+        said=said_of(entry.data),
+        subject=str(entry.data.get("parts", {}).get("ticket", "")),
+        ticket=ticket,
+    )
+
+
+def _chosen(key: str, share: float) -> bool:
+    return int(key.rpartition(":")[2][:8] or "0", 16) < share * 0x1_0000_0000
+
+
+def _title(job: Job) -> str:
+    return f"{job.id}  {one_line(job.title, 120)}"

@@ -1,0 +1,125 @@
+"""What needs a person about missions: labels that look wrong, rules that are close to being tried, second opinions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from donewhen.foundation.text import one_line
+from donewhen.judging.labels import Label, log_of, standing_labels, ticket_hash
+from donewhen.judging.mission import Mission
+from donewhen.judging.ticket import Ticket
+from donewhen.learning.hypotheses import Pooled, missing
+from donewhen.learning.pool_store import waiting_pool
+from donewhen.learning.runs import REPORT, run_folders
+from donewhen.learning.summary import LearningReport, QueueRow, from_json
+from donewhen.review.items import Item, Kind
+
+_DOUBTS: dict[str, Kind] = {"suspected_label_noise": "label_noise", "policy_question": "policy"}
+_MOST = 100
+"""Of each kind, so many are asked about at a time: nobody looks at more."""
+_CLOSE = 2
+"""A hypothesis that lacks no more than so many tickets, and one cycle, is close to being tried."""
+PERSON = "person:"
+
+
+def mission_items(name: str, mission: Mission) -> Iterator[Item]:
+    """Everything about a mission that needs a person."""
+    report = newest_report(mission)
+    if report is not None:
+        yield from _doubts(name, mission, report)
+    yield from _hypotheses(name, mission)
+
+
+def newest_report(mission: Mission) -> LearningReport | None:
+    """The report of the newest run that came to its end."""
+    for folder in reversed(run_folders(mission)):
+        try:
+            return from_json((folder / REPORT).read_bytes())
+        except (OSError, msgspec.DecodeError):
+            continue
+    return None
+
+
+def second_opinions(name: str, mission: Mission, by: str) -> Iterator[Item]:
+    """What one other person has labelled, and this one has not."""
+    for group, labels in list(standing_labels(log_of(mission.folder)).items())[-_MOST:]:
+        if len(labels) == 1 and by not in labels:
+            (one,) = labels.values()
+            ticket = Ticket(group, mission.name, None, one.evidence, one.cluster or group)
+            yield Item(
+                kind="second_opinion",
+                title=f"{name}  {one_line(group, 120)}",
+                question="Would you accept this?",
+                # Not what they said: whoever knows that is no second opinion.
+                why=f"{one.by} has labelled it.",
+                since=one.at,
+                evidence=one.evidence,
+                mission=name,
+                said=one.said,
+                subject=ticket_hash(ticket),
+                ticket=ticket,
+                key=group,
+            )
+
+
+def _doubts(name: str, mission: Mission, report: LearningReport) -> Iterator[Item]:
+    settled = standing_labels(log_of(mission.folder))
+    rows = [row for row in report.queue if row.reason_code in _DOUBTS][:_MOST]
+    open_rows = {row.ticket_key: row for row in rows if row.ticket_key.rpartition("::")[0] not in settled}
+    if not open_rows:
+        return
+    for ticket in mission.tickets():
+        row = open_rows.pop(ticket.key, None)
+        if row is not None:
+            yield _doubt(name, report, ticket, row)
+        if not open_rows:
+            return
+
+
+def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> Item:
+    bare = ticket._replace(label=None, label_source="", label_timestamp="")
+    source = f" by {ticket.label_source}" if ticket.label_source else ""
+    return Item(
+        kind=_DOUBTS[row.reason_code],
+        title=f"{name}  {one_line(ticket.group_id, 120)}",
+        question="Would you accept this?",
+        why=one_line(f"It was labelled {ticket.label}{source}. {row.note or 'All votes are against that.'}", 400),
+        since=report.finished_at,
+        evidence=ticket.evidence,
+        mission=name,
+        subject=ticket_hash(bare),
+        ticket=bare,
+        key=ticket.key,
+    )
+
+
+def _hypotheses(name: str, mission: Mission) -> Iterator[Item]:
+    settings = mission.settings.reflection
+    cycles, tickets = settings.hypothesis_min_support_cycles, settings.hypothesis_min_unique_ticket_keys
+    for one in waiting_pool(mission)[:_MOST]:
+        if _is_close(one, cycles, tickets):
+            lacking = missing(one, cycles, tickets)
+            yield Item(
+                kind="hypothesis",
+                title=f"{name}  a rule that may hold",
+                question=f"Is this right? {one_line(one.text, 400)}",
+                why=f"{len(one.evidence)} ticket(s) in {len(one.cycles)} cycle(s) support it; it waits for: {lacking}.",
+                since="",
+                evidence={"rule": one.text, "it would be wrong if": one.falsifier, "tickets": ", ".join(one.evidence)},
+                mission=name,
+                subject=one.signature,
+                key=f"{one.signature} {len(one.evidence)}",
+            )
+
+
+def _is_close(one: Pooled, cycles: int, tickets: int) -> bool:
+    if one.fate != "waiting" or any(name.startswith(PERSON) for name in one.cycles):
+        return False
+    return cycles - len(one.cycles) <= 1 and tickets - len(one.evidence) <= _CLOSE
+
+
+def labelled_by(label: Label) -> str:
+    """Who said it, and when."""
+    return f"{label.by}, {label.at}"
