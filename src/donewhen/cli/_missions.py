@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from donewhen.cli._output import Finding, Output, harmless
+from donewhen.foundation.errors import DonewhenError
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import read_guidance, read_initial
 from donewhen.judging.mission import Mission
@@ -21,8 +23,24 @@ _SHOWN = 20
 
 
 def mission_argument(command: F) -> F:
-    """MISSION: a folder; without it, this one."""
-    return click.argument("mission", required=False, default=".", type=click.Path(path_type=Path))(command)
+    """MISSION: a folder, or the name of one of the project's; without it, this folder."""
+    kind = click.Path(path_type=Path)
+    return click.argument("mission", required=False, default=".", type=kind, callback=_by_name)(command)
+
+
+def _by_name(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """What is no folder may be a mission of the project around this one."""
+    if value.exists() or value.parent != Path():
+        return value
+    from donewhen.jobs.mission_folders import mission_folders
+    from donewhen.jobs.workspace import find_workspace
+
+    with suppress(DonewhenError):
+        workspace = find_workspace(Path.cwd())
+        found = mission_folders(workspace.root, workspace.settings()).get(value.name)
+        if found is not None:
+            return Path(os.path.relpath(found))
+    return value
 
 
 def guidance_at(mission: Mission, choice: str | None) -> Guidance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -15,8 +15,11 @@ from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
 from donewhen.cli._watching import Watching
-from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
+from donewhen.jobs.approval import Approval, somebody
+from donewhen.jobs.missions import accept, accepted, mission_name
+from donewhen.jobs.workspace import find_workspace
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Trial
 from donewhen.learning.events import first_event
@@ -88,15 +91,18 @@ def command(
         return output.fail(ExitCode.INTERRUPTED, finding)
     if lost := lost_by(opened):
         output.note(lost)
+    followed = _followed(found, learned)
     page = learned.prepared.folder / "report.html"
     write_atomically(page, learning_page(learned.report).encode())
     if not quiet:
         for line in learning_text(learned.report, report_width()):
             output.say(line)
         _say_what_next(output, learned, page, mission)
+        if followed is not None:
+            _say_what_gates_follow(output, followed, mission)
     elif learned.problem is not None and not output.json:
         output.note(f"donewhen: {learned.problem}")
-    return _finished(output, learned, page)
+    return _finished(output, learned, page, followed)
 
 
 def _cut_off(mission: Mission, name: str | None) -> Path:
@@ -151,8 +157,41 @@ def _say_what_next(output: Output, learned: Learned, page: Path, mission: Path) 
     output.say(f"  the report:    {page}", dim=True)
 
 
-def _finished(output: Output, learned: Learned, page: Path) -> ExitCode:
+class Followed(NamedTuple):
+    """Which step the gates of a project follow after a run."""
+
+    step: int
+    newest: bool
+
+
+def _followed(mission: Mission, learned: Learned) -> Followed | None:
+    """What the gates follow now. Where that was agreed to, they follow what has stood its trial in this run."""
+    try:
+        workspace = find_workspace(mission.folder)
+        name = mission_name(workspace, mission)
+    except DonewhenError:
+        return None
+    if name is None:
+        return None
+    guidance = learned.guidance
+    if guidance is not None and mission.settings.trial != "off" and workspace.settings().judge.trial_accepts:
+        # Without a person's agreement to that, it is on record and has no effect.
+        accept(workspace, name, mission, guidance, Approval(somebody()), run=learned.prepared.id)
+    known = accepted(workspace, name, mission)
+    return Followed(known.step, known.hash == mission.guidance().hash)
+
+
+def _say_what_gates_follow(output: Output, followed: Followed, mission: Path) -> None:
+    if followed.newest:
+        output.say(f"  the gates:     follow step {followed.step}, which is this", dim=True)
+    else:
+        output.say(f"  the gates:     still follow step {followed.step}", dim=True)
+        output.say(f"  let them:      donewhen guidance accept{_at(mission)}", dim=True)
+
+
+def _finished(output: Output, learned: Learned, page: Path, followed: Followed | None) -> ExitCode:
     data = {
+        "gates_follow": None if followed is None else followed._asdict(),
         "run": learned.prepared.id,
         "status": learned.state.status,
         "adopted": learned.guidance is not None,

@@ -13,16 +13,20 @@ from donewhen.cli._app import common_options
 from donewhen.cli._missions import mission_argument, show_problems
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ConfigError, ExitCode
+from donewhen.foundation.files import write_atomically
 from donewhen.foundation.text import one_line
 from donewhen.judging.creating import create_mission, first_rule, mission_name, refuse_if_taken
 from donewhen.judging.importing import Preview, Understood, Wishes, imported, preview, understand
 from donewhen.judging.language import find_language, shipped_languages
-from donewhen.judging.mission import Mission, MissionCheck, check_mission
+from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
 from donewhen.judging.settings import Trial
 from donewhen.judging.sources import Source, find_source
 from donewhen.judging.ticket import Ticket, TicketError, looked_at
 from donewhen.learning.splits import PARTS, Member, divided
 from donewhen.models.contrast import unread
+from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
+from donewhen.review.drift import drift
+from donewhen.review.people import agreement
 
 _EXCERPT = 70
 _SHOWN = 20
@@ -107,6 +111,64 @@ def init(
     output.say(f"✓ {target}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
     output.say(f"  next: donewhen mission check {target}", dim=True)
     return output.finish(ExitCode.PASS, data | {"written": True})
+
+
+@command.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--name", help="What the mission is called; without it, as DIR is.")
+@click.option("--language", metavar="NAME", default="en", show_default=True, help="The language of answers and rules.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="TEXT",
+    help="A rule that binds, and that nobody changes; may be repeated.",
+)
+@common_options
+@click.pass_obj
+def new(output: Output, folder: Path, name: str | None, language: str, rules: tuple[str, ...]) -> ExitCode:
+    """Make a mission in DIR without any tickets: people's verdicts are to come.
+
+    In the folder of the project's missions (missions/NAME), jobs can name it: `check: judge:NAME`. As long as its judge
+    was taught nothing, every verdict is a person's (`donewhen review`), and becomes a ticket that `donewhen learn`
+    learns from.
+    """
+    called = mission_name(name or one_line(folder.resolve().name, 100))
+    create_mission(folder, called, language, (), rules)
+    output.say(f"✓ {folder}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
+    output.say(f"  next: name it in a job's criterion: check: judge:{folder.resolve().name}", dim=True)
+    return output.finish(ExitCode.PASS, {"mission": called, "folder": str(folder), "language": language})
+
+
+@command.command()
+@mission_argument
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also write it as a page."
+)
+@common_options
+@click.pass_obj
+def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
+    """What people have said about MISSION: how far they agree with each other (κ), and the judge with them over time.
+
+    Exit status 1 when the agreement of judge and people over the newest verdicts is below the mission's alarm_below.
+    Tickets that the judge left to people say nothing about its verdicts, and are not counted in that.
+    """
+    found = read_mission(mission)
+    people, drifted = agreement(found), drift(found)
+    for line in reviews_text(people, drifted):
+        output.say(line)
+    if html is not None:
+        write_atomically(html, reviews_page(found.name, people, drifted).encode())
+        output.say(f"✓ {html}", fg="green")
+    data = reviews_data(people, drifted) | {"mission": found.name}
+    if not drifted.alarm:
+        return output.finish(ExitCode.PASS, data)
+    told = f"The judge agrees with people in {data['agreement']:.2f} of its newest verdicts; the alarm is below "
+    told += f"{drifted.threshold:g}."
+    finding = Finding("drift", told, str(found.folder), f"donewhen learn {mission}")
+    output.say(f"✗ {told}", fg="red", bold=True)
+    output.say(f"  next: {finding.next}", dim=True)
+    return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
 
 @command.command()

@@ -105,7 +105,7 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now.key == question.key,
-        **judged_data(verdict, question.mission),
+        **judged_data(verdict, question.mission, question.guidance),
         "model": model,
         "guidance_step": question.guidance.step,
         "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
@@ -113,18 +113,26 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
     return Ran(append(workspace, job, data, by), reused=False, output=str(data["told"]))
 
 
-def judged_data(verdict: Verdict, mission: Mission) -> dict[str, Any]:
-    """What is kept of a verdict, and whether it is one: a person decides where too few votes agree."""
+def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance) -> dict[str, Any]:
+    """What is kept of a verdict, and whether it is one: a person decides where too few votes agree, and where the judge
+    was taught nothing yet."""
+    from donewhen.judging.creating import knows_nothing
+
+    untaught = knows_nothing(guidance, mission.language.name)
     votes = verdict.passes + verdict.fails + verdict.malformed
     # Malformed votes count, too: one good answer among three is no agreement.
     agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
     decided = verdict.overridden_by is not None or (
-        verdict.verdict is not None and agreement >= mission.settings.manual_review.min_verdict_agreement
+        verdict.verdict is not None
+        and not untaught
+        and agreement >= mission.settings.manual_review.min_verdict_agreement
     )
     reason = redacted(one_line(verdict.reason, 400))
     counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
     by = f"guidance step {verdict.guidance_step}"
     said = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
+    if untaught and not decided:
+        said = "the judge was taught nothing yet"
     if verdict.verdict is None:
         said = "the judge gave no usable answer"
     return {

@@ -39,7 +39,7 @@ def find_mission(workspace: Workspace, name: str) -> Mission:
         raise ConfigError(
             f"There is no mission {name!r}; there are: {known}.",
             where=workspace.where(folder),
-            next_step=f"donewhen mission init --into {workspace.where(folder)}",
+            next_step=f"donewhen mission new {workspace.where(folder)}",
         )
     return read_mission(folder)._replace(clock=workspace.clock)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.text import one_line
+from donewhen.judging.guidance import FIRST, Guidance, seeded
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
@@ -57,6 +58,11 @@ tickets = ["{tickets}"]
 
 # [manual_review]
 # min_verdict_agreement = 0.67      # below this, a verdict is shown to people
+# spot_check = 0.1                  # and so many of the others
+# alarm_below = 0.7                 # agreement of judge and people, over the newest 20 verdicts
+
+# [from_job]                        # what a ticket holds that a gate makes of a job (check: judge:NAME)
+# parts = ["task", "outputs", "diff", "evidence"]
 
 # [split]                           # how tickets are divided, by cluster
 # train = 0.6
@@ -95,8 +101,15 @@ def refuse_if_taken(folder: Path) -> None:
         raise UsageError("This is no folder.", where=str(folder))
 
 
-def create_mission(folder: Path, name: str, language: str, tickets: Iterable[Ticket]) -> Mission:
-    """Write a mission; what ``tickets`` raises, is raised, and then nothing stays."""
+def knows_nothing(guidance: Guidance, language: str) -> bool:
+    """Whether there is no rule but the first of a new mission, which passes everything."""
+    return guidance.rules == {FIRST: first_rule(language)}
+
+
+def create_mission(
+    folder: Path, name: str, language: str, tickets: Iterable[Ticket], scaffold: Sequence[str] = ()
+) -> Mission:
+    """Write a mission; what ``tickets`` raises, is raised, and then nothing stays. ``scaffold`` are S1, S2, …"""
     mission_name(name)
     words = find_language(language, folder).answer
     refuse_if_taken(folder)
@@ -110,7 +123,8 @@ def create_mission(folder: Path, name: str, language: str, tickets: Iterable[Tic
         pass_word=_quoted(words.pass_),
         fail_word=_quoted(words.fail),
     )
-    rules = {"G0": first_rule(language)}
+    rules = {f"S{number}": text for number, text in enumerate(scaffold, 1)} | {FIRST: first_rule(language)}
+    seeded(name, rules, "")
     with _new_files(folder):
         refuse_if_taken(folder)
         _write_tickets(folder / TICKETS, tickets)

@@ -1,0 +1,98 @@
+"""What people have said about a judge's verdicts: agreement among them, and with the judge over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from donewhen.reports import plots
+from donewhen.reports.markup import page, section, shown, table
+from donewhen.reports.phrases import NOTHING, share, with_interval
+from donewhen.review.drift import Drift
+from donewhen.review.people import Agreement
+
+_SPARKS = "▁▂▃▄▅▆▇█"
+_WIDE = 60
+
+
+def reviews_text(people: Agreement, drift: Drift) -> Iterator[str]:
+    """For a terminal."""
+    told = ", ".join(f"{name} {count}" for name, count in people.by_person.items()) or "nobody yet"
+    yield f"labelled by people: {people.labelled} ticket(s) ({told})"
+    for pair in people.pairs:
+        kappa = "κ can't be told" if pair.kappa is None else f"κ {pair.kappa.value:.2f}"
+        yield f"  {pair.one} and {pair.other}: the same on {pair.same} of {pair.tickets}, {kappa}"
+    if drift.now is None:
+        yield "judge and people: no verdict of the judge was looked at by a person yet"
+        return
+    values = [point.share for point in drift.points][-_WIDE:]
+    alarm = f"the alarm is below {drift.threshold:g}"
+    yield f"judge and people: {drift.now.value:.2f} of the newest {drift.now.of}; {alarm}"
+    yield f"  {''.join(_SPARKS[min(7, int(value * 8))] for value in values)}  (oldest to newest, 0 to 1)"
+    if drift.undecided:
+        yield f"  {drift.undecided} more were left to people by the judge"
+
+
+def reviews_data(people: Agreement, drift: Drift) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "labelled": people.labelled,
+        "by_person": people.by_person,
+        "pairs": [
+            {
+                "people": [one.one, one.other],
+                "tickets": one.tickets,
+                "same": one.same,
+                "kappa": None if one.kappa is None else one.kappa.value,
+                "differing": list(one.differing),
+            }
+            for one in people.pairs
+        ],
+        "agreement": None if drift.now is None else drift.now.value,
+        "of": 0 if drift.now is None else drift.now.of,
+        "alarm_below": drift.threshold,
+        "alarm": drift.alarm,
+        "left_to_people": drift.undecided,
+        "points": [one._asdict() for one in drift.points],
+    }
+
+
+def drift_plot(drift: Drift) -> str:
+    """Agreement over the newest verdicts with the alarm's threshold; nothing where there is none."""
+    if not drift.points:
+        return ""
+    numbers = [one.number for one in drift.points]
+    lines = [
+        plots.Line("agreement", [one.share for one in drift.points], "bad" if drift.alarm else "now"),
+        plots.Line("alarm below", [drift.threshold] * len(numbers), "warn"),
+    ]
+    return plots.curve(f"Judge and people, over {drift.window} verdicts", numbers, lines)
+
+
+def agreement_table(people: Agreement) -> str:
+    """Each two people who have labelled the same tickets."""
+    rows = [
+        [
+            shown(one.one),
+            shown(one.other),
+            str(one.tickets),
+            str(one.same),
+            NOTHING if one.kappa is None else with_interval(one.kappa),
+        ]
+        for one in people.pairs
+    ]
+    return table(["one", "other", "tickets", "the same", "κ"], rows, numbers=[2, 3, 4]) if rows else ""
+
+
+def reviews_page(mission: str, people: Agreement, drift: Drift) -> str:
+    """A page that can be sent to anybody."""
+    title = f"{mission}: judge and people"
+    state = "alarm" if drift.alarm else "no alarm"
+    lead = f"{people.labelled} tickets were labelled by people. "
+    lead += "" if drift.now is None else f"Agreement with the judge: {share(drift.now)}, {state}."
+    head = f'<header><h1>{shown(title)}</h1><p class="lead">{shown(lead, 400)}</p></header>'
+    plot = drift_plot(drift)
+    drawn = f'<div class="plots">{plot}</div>' if plot else ""
+    return page(
+        title, "\n".join((head, section("Over time", drawn), section("Between people", agreement_table(people))))
+    )
