@@ -135,6 +135,10 @@ def _lines(name: str, value: Any) -> Iterator[str]:
         if value:
             yield f"{title}:"
             yield from (f"  {one}" for one in value)
+    elif name == "missions":
+        for mission, terms in value.items():
+            yield f"judge {mission}:"
+            yield from (f"  {key.replace('_', ' ')} = {_short(one)}" for key, one in terms.items() if one)
     elif isinstance(value, dict):
         if value:
             yield f"{title}:"
@@ -146,4 +150,6 @@ def _lines(name: str, value: Any) -> Iterator[str]:
 def _short(value: Any) -> str:
     if isinstance(value, dict) and "executed" in value:
         return f"{len(value['executed'])} tests, {len(value['skipped'])} skipped"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_short(one)}" for key, one in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -50,17 +50,24 @@ def _told(entry: Entry) -> str:
     match entry.type:
         case "agreed":
             return one_line(f"{data.get('how')}: {str(data.get('hash'))[:19]}…")
+        case "ran" if data.get("what") == "judge":
+            return one_line(f"{data.get('criterion')}: {data.get('told')}", 300)
         case "ran":
             return one_line(f"{'passed' if data.get('passed') else 'failed'}: {data.get('evidence')}")
+        case "overridden":
+            return one_line(f"{data.get('criterion')}: {data.get('verdict')} {data.get('reason', '')}", 300)
         case "decided":
-            value = data.get("value")
-            told = (
-                f" {value}"
-                if isinstance(value, str | int)
-                else f" {value['criterion']}"
-                if isinstance(value, dict)
-                else ""
-            )
-            return one_line(f"{data.get('decision')}{told}: {data.get('reason')}")
+            return one_line(f"{data.get('decision')}{_value(data.get('value'))}: {data.get('reason')}")
         case _:
             return one_line(", ".join(f"{key}: {value}" for key, value in data.items() if key != "writes"))
+
+
+def _value(value: object) -> str:
+    """What a decision is about, in a word or two."""
+    if isinstance(value, str | int):
+        return f" {value}"
+    if not isinstance(value, dict):
+        return ""
+    named = value.get("criterion") or value.get("mission") or ", ".join(value.get("criteria", ()))
+    verdict = f" {value['verdict']}" if "verdict" in value else ""
+    return f" {named}{verdict}"

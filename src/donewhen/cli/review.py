@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+import termios
+import tty
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -137,8 +141,8 @@ def _asked(output: Output, workspace: Workspace, item: Item, place: str, approva
     while True:
         words = "p pass · f fail · r reason · e all of the evidence · s skip · q quit"
         output.note(words if item.settles else f"{item.next}  ·  s skip · q quit")
-        pressed = click.getchar().lower()
-        if pressed in ("q", "\x03", "\x04", ""):
+        pressed = _pressed().lower()
+        if pressed in ("q", "\x04", ""):
             return "quit"
         if pressed in ("s", "n", "\r", "\n", " "):
             return "skip"
@@ -154,6 +158,17 @@ def _asked(output: Output, workspace: Workspace, item: Item, place: str, approva
                 return "skip"
             output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
             return done
+
+
+def _pressed() -> str:
+    """One key, without Enter. What was typed a moment too early is not thrown away, as click.getchar does."""
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal, termios.TCSADRAIN)
+        return os.read(terminal, 1).decode("ascii", "replace")
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 def _show(output: Output, item: Item, place: str, *, everything: bool = False) -> None:

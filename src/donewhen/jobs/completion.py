@@ -179,6 +179,8 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
     free = evaluation.broken or evaluation.waits_for_person or spent_before
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**told(evaluation), "next": evaluation.next}
+    if evaluation.waits_for_person:
+        data["waits_for_person"] = True
     writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}
     begun = facts.history.started is not None or facts.history.completed is not None
     if facts.history.status != "cancelled":

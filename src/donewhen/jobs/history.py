@@ -25,7 +25,8 @@ class History(NamedTuple):
     """Whether somebody who may has decided something since the budget ran out."""
     auto_blocked: bool
     scores: tuple[int, ...]
-    """The scores of the tries to complete it since it was last done; one in which a gate broke has none."""
+    """The scores of the tries to complete it since it was last done; one in which a gate broke, or nothing but a person's word was
+    missing, has none."""
     waiting: Entry | None
     """Why it rests: blocked with a reason, or a question to a person, and nothing has happened since."""
 
@@ -63,7 +64,8 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
                 blocked, decided = True, False
             case "decided" if entry.data.get("decision") in _FREEING and approves(entry, chain, policy):
                 decided = True
-        if entry.type == "refused" and isinstance(entry.data.get("score"), int) and not _broken(entry):
+        said_something = not _broken(entry) and not entry.data.get("waits_for_person")
+        if entry.type == "refused" and isinstance(entry.data.get("score"), int) and said_something:
             scores.append(entry.data["score"])
         if status != "done":
             completed = None

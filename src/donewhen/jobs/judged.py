@@ -144,7 +144,7 @@ def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance) -> dict[
         "margin": None if verdict.margin is None else round(verdict.margin, 4),
         "reason": reason,
         "overridden_by": verdict.overridden_by,
-        "told": f"{said} ({counted}, {by})" + (f": {reason}" if reason else ""),
+        "told": f"{said} ({counted}, {by})" + (f": {reason.rstrip('.')}" if reason else ""),
     }
 
 

@@ -16,6 +16,7 @@ from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
 from donewhen.jobs.needs import VERIFICATION, Need, need_of, needs
 from donewhen.jobs.overruling import newest_word, subject_of, was_overruled
+from donewhen.jobs.probes import file_state
 from donewhen.jobs.running import Ran, look, newest_run, probe_key, run, situation, store_of
 from donewhen.jobs.workspace import Workspace
 
@@ -48,7 +49,7 @@ def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
     verified = [one for one in found if one.need.name == VERIFICATION]
     found = [_covered(one, verified) if one.need.check.kind == "verification" else one for one in found]
     found = [_after_people(workspace, job, one, entries, policy) for one in found]
-    ready = _hard_checks_passed(found)
+    ready = _ready_for_judge(workspace, job, found)
     return tuple(
         _of_judge(workspace, job, one.need, entries, policy, ready) if one.need.check.kind == "judge" else one
         for one in found
@@ -95,7 +96,7 @@ def _judged(
     wanted = [one for one in ((only,) if only is not None else needs(job)) if one.check.kind == "judge"]
     if not wanted:
         return
-    if not _hard_checks_passed(standings(workspace, job)):
+    if not _ready_for_judge(workspace, job, standings(workspace, job)):
         if only is not None:
             raise UsageError(f"{only.name} is not judged yet: {_JUDGE_LAST}.", next_step=f"donewhen why {job.id}")
         return
@@ -212,8 +213,17 @@ def _by_word(need: Need, word: Entry) -> Standing:
     return Standing(need, "passed" if word.data["verdict"] == "pass" else "failed", (told,), word)
 
 
-def _hard_checks_passed(found: Sequence[Standing]) -> bool:
-    return all(one.state == "passed" for one in found if one.need.check.kind in ("run", "file"))
+def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[Standing]) -> bool:
+    """Whether everything that needs no judge speaks for the work: every check has passed, every output is there."""
+    if not any(one.need.check.kind == "judge" for one in found):
+        return True
+    if any(one.state != "passed" for one in found if one.need.check.kind in ("run", "file", "verification")):
+        return False
+    try:
+        outputs = [located(workspace, job, one, "outputs") for one in job.outputs]
+    except DonewhenError:
+        return False
+    return all(file_state(one) == "good" for one in outputs)
 
 
 def _of_judge(

@@ -31,7 +31,7 @@ def terms_of(mission: Mission) -> dict[str, Any]:
         "words": [mission.language.answer.pass_, mission.language.answer.fail],
         "sampler": [f"{one.samples} at {one.temperature:g}" for one in settings.sampler],
         "min_verdict_agreement": settings.manual_review.min_verdict_agreement,
-        "from_job": msgspec.to_builtins(settings.from_job),
+        "from_job": msgspec.json.decode(msgspec.json.encode(settings.from_job)),
         "overrides": [_override(one.name, mission.folder) for one in mission.overrides],
         "initial_guidance": dict(mission.initial_guidance().experiences),
     }

@@ -15,7 +15,7 @@ from donewhen.jobs.judged import question_about, seen_by_gate
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.missions import find_mission
 from donewhen.jobs.needs import VERIFICATION, Need, need_of
-from donewhen.jobs.overruling import subject_of
+from donewhen.jobs.overruling import newest_word, subject_of
 from donewhen.jobs.running import newest_run, store_of
 from donewhen.jobs.standing import Standing, standings
 from donewhen.jobs.survey import JobRecord, survey
@@ -85,7 +85,9 @@ def _open_items(looked: _Looked, record: JobRecord, waiting: Entry | None) -> It
     unverified = last if last is not None and last.type == "unverified" else None
     if waiting is not None and decision == "ask":
         yield _asked(looked, waiting)
-    if not record.judged and decision != "dispute" and unverified is None:
+    if decision != "dispute" and unverified is None:
+        if record.judged:
+            yield from _undecided(looked)
         return
     found = [one for one in standings(looked.workspace, looked.job) if one.need.name != VERIFICATION]
     if waiting is not None and decision == "dispute":
@@ -93,14 +95,34 @@ def _open_items(looked: _Looked, record: JobRecord, waiting: Entry | None) -> It
         for one in found:
             if one.need.name in named and _arguable(one):
                 yield _about(looked, one, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting)
-        return
-    if unverified is not None:
+    elif unverified is not None:
         for one in found:
             if _arguable(one):
                 yield _about(looked, one, "unverified", str(unverified.data.get("why", "")), unverified)
-    for one in found:
-        if one.state == "needs_human" and one.entry is not None and unverified is None:
-            yield _about(looked, one, "low_agreement", "; ".join(one.why), one.entry)
+
+
+def _undecided(looked: _Looked) -> Iterator[Item]:
+    """What a judge has left to people, as long as it is what it was, and nobody has said anything.
+
+    By what is judged, not by the standing of all checks: those depend on the environment too, and that of the person
+    who looks is seldom that of the agent who worked.
+    """
+    policy = policy_of(looked.workspace)
+    for criterion in looked.job.criteria:
+        if criterion.check is None or criterion.check.kind != "judge":
+            continue
+        need = need_of(looked.job, criterion.id)
+        entry = newest_run(looked.entries, need.evidence, "judge")
+        if entry is None or not entry.data.get("needs_human"):
+            continue
+        try:
+            subject = subject_of(looked.workspace, looked.job, need, looked.entries)
+        except DonewhenError:
+            continue
+        same = entry.data.get("parts", {}).get("ticket") == subject
+        if same and newest_word(looked.entries, looked.job.id, need, subject, policy) is None:
+            told = str(entry.data.get("told", ""))
+            yield _about(looked, Standing(need, "needs_human", (told,), entry), "low_agreement", told, entry)
 
 
 def _arguable(standing: Standing) -> bool:
@@ -141,7 +163,9 @@ def _about(looked: _Looked, standing: Standing, kind: Kind, why: str, since: Ent
             evidence = artifacts(workspace, job, need, store_of(workspace), seen, started)
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}
-    told = why if kind == "low_agreement" else f"{why} {need.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
+    told = why
+    if kind != "low_agreement" and said is None:
+        told += f" {need.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
     return Item(
         kind=kind,
         title=_title(job),
