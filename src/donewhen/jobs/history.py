@@ -25,8 +25,8 @@ class History(NamedTuple):
     """Whether somebody who may has decided something since the budget ran out."""
     auto_blocked: bool
     scores: tuple[int, ...]
-    """The scores of the tries to complete it since it was last done; one in which a gate broke, or nothing but a person's word was
-    missing, has none."""
+    """The scores of the tries to complete it since it was last done. One in which a gate broke, or nothing but a
+    person's word was missing, has none."""
     waiting: Entry | None
     """Why it rests: blocked with a reason, or a question to a person, and nothing has happened since."""
 
