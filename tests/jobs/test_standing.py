@@ -279,6 +279,7 @@ def test_two_patterns_that_differ_in_white_space_are_decided_one_by_one(place: P
 
 def test_a_judge_whose_mission_is_nowhere_shows_nothing(place: Place) -> None:
     place.make("It reads well\n  check: judge:tone")
+    place.change(outputs=["/check.sh"])
     assert place.one().state == "missing"
     assert "There is no mission 'tone'" in place.one().why[0]
     ((_, ran),) = place.collect()

@@ -160,6 +160,12 @@ def test_whatever_a_file_holds_the_others_are_listed(shop: Workspace, content: b
     assert [(one.code, one.where.split(":")[0]) for one in found.problems] == [(code, shop.where(path))]
 
 
+def test_an_estimate_without_end_stops_nobody(shop: Workspace) -> None:
+    edit(shop, "one", "estimate_hours: 1.0", f"estimate_hours: {'9' * 400}")
+    assert titles(shop) == ["One", "Two", "Three"]
+    assert record(shop, "One").estimate_hours == 1e6
+
+
 def test_a_missing_plan_is_one_finding(shop: Workspace) -> None:
     path = shop.place("two").path
     path.unlink()

@@ -71,6 +71,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     "Hold agents back": {
         "hooks": Verb("hooks", "Let Claude Code and Codex ask before an agent stops."),
         "hook": Verb("hook", "Answer one event of a runtime (runtimes call this)."),
+        "mcp": Verb("mcp", "Tools for agents, over the Model Context Protocol."),
         "config": Verb("config", "Show the project's settings, and where each came from."),
     },
     "Judge: learn from people's verdicts": {
@@ -81,6 +82,9 @@ VERBS: dict[str, dict[str, Verb]] = {
         "replay": Verb("replay", "Do the events of a run lead to its guidance?"),
         "guidance": Verb("guidance", "The rules that a judge follows, and how they came to be."),
         "models": Verb("models", "Which models can judge, and the weights of the local one."),
+    },
+    "See it on a page": {
+        "serve": Verb("serve", "Jobs, judges and what needs a person, in a browser."),
     },
     "Find your way": {
         "doctor": Verb("doctor", "Does donewhen work on this machine?"),

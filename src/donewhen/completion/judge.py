@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from donewhen.completion.checking import checking
@@ -58,28 +59,44 @@ class LLMJudgeChecker:
     ``files`` named here, delimited by a random mark and escaped. An answer that is not exactly what was asked for
     is no vote; abstentions and lost votes count against passing. A judge is evidence, not proof: combine it
     with checks that can't be talked to.
+
+    With a ``mission`` instead of criteria, a judge is asked that has learned from people: the mission's model, with the
+    guidance that the gates follow. It sees the ``files`` and what has changed in the repository, as the mission's
+    ``from_job.parts`` say, and what the agent says only beside those. Where its votes don't agree, it is a person's to
+    decide, which is not a pass. The mission is a folder, or the name of one in the project's ``missions/``.
+
+        LLMJudgeChecker("The summary takes no side.", files=("summary.md",))
+        LLMJudgeChecker(mission="reports", files=("report.md",))
     """
 
     def __init__(
         self,
-        criteria: str,
+        criteria: str = "",
         *,
+        mission: str | Path | None = None,
         files: Sequence[str] = (),
         votes: int = 3,
         max_chars: int = 20_000,
     ) -> None:
-        if not criteria.strip():
+        if mission is not None and criteria.strip():
+            raise ValueError("criteria and mission exclude each other: a mission has its own rules")
+        if mission is None and not criteria.strip():
             raise ValueError("criteria is empty: a judge of nothing would always pass")
         if isinstance(files, str):
             raise TypeError(f"files must be a tuple of paths: ({files!r},)")
         if votes < 1:
             raise ValueError(f"votes must be at least 1, not {votes}")
         self.criteria = criteria
+        self.mission = mission
         self.files = tuple(files)
         self.votes = votes
         self.max_chars = max_chars
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        if self.mission is not None:
+            from donewhen.completion.learned_judge import asked
+
+            return asked(self.mission, self.files, context)
         if context.adapter is None:
             return _unavailable("there is no adapter in the context to ask a model through")
         mark = secrets.token_hex(8)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 
+from donewhen.foundation.errors import DonewhenError
+
 _current: ContextVar[threading.Event | None] = ContextVar("donewhen_cancelled", default=None)
+
+
+class GivenUpError(DonewhenError):
+    """Whoever started the current work has stopped waiting for it."""
+
+    code = "cancelled"
 
 
 def cancellable() -> threading.Event:
@@ -23,6 +31,12 @@ def cancelled() -> bool:
     """Whether whoever started the current work has stopped waiting for it."""
     event = _current.get()
     return event is not None and event.is_set()
+
+
+def go_on() -> None:
+    """Go no further for somebody who has stopped waiting."""
+    if cancelled():
+        raise GivenUpError("Nobody waits for this any more, so it was ended.")
 
 
 class _Linked(threading.Event):

@@ -76,7 +76,7 @@ def artifacts(
     if not any(text.strip() for text in real.values()):
         return {}
     task = {"task": f"{job.title}\n{need.text}"} if "task" in parts else {}
-    return _fitted({**task, **real}, most)
+    return fitted({**task, **real}, most)
 
 
 def hard_needs(job: Job) -> tuple[Need, ...]:
@@ -122,7 +122,7 @@ def _seen(store: EvidenceStore, one: Shown) -> str:
     return f"{told}\n{output.decode('utf-8', 'replace')}"
 
 
-def _fitted(parts: Mapping[str, str], most: int) -> dict[str, str]:
+def fitted(parts: Mapping[str, str], most: int) -> dict[str, str]:
     """Every part, without secrets and hidden characters; the long ones share the room that the short ones leave."""
     texts = {name: uncovered(redacted(text)) for name, text in parts.items()}
     left, open_ones = most, sorted(texts, key=lambda name: len(texts[name]))

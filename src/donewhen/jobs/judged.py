@@ -95,7 +95,7 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
         known = None if again else fresh(entries, need.evidence, question.key, "judge")
         if known is not None:
             return Ran(known, reused=True, output=str(known.data.get("told", "")))
-        verdict, model = _verdict(question)
+        verdict, model = verdict_on(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
         data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": redacted(str(error))}
         return Ran(append(workspace, job, data, by), reused=False, output=str(error))
@@ -115,24 +115,24 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
 
 def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance) -> dict[str, Any]:
     """What is kept of a verdict, and whether it is one: a person decides where too few votes agree, and where the judge
-    was taught nothing yet."""
-    from donewhen.judging.creating import knows_nothing
+    is not able to."""
+    from donewhen.judging.competence import incompetence
 
-    untaught = knows_nothing(guidance, mission.language.name)
+    unable = incompetence(mission, guidance) if verdict.verdict == "pass" else None
     votes = verdict.passes + verdict.fails + verdict.malformed
     # Malformed votes count, too: one good answer among three is no agreement.
     agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
     decided = verdict.overridden_by is not None or (
         verdict.verdict is not None
-        and not untaught
+        and unable is None
         and agreement >= mission.settings.manual_review.min_verdict_agreement
     )
     reason = redacted(one_line(verdict.reason, 400))
     counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
     by = f"guidance step {verdict.guidance_step}"
     said = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
-    if untaught and not decided:
-        said = "the judge was taught nothing yet"
+    if unable is not None and not decided:
+        said = unable
     if verdict.verdict is None:
         said = "the judge gave no usable answer"
     return {
@@ -173,21 +173,20 @@ def _newest(need: Need, entries: Sequence[Entry]) -> Entry | None:
     return newest_run(entries, need.evidence, "file" if need.check.kind == "file" else "command")
 
 
-def _verdict(question: Question) -> tuple[Verdict, str]:
-    """The judge's verdict and the name of its model, within the mission's budget."""
+def verdict_on(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
+    """The judge's verdict and the name of its model, within the mission's budget; also where a loop is running."""
     from donewhen.judging.judge import Judge
     from donewhen.judging.spending import limits_of, open_answers
     from donewhen.models import executors
     from donewhen.models.asking import Asking, Meter
 
-    mission = question.mission
     model = executors.Here().open(mission.settings.model)
     began = mission.clock.monotonic()
     meter = Meter(limits_of(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
     with ExitStack() as stack:
         answers = None if model.free else stack.enter_context(open_answers(mission))
-        judge = Judge(mission, question.guidance, Asking(model, meter, answers))
-        return _in_a_loop_of_its_own(judge, question.ticket), model.name
+        judge = Judge(mission.able_to_judge(), guidance, Asking(model, meter, answers))
+        return _in_a_loop_of_its_own(judge, ticket), model.name
 
 
 def _in_a_loop_of_its_own(judge: Any, ticket: Ticket) -> Verdict:

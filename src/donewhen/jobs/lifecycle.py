@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from donewhen.foundation.cancellation import go_on
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.above import at_work
@@ -70,6 +71,7 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
             tell(need)
             with suppress(CommandNotRunnableError):
                 run(workspace, job, need.check.argv, by)
+            go_on()
     seal_tightened(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
         repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)

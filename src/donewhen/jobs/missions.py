@@ -29,7 +29,7 @@ class Accepted(NamedTuple):
 
 
 def find_mission(workspace: Workspace, name: str) -> Mission:
-    """A mission of the project by the name of its folder."""
+    """A mission of the project by the name of its folder, to look at: none of its code is run."""
     from donewhen.judging.mission import MISSION_FILE, read_mission
 
     settings = workspace.settings()
@@ -41,7 +41,7 @@ def find_mission(workspace: Workspace, name: str) -> Mission:
             where=workspace.where(folder),
             next_step=f"donewhen mission new {workspace.where(folder)}",
         )
-    return read_mission(folder)._replace(clock=workspace.clock)
+    return read_mission(folder, clock=workspace.clock, code=False)
 
 
 def mission_name(workspace: Workspace, mission: Mission) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
+from donewhen.foundation.cancellation import go_on
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.agreement import project_seal
@@ -76,6 +77,7 @@ def collect(
     """Run every command and look at every file that the job needs; what is fresh is reused.
 
     ``lenient`` goes on where a command can't be run at all: what was not shown is then the gates' to say.
+    It raises ``GivenUpError`` where the caller has stopped waiting, so that nothing is decided on half of it.
     """
     found: dict[str, Ran] = {}
     results: list[tuple[Need, Ran]] = []
@@ -85,6 +87,8 @@ def collect(
             with suppress(*((CommandNotRunnableError,) if lenient else ())):
                 if need.evidence not in found:
                     found[need.evidence] = _shown(workspace, job, need, by, again)
+                    # What was cut off speaks neither for the work nor against it.
+                    go_on()
                 results.append((need, found[need.evidence]))
     return (*results, *_judged(workspace, job, by, again, only, tell))
 

@@ -25,6 +25,8 @@ from donewhen.jobs.projection import WRITTEN_BY_DONEWHEN, Mismatch, compared, ex
 from donewhen.jobs.validity import Built
 from donewhen.jobs.workspace import JobPlace, Workspace
 
+_LONGEST = 1e6
+
 
 class JobRecord(NamedTuple):
     """What the overview says of a job."""
@@ -262,4 +264,5 @@ def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem
 
 
 def _hours(value: Value) -> float:
-    return float(value) if isinstance(value, int | float) and value > 0 else 1.0
+    # A plan can hold a number of any length.
+    return float(min(value, _LONGEST)) if isinstance(value, int | float) and value > 0 else 1.0

@@ -13,7 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.text import one_line
-from donewhen.judging.guidance import FIRST, Guidance, seeded
+from donewhen.judging.guidance import FIRST, seeded
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
@@ -99,11 +99,6 @@ def refuse_if_taken(folder: Path) -> None:
         raise UsageError(told, where=str(found), next_step="Choose another folder.")
     if folder.exists() and not folder.is_dir():
         raise UsageError("This is no folder.", where=str(folder))
-
-
-def knows_nothing(guidance: Guidance, language: str) -> bool:
-    """Whether there is no rule but the first of a new mission, which passes everything."""
-    return guidance.rules == {FIRST: first_rule(language)}
 
 
 def create_mission(

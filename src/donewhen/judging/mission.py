@@ -14,7 +14,7 @@ from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
 from donewhen.judging.labels import TICKETS, log_of, standing_labels
 from donewhen.judging.language import Language, find_language
-from donewhen.judging.overrides import Named, load_overrides
+from donewhen.judging.overrides import Named, load_overrides, unloaded
 from donewhen.judging.settings import MissionFile, converted, located, place
 from donewhen.judging.ticket import Superseded, Ticket, TicketError, looked_at, read_tickets
 from donewhen.models.roles import Decode
@@ -70,6 +70,10 @@ class Mission(NamedTuple):
         """What the mission began with."""
         return read_initial(_inside(self.folder, self.settings.initial_guidance, "initial_guidance"), self.name)
 
+    def able_to_judge(self) -> Mission:
+        """The same with the code of its overrides loaded."""
+        return self._replace(overrides=load_overrides(self.settings.overrides, self.folder))
+
     def guidance(self) -> Guidance:
         """What was learned so far, or what it began with."""
         return self.store.read() if self.store.exists else self.initial_guidance()
@@ -86,8 +90,12 @@ class MissionCheck(NamedTuple):
     problems: tuple[DonewhenError, ...]
 
 
-def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Mission:
-    """Read a mission's folder. Tickets are read when they are needed."""
+def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK, code: bool = True) -> Mission:
+    """Read a mission's folder. Tickets are read when they are needed.
+
+    Without ``code``, its overrides are known by their names alone, so that a look runs nothing; ``able_to_judge`` loads
+    them.
+    """
     path = folder / MISSION_FILE if folder.is_dir() else folder
     try:
         text = path.read_text(encoding="utf-8")
@@ -114,7 +122,7 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Mission:
     with located(path, text, "verdict"):
         language = language.with_words(settings.verdict.pass_, settings.verdict.fail)
     with located(path, text, "overrides"):
-        overrides = load_overrides(settings.overrides, path.parent)
+        overrides = load_overrides(settings.overrides, path.parent) if code else unloaded(settings.overrides)
     return Mission(path.parent, settings, language, overrides, clock)
 
 

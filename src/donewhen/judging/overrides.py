@@ -32,6 +32,21 @@ def load_overrides(names: tuple[str, ...], folder: Path) -> tuple[Named, ...]:
     return tuple(Named(name, _load(name, folder)) for name in names)
 
 
+def unloaded(names: tuple[str, ...]) -> tuple[Named, ...]:
+    """Overrides by their names alone, for whoever only looks at a mission: no code of it is run."""
+    return tuple(Named(name, _Unloaded(name)) for name in names)
+
+
+class _Unloaded:
+    """Stands for an override that was not loaded."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, ticket: Ticket, vote: Vote) -> Binary | None:
+        raise ConfigError(f"The override {self._name} was not loaded, so nothing can be judged with it.")
+
+
 def overridden(ticket: Ticket, vote: Vote, overrides: tuple[Named, ...]) -> tuple[Binary | None, str | None]:
     """The final verdict, and which override made it, if one did. The first that speaks decides."""
     # The label is not theirs to see: what knows it can't be wrong, and can't be measured.

@@ -15,7 +15,7 @@ from donewhen.judging.mission import Mission, read_mission
 def mission_terms(folder: Path) -> dict[str, Any]:
     """The terms of a mission as plain values. One that can't be read has the problem as its only term."""
     try:
-        mission = read_mission(folder)
+        mission = read_mission(folder, code=False)
         return terms_of(mission)
     except (DonewhenError, OSError) as error:
         return {"unreadable": str(error).replace(str(folder), folder.name)}

@@ -31,6 +31,7 @@ class ReasonCode(StrEnum):
     JUDGE_FAILED = "judge_failed"
     JUDGE_ABSTAINED = "judge_abstained"
     JUDGE_UNAVAILABLE = "judge_unavailable"
+    NEEDS_HUMAN = "needs_human"
     JOB_NOT_DONE = "job_not_done"
     NO_JOB = "no_job"
     TOO_FEW_PASSED = "too_few_passed"
@@ -67,6 +68,7 @@ _UNDECIDED = frozenset(
         ReasonCode.BASELINE_UNREADABLE,
         ReasonCode.JUDGE_ABSTAINED,
         ReasonCode.JUDGE_UNAVAILABLE,
+        ReasonCode.NEEDS_HUMAN,
         ReasonCode.CHECK_TIMEOUT,
         ReasonCode.GATE_ERROR,
     }
@@ -156,6 +158,10 @@ REASONS: dict[ReasonCode, Reason] = {
     ReasonCode.JUDGE_ABSTAINED: Reason(
         "Too few of the judge's votes were usable to decide. Abstention is not a pass.",
         "Try again, sharpen the criteria, or use a stronger model.",
+    ),
+    ReasonCode.NEEDS_HUMAN: Reason(
+        "The votes of a learned judge don't agree, or it was taught nothing yet. It is no pass: a person decides.",
+        "Let a person look at the work; label such work, and let the judge learn: donewhen learn",
     ),
     ReasonCode.JUDGE_UNAVAILABLE: Reason(
         "The judge could not be asked: there is no adapter, or nothing to judge.",

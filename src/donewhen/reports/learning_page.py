@@ -38,8 +38,12 @@ def learning_page(report: LearningReport) -> str:
     """The page."""
     what = "audit of the judge" if report.status == "audit" else "what the judge learned"
     title = f"{one_line(report.mission, 120)}: {what}"
+    return page(title, f"{_head(report, title)}\n{learning_sections(report)}")
+
+
+def learning_sections(report: LearningReport) -> str:
+    """What the page says below its head, for a page that has a head of its own."""
     parts = (
-        _head(report, title),
         _cards(report),
         _notes(report),
         section("Against people’s labels", _comparison(report), _measures(report), _prevalence(report)),
@@ -54,7 +58,7 @@ def learning_page(report: LearningReport) -> str:
         section("Cost", _cost(report)),
         section("Tickets", _splits(report)),
     )
-    return page(title, "\n".join(part for part in parts if part))
+    return "\n".join(part for part in parts if part)
 
 
 def _head(report: LearningReport, title: str) -> str:

@@ -1,0 +1,100 @@
+"""Would people accept it? A judge that has learned from them, asked about what is there when an agent wants to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.text import shorten
+from donewhen.jobs.job_ticket import fitted
+from donewhen.jobs.judged import judged_data, verdict_on
+from donewhen.jobs.mission_folders import mission_folders
+from donewhen.jobs.missions import gate_guidance, mission_name
+from donewhen.jobs.tree_diff import diff_since, head_commit
+from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
+from donewhen.judging.ticket import Ticket
+from donewhen.prompt.structured import as_json
+from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
+
+if TYPE_CHECKING:
+    from donewhen.judging.guidance import Guidance
+
+
+def asked(mission: str | Path, files: Sequence[str], context: TaskCompletionContext) -> TaskCompletionResult:
+    """The verdict of a mission's judge on what an agent leaves behind."""
+    root = getattr(context.filesystem, "root", None)
+    place = root if isinstance(root, Path) else Path.cwd()
+    try:
+        found, guidance = _mission(mission, place)
+        evidence = _evidence(found, files, context, root if isinstance(root, Path) else None)
+        if isinstance(evidence, TaskCompletionResult):
+            return evidence
+        name = digest_of([found.name, evidence]).partition(":")[2][:12]
+        ticket = Ticket(f"stop.{name}", found.name, None, evidence, f"stop.{name}")
+        verdict, _ = verdict_on(ticket, found, guidance)
+    except DonewhenError as error:
+        return _unavailable(str(error))
+    data = judged_data(verdict, found, guidance)
+    told = f"{found.name}: {data['told']}."
+    if data["passed"]:
+        return TaskCompletionResult.ok(told)
+    if data["needs_human"]:
+        return TaskCompletionResult.incomplete(f"{told} A person decides.", code=ReasonCode.NEEDS_HUMAN)
+    return TaskCompletionResult.incomplete(told, code=ReasonCode.JUDGE_FAILED)
+
+
+def _mission(mission: str | Path, place: Path) -> tuple[Mission, Guidance]:
+    """A mission and its frozen guidance: where gates ask it, what was accepted; elsewhere, what it has learned."""
+    workspace: Workspace | None = None
+    try:
+        workspace = find_workspace(place)
+    except DonewhenError:
+        # There are no jobs here, so nobody had to accept anything.
+        workspace = None
+    folder = place / mission
+    if workspace is not None and not (folder / MISSION_FILE).is_file():
+        folder = mission_folders(workspace.root, workspace.settings()).get(str(mission), folder)
+    elif workspace is None and not (folder / MISSION_FILE).is_file():
+        folder = place / "missions" / mission
+    found = read_mission(folder)
+    name = None if workspace is None else mission_name(workspace, found)
+    if workspace is None or name is None:
+        return found, found.guidance()
+    return found, gate_guidance(workspace, name, found)
+
+
+def _evidence(
+    mission: Mission, files: Sequence[str], context: TaskCompletionContext, root: Path | None
+) -> dict[str, str] | TaskCompletionResult:
+    wanted = mission.settings.from_job
+    real: dict[str, str] = {}
+    for path in files:
+        if context.filesystem is None or not context.filesystem.is_file(path):
+            return TaskCompletionResult.incomplete(
+                f"The file that is to be judged is missing: {path}", code=ReasonCode.JUDGE_UNAVAILABLE
+            )
+        content = context.filesystem.read_bytes(path).decode("utf-8", errors="replace")
+        real[f"output {path}"] = content
+    if "diff" in wanted.parts and root is not None and (commit := head_commit(root)) is not None:
+        diff = diff_since(Workspace(root, "small"), commit)
+        real |= {"diff": diff} if diff else {}
+    output = context.tentative_output
+    said = "" if output is None else output if isinstance(output, str) else as_json(output)
+    if not isinstance(output, str) and said:
+        # What has a shape was asked for; it is what the agent makes, not what it says about it.
+        real["output"] = said
+    if not any(text.strip() for text in real.values()):
+        return _unavailable("there is nothing to judge but what the agent says")
+    if isinstance(output, str) and said.strip() and "task" in wanted.parts:
+        real["what the agent says"] = said
+    return fitted(real, wanted.max_chars)
+
+
+def _unavailable(why: str) -> TaskCompletionResult:
+    return TaskCompletionResult.incomplete(
+        shorten(f"The judge could not be asked: {why.rstrip('.')}.", 400), code=ReasonCode.JUDGE_UNAVAILABLE
+    )
