@@ -111,6 +111,7 @@ _UNSAID = {
     "verdict": "The mission's own words for the two verdicts.",
     "sampler": "How often, and how freely, each ticket is answered. The majority decides; a tie is a fail.",
     "manual_review": "When a verdict is marked for people.",
+    "from_job": "What a ticket holds that a gate makes of a job: [a judge as a check](../howto/let-a-judge-decide.md).",
     "reflection": "How the learner asks, how often, and when a hypothesis has waited long enough.",
     "rules": "What rules may be, and when they go.",
     "trial": 'What a change must show on unseen tickets. `trial = "off"` makes changes without a trial.',

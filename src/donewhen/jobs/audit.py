@@ -14,6 +14,7 @@ from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import Agreement, job_agreement, located, project_agreement
 from donewhen.jobs.anchors import read_anchors
+from donewhen.jobs.audit_labels import label_problems
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.document import Document
 from donewhen.jobs.evidence import EvidenceStore
@@ -27,7 +28,7 @@ from donewhen.jobs.workspace import PLAN, Workspace
 
 Severity = Literal["error", "warning"]
 
-_KEPT = ("record", "output", "manifest")
+_KEPT = ("record", "output", "manifest", "ticket")
 
 
 class AuditFinding(NamedTuple):
@@ -73,6 +74,11 @@ def audit(workspace: Workspace) -> Audit:
         findings += _evidence(workspace, store, name, chain)
     jobs, found = _plans(workspace, chains)
     findings += found
+    codes = {"unproved": FindingCode.LABEL_UNPROVED, "edited": FindingCode.LABELS_EDITED}
+    findings += [
+        AuditFinding("error", codes.get(one.code, one.code), one.message, one.where, one.next)
+        for one in label_problems(workspace, chains)
+    ]
     anchors = read_anchors(workspace)
     findings += [
         AuditFinding(

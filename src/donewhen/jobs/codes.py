@@ -27,6 +27,8 @@ class FindingCode(StrEnum):
     NEEDS_HUMAN = "needs_human"
     EVIDENCE_MISSING = "evidence_missing"
     EVIDENCE_CHANGED = "evidence_changed"
+    LABEL_UNPROVED = "label_unproved"
+    LABELS_EDITED = "labels_edited"
     TAMPERED = "tampered"
     INTERRUPTED = "interrupted"
     CHAIN_BROKEN = "chain_broken"
@@ -111,6 +113,14 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.EVIDENCE_CHANGED: Reason(
         "A content in the evidence folder is not what its name says.",
         "Restore it from version control, or run the command again.",
+    ),
+    FindingCode.LABEL_UNPROVED: Reason(
+        "A label is in the log of a mission that nobody has given, by the ledger.",
+        "Take the line out of reviews.jsonl, or restore the file from version control.",
+    ),
+    FindingCode.LABELS_EDITED: Reason(
+        "The tickets that people's labels come to were edited by hand.",
+        "Restore reviewed.jsonl from version control; the next review writes it anew.",
     ),
     FindingCode.TAMPERED: Reason(
         "A field that only shows what the ledger says was edited by hand.",

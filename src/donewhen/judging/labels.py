@@ -94,10 +94,12 @@ def add_label(folder: Path, mission: str, label: Label) -> None:
             file.flush()
             os.fsync(file.fileno())
         flush_folder(folder)
-        rows = tickets_of(log_of(folder), mission)
-        write_atomically(
-            folder / TICKETS, b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-        )
+        write_atomically(folder / TICKETS, written_tickets(log_of(folder), mission))
+
+
+def written_tickets(log: Iterable[Label], mission: str) -> bytes:
+    """The file of the tickets."""
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in tickets_of(log, mission))
 
 
 def tickets_of(log: Iterable[Label], mission: str) -> Iterator[dict[str, Any]]:
