@@ -16,6 +16,7 @@ UNDECIDED = {
     "baseline_unreadable",
     "judge_abstained",
     "judge_unavailable",
+    "needs_human",
     "check_timeout",
     "gate_error",
 }

@@ -123,6 +123,29 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
+def judged_by(facts: Facts) -> dict[str, Any]:
+    """By whom the criteria were judged that a judge decides: by which guidance, or by which person."""
+    found: dict[str, Any] = {}
+    for one in facts.standings:
+        if one.need.check.kind != "judge" or one.entry is None:
+            continue
+        data = one.entry.data
+        word = one.entry.type == "overridden"
+        found[one.need.name] = {
+            "mission": one.need.check.text,
+            "state": one.state,
+            "entry": one.entry.hash,
+            **({"person": one.entry.by.name} if word else {"guidance_step": data.get("guidance_step")}),
+        }
+    return {"judged": found} if found else {}
+
+
+def standing_promise(workspace: Workspace, job: Job) -> Promise | None:
+    """The promise of a job that is done and still valid, for whoever shows it."""
+    entry = still_done(workspace, job)
+    return None if entry is None else promise_of(job.id, entry)
+
+
 def still_done(workspace: Workspace, job: Job) -> Entry | None:
     """The completion of a job that is done and still valid."""
     policy = policy_of(workspace)
@@ -147,6 +170,7 @@ def _done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor)
     job = facts.job
     data: dict[str, Any] = {
         **told(evaluation),
+        **judged_by(facts),
         "outputs": dict(output_manifest(workspace, job).files),
         "upstream": dict(upstream_manifest(workspace, job).files),
         "declared": dict(declared_manifest(workspace, job).files),
@@ -178,7 +202,7 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
     spent_before = any(one.code == GateCode.BUDGET_EXCEEDED for one in evaluation.reasons)
     free = evaluation.broken or evaluation.waits_for_person or spent_before
     iteration = facts.history.iteration + (0 if free else 1)
-    data: dict[str, Any] = {**told(evaluation), "next": evaluation.next}
+    data: dict[str, Any] = {**told(evaluation), **judged_by(facts), "next": evaluation.next}
     if evaluation.waits_for_person:
         data["waits_for_person"] = True
     writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}

@@ -1,0 +1,137 @@
+"""A shop with jobs that a person has agreed to, and the real client at a real `donewhen mcp` process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.workspace import Workspace
+
+ADA = Approval(Actor("ada", "person"))
+WRITTEN = "The report is written.\n  check: file /report.txt matches /^ALL GOOD$/"
+RUNS = "The check runs.\n  check: run sh check.sh"
+
+
+class Shop:
+    """A project in a repository. Everything that is not the setup's is done by whoever calls tools."""
+
+    def __init__(self, root: Path, *, settings: str = "") -> None:
+        self.root = root
+        (root / "donewhen.toml").write_text(settings)
+        (root / "check.sh").write_text("cat report.txt\n")
+        self.workspace: Workspace = init(root, "Shop")
+
+    def job(
+        self,
+        title: str = "Report",
+        *,
+        criteria: Sequence[str] = (WRITTEN, RUNS),
+        outputs: Sequence[str] = ("/report.txt",),
+        agreed: bool = True,
+        started: bool = True,
+        **options: Any,
+    ) -> Job:
+        """A job, agreed to by a person unless that is what is tested."""
+        job = add_job(self.workspace, title, criteria=criteria, outputs=outputs, **options)
+        if agreed:
+            for one in proposals(self.workspace, [job]):
+                agree(self.workspace, one, ADA)
+        if agreed and started:
+            assert start(self.workspace, job.id, Actor("setup")).started
+        return self.read(job)
+
+    def read(self, job: Job) -> Job:
+        return self.workspace.job_at(job.path)
+
+    def entries(self, job: Job) -> tuple[Entry, ...]:
+        chain = self.workspace.ledger.read(job.id)
+        assert not chain.breaks
+        return chain.entries
+
+    def work(self, text: str = "ALL GOOD\n") -> None:
+        (self.root / "report.txt").write_text(text)
+
+    def command(self, *more: str) -> list[str]:
+        return [sys.executable, "-m", "donewhen", "mcp", "--project", str(self.root), *more]
+
+
+class Caller:
+    """The real client; what it gets is compared with the schemas of the tools by the client itself."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.progress: list[tuple[float, float | None, str | None]] = []
+
+    async def __call__(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that is expected to answer."""
+        found = await self.raw(tool, arguments)
+        assert not found.is_error, found.content[0].text
+        assert found.content[0].text
+        data: dict[str, Any] = found.structured_content
+        return data
+
+    async def refused(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool that is expected to be an error; what it says."""
+        found = await self.raw(tool, arguments)
+        assert found.is_error, found.structured_content
+        assert found.structured_content is None
+        text: str = found.content[0].text
+        return text
+
+    async def raw(self, tool: str, arguments: dict[str, Any], **options: Any) -> Any:
+        async def note(done: float, of: float | None, what: str | None) -> None:
+            self.progress.append((done, of, what))
+
+        return await self.client.call_tool(tool, arguments, progress_callback=note, **options)
+
+
+@asynccontextmanager
+async def connected(command: Sequence[str], cwd: Path | None = None, **env: str) -> AsyncIterator[Caller]:
+    from mcp.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    place = StdioServerParameters(command=command[0], args=list(command[1:]), env=env, cwd=cwd)
+    with Path(os.devnull).open("w") as nowhere:
+        async with Client(stdio_client(place, errlog=nowhere)) as client:
+            yield Caller(client)
+
+
+@pytest.fixture
+def shop(repository: Path) -> Shop:
+    return Shop(repository)
+
+
+@pytest.fixture
+def make_shop() -> Callable[..., Shop]:
+    return Shop
+
+
+@pytest.fixture
+def client() -> Callable[..., Any]:
+    """``async with client(shop.command()) as call: await call("list_jobs")``: a process and the real client."""
+    pytest.importorskip("mcp.server", reason="LOUD: donewhen[mcp] is not installed, so the MCP server is NOT tested")
+    return connected
+
+
+@pytest.fixture
+def play() -> Callable[[Callable[[], Awaitable[None]]], None]:
+    """Run what a test does with the client."""
+
+    def run(scene: Callable[[], Awaitable[None]]) -> None:
+        import anyio
+
+        anyio.run(scene)
+
+    return run
