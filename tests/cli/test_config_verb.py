@@ -23,7 +23,14 @@ GUARD = {
     "max_attempts": 50,
     "jobs": False,
 }
-REST = {"jobs.command_timeout": 900.0, "jobs.pass_env": [], "approval.ci": False, "approval.keys": []}
+REST = {
+    "jobs.command_timeout": 900.0,
+    "jobs.pass_env": [],
+    "judge.missions": "missions",
+    "judge.trial_accepts": False,
+    "approval.ci": False,
+    "approval.keys": [],
+}
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 * A ``console`` block's ``$`` lines are run. They must succeed; where ``$ echo $?`` follows, it shows the status that is
   expected. Shown output is compared; ``…`` stands for anything, alone on a line for any number of lines.
 * Where the shown output has a line ``word: …``, a person runs the command at a terminal and types what stands there.
-  The word that donewhen asks for is another one each time; the page's own stands for it.
+  The word that donewhen asks for is another one each time; the page's own stands for it. Where a review waits for a
+  key, a line ``key: …`` shows the one that they press; a terminal does not.
 * A ``python`` block is run in a namespace that it shares with the page's other blocks. A ``text`` block right below it
   is what it prints.
 * A block marked ``file=NAME`` is written to that file instead; the sentence above it must name the file.
@@ -47,6 +48,7 @@ EXEMPT = {
 }
 ASKED = re.compile(r"type ([a-z]+-[a-z]+) and press")
 TYPED = re.compile(r"^word: (.*)$", re.MULTILINE)
+PRESSED = re.compile(r"key: (\S)")
 Person = Callable[..., tuple[int, str]]
 LANGUAGES = {"console", "python", "text", "yaml", "toml", "py"}
 # Everything else that looks like a link to another machine is a mistake.
@@ -228,7 +230,7 @@ def run_console(block: Block, as_person: Person) -> None:
         if follows != "echo $?":
             assert status == 0, f"{block}: {command!r} ended with {status}:\n{done.stdout}"
         if shown:
-            assert_like(shown, done.stdout, f"{block}: {command}")
+            assert_like([one for one in shown if not PRESSED.fullmatch(one)], done.stdout, f"{block}: {command}")
 
 
 def console_steps(block: Block) -> Iterator[tuple[str, list[str]]]:
@@ -267,7 +269,8 @@ def run_at_a_terminal(command: str, shown: list[str], as_person: Person) -> subp
     asked, typed = ASKED.search("\n".join(shown)), TYPED.search("\n".join(shown))
     assert program == "donewhen" and asked and typed, f"{command!r}: the page does not show what a person is asked"
     answer = None if typed[1] == asked[1] else typed[1]
-    status, screen = as_person(arguments, Path.cwd(), answer=answer, env=environment() | {"NO_COLOR": "1"})
+    keys = [pressed[1] for one in shown if (pressed := PRESSED.fullmatch(one))]
+    status, screen = as_person(arguments, Path.cwd(), answer=answer, keys=keys, env=environment() | {"NO_COLOR": "1"})
     word = ASKED.search(screen)
     assert word, f"{command!r}: nobody was asked for a word:\n{screen}"
     return subprocess.CompletedProcess(command, status, screen.replace("\r\n", "\n").replace(word[1], asked[1]))

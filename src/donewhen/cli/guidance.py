@@ -19,8 +19,8 @@ from donewhen.foundation.files import write_atomically
 from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import agent_at_work, somebody
 from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.missions import Accepted, accepted, mission_name
 from donewhen.jobs.missions import accept as accept_guidance
-from donewhen.jobs.missions import accepted, mission_name
 from donewhen.jobs.workspace import find_workspace
 from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, in_order
 from donewhen.judging.guidance_store import Revision
@@ -61,7 +61,7 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
 
     A hit is a ticket that is right with the rule and wrong without it; a miss is the reverse.
     """
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     guidance = _chosen(found, step)
     output.say(f"{found.name}  {_title(found, guidance)}", bold=True)
     if guidance.scaffold:
@@ -91,14 +91,18 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
 @click.pass_obj
 def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, end: int | None) -> ExitCode:
     """Print how the rules of MISSION have changed, rule by rule; by default from what it began with."""
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     if from_accepted:
         if start is not None:
             raise UsageError("Either --from or --accepted, not both.")
         workspace = find_workspace(found.folder)
         known = accepted(workspace, mission_name(workspace, found) or found.name, found)
+        before = as_accepted(found, known)
         start = None if known.entry is None else known.step
-    before = found.initial_guidance() if start is None else guidance_of_step(found, start)
+        if before is None:
+            _say_what_is_lost(output, known.step)
+    else:
+        before = found.initial_guidance() if start is None else guidance_of_step(found, start)
     after = _chosen(found, end)
     told = "what it began with" if start is None else f"step {start}"
     output.say(f"{found.name}  {told} → step {after.step}", bold=True)
@@ -122,7 +126,7 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
 @click.pass_obj
 def log(output: Output, mission: Path, limit: int) -> ExitCode:
     """Print every change of the rules of MISSION, oldest first: when, by whom, and by how many tickets."""
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     history = found.store.history() if found.store.exists else ()
     for one in history[-limit:]:
         tickets = f", {len(one.change.evidence)} ticket(s)" if one.change.evidence else ""
@@ -148,7 +152,7 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
 
     Nothing is lost: it is a step of its own, recorded under your name, and can itself be rolled back.
     """
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     if not found.store.exists:
         raise UsageError("Nothing was learned yet, so there is nothing to go back to.", where=str(found.folder))
     before = found.store.read()
@@ -175,7 +179,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     It shows what would change, and asks you to type a word. MISSION must be one of the project's, in its folder of
     missions. Where `judge.trial_accepts` was agreed to, guidance that stood its trial is accepted by that.
     """
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     workspace = find_workspace(found.folder)
     name = mission_name(workspace, found)
     if name is None:
@@ -189,9 +193,11 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if known.hash == chosen.hash:
         output.say(f"{name}  the gates follow step {known.step} already, which says the same.", bold=True)
         return output.finish(ExitCode.PASS, data | {"accepted": True, "changes": []})
-    before = found.initial_guidance() if known.entry is None else found.store.at(known.step)
+    before = as_accepted(found, known)
     changes = list(changes_between(before, chosen))
     output.say(f"{name}  step {known.step} → step {chosen.step}", bold=True)
+    if before is None:
+        _say_what_is_lost(output, known.step)
     _tell_changes(output, changes)
     approval = asked_for_approval(output, "let the gates follow this", key=key, ci=ci)
     if approval is None:
@@ -224,7 +230,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
 @click.pass_obj
 def export(output: Output, mission: Path, form: Format, out: Path | None, step: int | None) -> ExitCode:
     """Print the rules of MISSION for use elsewhere: as a prompt, as Markdown, as JSON."""
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     guidance = _chosen(found, step)
     text = _exported(found, guidance, form)
     data: dict[str, Any] = {"mission": found.name, "step": guidance.step, "format": form}
@@ -237,9 +243,25 @@ def export(output: Output, mission: Path, form: Format, out: Path | None, step: 
     return output.finish(ExitCode.PASS, data | {"text": text})
 
 
-def changes_between(before: Guidance, after: Guidance) -> Iterator[RuleChange]:
-    """What differs, by rule, in the order in which rules bind."""
-    old, new = before.experiences, after.experiences
+def as_accepted(mission: Mission, known: Accepted) -> Guidance | None:
+    """The guidance that the gates follow, word for word; None where it was edited or lost since."""
+    if known.entry is None:
+        return mission.initial_guidance()
+    try:
+        found = mission.store.at(known.step)
+    except GuidanceError:
+        return None
+    return found if found.hash == known.hash else None
+
+
+def _say_what_is_lost(output: Output, step: int) -> None:
+    told = f"! Step {step} is not what was accepted any more, so every rule is shown, as if all were new."
+    output.say(told, fg="yellow")
+
+
+def changes_between(before: Guidance | None, after: Guidance) -> Iterator[RuleChange]:
+    """What differs, by rule, in the order in which rules bind; from nothing, every rule is new."""
+    old, new = {} if before is None else before.experiences, after.experiences
     for key in in_order({*old, *new}):
         if key not in old:
             yield RuleChange(key, "added", None, new[key])

@@ -17,14 +17,16 @@ from donewhen.cli._output import Finding, Output
 from donewhen.cli._watching import Watching
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
+from donewhen.jobs.agreement import project_agreement
 from donewhen.jobs.approval import Approval, somebody
 from donewhen.jobs.missions import accept, accepted, mission_name
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.workspace import Workspace, find_workspace
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Trial
 from donewhen.learning.events import first_event
 from donewhen.learning.learn_mission import Learned, learn
 from donewhen.learning.runs import EVENTS, find_run, is_over, run_folders, unfinished
+from donewhen.learning.state import began_with
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -174,11 +176,25 @@ def _followed(mission: Mission, learned: Learned) -> Followed | None:
     if name is None:
         return None
     guidance = learned.guidance
-    if guidance is not None and mission.settings.trial != "off" and workspace.settings().judge.trial_accepts:
+    if guidance is not None and workspace.settings().judge.trial_accepts and _was_tried(workspace, name, learned):
         # Without a person's agreement to that, it is on record and has no effect.
         accept(workspace, name, mission, guidance, Approval(somebody()), run=learned.prepared.id)
     known = accepted(workspace, name, mission)
     return Followed(known.step, known.hash == mission.guidance().hash)
+
+
+def _was_tried(workspace: Workspace, name: str, learned: Learned) -> bool:
+    """Whether the trials of a run speak for all of its guidance: it began with what the gates follow, and each change
+    stood the trial that was agreed to, held by the judge that the gates ask."""
+    agreed = read_mission(learned.prepared.mission.folder, code=False)
+    ran = learned.prepared.mission.settings
+    began = began_with(learned.prepared.manifest)
+    return (
+        ran.trial != "off"
+        and (ran.model, ran.trial) == (agreed.settings.model, agreed.settings.trial)
+        and began.hash == accepted(workspace, name, agreed).hash
+        and project_agreement(workspace, workspace.project()).state == "agreed"
+    )
 
 
 def _say_what_gates_follow(output: Output, followed: Followed, mission: Path) -> None:

@@ -153,7 +153,7 @@ def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
     Exit status 1 when the agreement of judge and people over the newest verdicts is below the mission's alarm_below.
     Tickets that the judge left to people say nothing about its verdicts, and are not counted in that.
     """
-    found = read_mission(mission)
+    found = read_mission(mission, code=False)
     people, drifted = agreement(found), drift(found)
     for line in reviews_text(people, drifted):
         output.say(line)

@@ -26,7 +26,7 @@ def command(output: Output, run: str | None, mission: Path) -> ExitCode:
     same, 1 when they are not.
     """
     named = Path(run) if run is not None and (Path(run) / EVENTS).is_file() else None
-    folder = named or find_run(read_mission(mission), run)
+    folder = named or find_run(read_mission(mission, code=False), run)
     found = replay(folder)
     for key, text in found.guidance.rules.items():
         output.say(f"  {key:<4} {text}")

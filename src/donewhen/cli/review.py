@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import termios
@@ -27,6 +28,9 @@ from donewhen.review.settling import Settled, Verdict, catch_up, settle
 
 _LINES = 14
 """Of each piece of evidence, so many lines are shown at first."""
+_ESCAPE = b"\x1b"
+_REST = 0.05
+"""So many seconds the rest of a key may take that sends several characters."""
 _KEYS: dict[str, Verdict] = {"p": "pass", "f": "fail"}
 
 
@@ -75,8 +79,9 @@ def command(
         return _settled_at_once(output, workspace, find_item(workspace, item, by=by), verdict, reason, key, ci)
     found = [find_item(workspace, item, by=by)] if item is not None else list(queue(workspace, by=by))
     found = [one for one in found if kind in (None, one.kind) and mission in (None, one.mission)]
-    watched = at_a_terminal() and agent_at_work() is None
-    if listing or output.json or not found or not (watched or key is not None):
+    # A key proves who it is; a key to press needs a terminal all the same.
+    watched = at_a_terminal() and (agent_at_work() is None or key is not None)
+    if listing or output.json or not found or not watched:
         return _listed(output, found, whole=item is not None)
     return _one_by_one(output, workspace, found, key, ci)
 
@@ -140,8 +145,7 @@ def _asked(output: Output, workspace: Workspace, item: Item, place: str, approva
     _show(output, item, place)
     while True:
         words = "p pass · f fail · r reason · e all of the evidence · s skip · q quit"
-        output.note(words if item.settles else f"{item.next}  ·  s skip · q quit")
-        pressed = _pressed().lower()
+        pressed = _pressed(output, words if item.settles else f"{item.next}  ·  s skip · q quit").lower()
         if pressed in ("q", "\x04", ""):
             return "quit"
         if pressed in ("s", "n", "\r", "\n", " "):
@@ -160,13 +164,23 @@ def _asked(output: Output, workspace: Workspace, item: Item, place: str, approva
             return done
 
 
-def _pressed() -> str:
+def _pressed(output: Output, words: str) -> str:
     """One key, without Enter. What was typed a moment too early is not thrown away, as click.getchar does."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal, termios.TCSADRAIN)
-        return os.read(terminal, 1).decode("ascii", "replace")
+        # Only now, so that the key of somebody who answers at once does not show up on the screen.
+        output.note(words)
+        pressed = os.read(terminal, 1)
+        if pressed != _ESCAPE:
+            return pressed.decode("ascii", "replace")
+        # An arrow or a function key: F1 ends with a P, and must not be taken for a verdict.
+        while select.select([terminal], [], [], _REST)[0]:
+            following = os.read(terminal, 1)
+            if following == b"" or (following.isalpha() and following != b"O") or following == b"~":
+                break
+        return "\x1b"
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 

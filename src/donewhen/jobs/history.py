@@ -29,6 +29,8 @@ class History(NamedTuple):
     person's word was missing, has none."""
     waiting: Entry | None
     """Why it rests: blocked with a reason, or a question to a person, and nothing has happened since."""
+    unanswered: frozenset[str] = frozenset()
+    """Where it waits because of a dispute: the criteria on which no person has given a word yet."""
 
     @property
     def done(self) -> bool:
@@ -45,13 +47,16 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     decided, blocked = False, False
     scores: list[int] = []
     waiting: Entry | None = None
+    unanswered: frozenset[str] = frozenset()
     for entry in entries:
         status = _written(entry, "status", status)
         iteration = _written(entry, "iteration", iteration)
-        if entry.type in ("started", "ran", "refused", "completed", "decided") or (
-            entry.type == "overridden" and approves(entry, chain, policy)
-        ):
+        if entry.type in ("started", "ran", "refused", "completed", "decided"):
             waiting = entry if entry.data.get("decision") in _RESTING else None
+            unanswered = _disputed(entry)
+        elif entry.type == "overridden" and waiting is not None and approves(entry, chain, policy):
+            unanswered -= {str(entry.data.get("criterion"))}
+            waiting = waiting if unanswered else None
         match entry.type:
             case "started":
                 started, completed = entry, None
@@ -69,7 +74,12 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
             scores.append(entry.data["score"])
         if status != "done":
             completed = None
-    return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting)
+    return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting, unanswered)
+
+
+def _disputed(entry: Entry) -> frozenset[str]:
+    criteria = _table(entry.data.get("value")).get("criteria") if entry.data.get("decision") == "dispute" else ()
+    return frozenset(map(str, criteria)) if isinstance(criteria, list) else frozenset()
 
 
 def _broken(entry: Entry) -> bool:

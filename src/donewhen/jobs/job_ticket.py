@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line, uncovered
 from donewhen.jobs.evidence import EvidenceStore
-from donewhen.jobs.inputs import expanded
+from donewhen.jobs.inputs import expanded, plain_hash
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.needs import Need, needs
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from donewhen.judging.ticket import Ticket
 
 _LARGEST = 4 << 20
+_LEAST = 200
+"""So many characters each output should have; where there is less room, some outputs are named by their hash alone."""
 
 
 class Shown(NamedTuple):
@@ -67,10 +70,11 @@ def artifacts(
     """What there is to look at, by names; nothing where there is only the task."""
     real: dict[str, str] = {}
     if "outputs" in parts:
-        real |= _outputs(workspace, job)
+        real |= _outputs(workspace, job, most // _LEAST)
     commit = started.data.get("commit") if started is not None else None
-    if "diff" in parts and isinstance(commit, str) and (diff := diff_since(workspace, commit)):
-        real["diff"] = diff
+    if "diff" in parts and isinstance(commit, str):
+        diff = diff_since(workspace, commit, without=_claims(workspace, job))
+        real |= {"diff": diff} if diff else {}
     if "evidence" in parts:
         real |= {f"evidence {one.need.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
     if not any(text.strip() for text in real.values()):
@@ -84,29 +88,49 @@ def hard_needs(job: Job) -> tuple[Need, ...]:
     return tuple(one for one in needs(job) if one.check.kind in ("run", "file"))
 
 
-def _outputs(workspace: Workspace, job: Job) -> dict[str, str]:
+def _outputs(workspace: Workspace, job: Job, most: int) -> dict[str, str]:
     found: dict[str, str] = {}
+    more: dict[str, str] = {}
     for path in job.outputs:
         with suppress(ConfigError):
             for name, full in expanded(workspace, job, path, "outputs"):
-                if full.is_file():
-                    found[f"output {one_line(name, 200)}"] = _text(full)
-    return found
+                if not full.is_file():
+                    continue
+                shown = f"output {one_line(name, 200)}"
+                if len(found) >= most:
+                    more[ascii(name)] = _hash(full)
+                else:
+                    # Names may differ in what can't be seen, and neither may hide the other.
+                    found[shown if shown not in found else f"{shown} ({len(found) + 1})"] = _text(full)
+    return found | ({"more outputs": f"[… and {len(more)} more files, {digest_of(more)[7:19]}]"} if more else {})
+
+
+def _claims(workspace: Workspace, job: Job) -> Iterator[str]:
+    """What an agent has written down about its work, in the folder of the job: it is no work, and decides nothing."""
+    for path in job.verification_evidence:
+        with suppress(ConfigError):
+            if not path.startswith("/"):
+                yield from (name for name, _ in expanded(workspace, job, path, "verification_evidence"))
 
 
 def _text(path: Path) -> str:
+    """The text of a file, or what there is instead: with its hash, so that another content is another ticket."""
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= _LARGEST else b""
     except OSError as error:
         return f"[can't be read: {error.strerror}]"
     if size > _LARGEST:
-        return f"[{size} bytes, too large to show]"
+        return f"[{size} bytes, too large to show, {_hash(path)[7:19]}]"
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
-    return text if "\0" not in text else f"[{size} bytes, not a text]"
+    return text if "\0" not in text else f"[{size} bytes, not a text, {_hash(path)[7:19]}]"
+
+
+def _hash(path: Path) -> str:
+    return plain_hash(os.path.realpath(path))
 
 
 def _seen(store: EvidenceStore, one: Shown) -> str:
@@ -130,14 +154,19 @@ def fitted(parts: Mapping[str, str], most: int) -> dict[str, str]:
     for at, name in enumerate(open_ones):
         room[name] = min(len(texts[name]), left // (len(open_ones) - at))
         left -= room[name]
-    return {name: "".join(_cut(text, room[name])) for name, text in texts.items()}
+    return {name: _cut(text, room[name]) for name, text in texts.items()}
 
 
-def _cut(text: str, room: int) -> Iterator[str]:
+def _cut(text: str, room: int) -> str:
+    """The beginning and the end, with what is left out by its hash: exchanged, it must not go unnoticed."""
     if len(text) <= room:
-        yield text
-        return
-    half = room // 2
-    yield text[:half]
-    yield f"\n[… {len(text) - 2 * half} characters left out …]\n"
-    yield text[len(text) - half :]
+        return text
+    name = digest(text.encode("utf-8", "replace"))[7:19]
+    half = (room - len(_left_out(len(text), name))) // 2
+    if half <= 0:
+        return _left_out(len(text), name).strip()[:room]
+    return f"{text[:half]}{_left_out(len(text) - 2 * half, name)}{text[len(text) - half :]}"
+
+
+def _left_out(count: int, name: str) -> str:
+    return f"\n[{name} … {count} characters left out …]\n"

@@ -99,12 +99,16 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
     except DonewhenError as error:
         data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": redacted(str(error))}
         return Ran(append(workspace, job, data, by), reused=False, output=str(error))
-    now = question_about(workspace, job, need, entries)
+    try:
+        now = question_about(workspace, job, need, entries).key
+    except DonewhenError:
+        # What was judged is gone, which is a change like others.
+        now = ""
     data = {
         **_about(job, need),
         "key": question.key,
         "parts": dict(question.parts),
-        "settled": now.key == question.key,
+        "settled": now == question.key,
         **judged_data(verdict, question.mission, question.guidance),
         "model": model,
         "guidance_step": question.guidance.step,

@@ -133,8 +133,14 @@ def dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
             raise UsageError(
                 f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
             )
-        shown = {one.need.name: one.state for one in standings(workspace, job) if one.need.name != VERIFICATION}
-        disputed = [one for one, state in shown.items() if state != "passed"]
+        shown = [one for one in standings(workspace, job) if one.need.name != VERIFICATION and one.state != "passed"]
+        # What is checked by hand was refused by nobody: it waits to be signed off.
+        disputed = [one.need.name for one in shown if one.need.check.kind != "manual"]
+        if shown and not disputed:
+            raise UsageError(
+                f"{job.id} waits for a person's sign-off, and nobody has refused that.",
+                next_step=f'donewhen ask {job.id} --question "…"',
+            )
         if not disputed:
             raise UsageError(
                 f"No criterion of {job.id} is open; what else is in the way can't be disputed.",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.above import at_work
 from donewhen.jobs.agreement import project_seal
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.frontmatter import Value
@@ -97,8 +98,14 @@ def overrule(
             **(about or {}),
         }
         counts = approval.counts(policy)
-        # Whoever waited for a person's answer has it now.
+        # Whoever waited for a person's answer has it now; of a dispute, all of it.
+        answered = history.waiting is not None and history.unanswered <= {criterion}
         going_on: dict[str, Value] = {"status": "in_progress", "updated_at": workspace.now()}
-        writes = going_on if counts and history.waiting is not None and history.status == "blocked" else {}
+        # What a person does not accept is not done, whoever has promised it.
+        reopened = counts and verdict == "fail" and history.completed is not None
+        writes = going_on if counts and answered and history.status == "blocked" else {}
+        writes = {**going_on, "completed_at": ""} if reopened else writes
         entry, _ = record(workspace, job.id, document, job.path, "overridden", data, approval, writes)
+    if reopened:
+        at_work(workspace, job, policy, approval.by)
     return Overruled(entry, approves(entry, job.id, policy))

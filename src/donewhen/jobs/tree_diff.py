@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
+from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.text import one_line
 from donewhen.jobs.git import git, toplevel
-from donewhen.jobs.inputs import tracked_tree
+from donewhen.jobs.inputs import is_generated, tracked_tree
 from donewhen.jobs.workspace import Workspace
 
 _MOST_FILES = 200
@@ -24,46 +26,93 @@ def head_commit(root: Path) -> str | None:
     return None if answer is None else answer.decode("ascii", "replace").strip()
 
 
-def diff_since(workspace: Workspace, commit: str) -> str:
-    """The differences of all tracked files from a commit, without what donewhen writes; nothing where it is gone."""
+def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()) -> str:
+    """The differences of all files from a commit that it has or git tracks now; nothing where it is gone.
+
+    Without what donewhen writes, without the folder of missions, in which people and judges write what they think of
+    the work, and without files of the project that are named.
+    """
     top = toplevel(workspace.root)
-    listed = None if top is None else git(top, "ls-tree", "-r", "-z", "--full-tree", commit)
-    if top is None or listed is None:
+    before = None if top is None else _committed(top, commit)
+    if top is None or before is None:
         return ""
-    rows = (row.partition(b"\t") for row in listed.split(b"\0") if row)
-    before = {os.fsdecode(name): meta.split()[2].decode() for meta, _, name in rows}
-    now = {name: path for name, path in tracked_tree(workspace) if path.startswith(f"{top}/")}
+    names = {path.removeprefix(f"{top}/") for _, path in tracked_tree(workspace) if path.startswith(f"{top}/")}
+    # Also what git was told to forget: its content is here, or it is gone.
+    names |= {one for one in before if not _is_nobodys(workspace, top, one)}
     inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    left_out = (f"{inside}{PurePosixPath(workspace.settings().judge.missions)}/",)
+    named = {f"{inside}{one}" for one in without}
     told: list[str] = []
+    more: dict[str, str | None] = {}
+    folders: dict[str, bool] = {}
     changed = 0
-    for name in sorted({*now, *(one for one in before if one in now or _is_gone(top, one, inside, workspace))}):
-        content = _content(Path(now[name])) if name in now else None
-        if _blob(content, before.get(name)) == before.get(name):
+    for name in sorted(one for one in names if one not in named and not one.startswith(left_out)):
+        content = _content(top, name, folders)
+        old = before.get(name)
+        if _is_same(content, old):
             continue
         changed += 1
         if changed <= _MOST_FILES:
-            old = None if name not in before else git(top, "cat-file", "blob", before[name])
-            told += _file_diff(name, old, content)
-    if changed > _MOST_FILES:
-        told.append(f"[… and {changed - _MOST_FILES} more changed files]")
+            told += _file_diff(name, None if old is None else git(old.top, "cat-file", "blob", old.name), content)
+        else:
+            more[name] = _blob(content, None)
+    if more:
+        told.append(f"[… and {len(more)} more changed files, {digest_of(more)[7:19]}]")
     return "\n".join(told)
 
 
-def _is_gone(top: Path, name: str, inside: str, workspace: Workspace) -> bool:
-    """Whether a file of the commit was removed; what donewhen writes is nobody's work, there or not."""
-    from donewhen.jobs.inputs import is_generated
+class _Blob(NamedTuple):
+    """A file of a commit, and the repository that has it."""
 
+    top: Path
+    name: str
+
+
+def _committed(top: Path, commit: str, above: str = "") -> dict[str, _Blob] | None:
+    """The files of a commit, with those of its submodules; None where there is no such commit."""
+    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit)
+    if listed is None:
+        return None
+    found: dict[str, _Blob] = {}
+    for row in listed.split(b"\0"):
+        if row:
+            meta, _, name = row.partition(b"\t")
+            _, kind, blob = meta.split()
+            path = os.fsdecode(name)
+            if kind == b"commit":
+                found |= _committed(top / path, blob.decode(), f"{above}{path}/") or {}
+            else:
+                found[f"{above}{path}"] = _Blob(top, blob.decode())
+    return found
+
+
+def _is_nobodys(workspace: Workspace, top: Path, name: str) -> bool:
+    """Whether donewhen writes a file, there or not."""
     path = top / name
-    return not os.path.lexists(path) and not (name.startswith(inside) and is_generated(workspace, path))
+    return path.is_relative_to(workspace.root) and is_generated(workspace, path)
 
 
-def _content(path: Path) -> bytes | None:
+def _content(top: Path, name: str, folders: dict[str, bool]) -> bytes | None:
+    """What stands in a file; nothing of what is behind a folder that leads out. ``folders`` remembers which do."""
+    path = top / name
+    above = str(path.parent)
+    if above not in folders:
+        folders[above] = Path(os.path.realpath(above)).is_relative_to(os.path.realpath(top))
     try:
+        if not folders[above]:
+            return None
         if path.is_symlink():
             return os.fsencode(os.readlink(path))  # noqa: PTH115
         return path.read_bytes() if path.is_file() else None
     except OSError:
         return None
+
+
+def _is_same(content: bytes | None, old: _Blob | None) -> bool:
+    if content is None or old is None:
+        return content is None and old is None
+    # The one thing that git itself may do to a text on its way out.
+    return old.name in (_blob(content, old.name), _blob(content.replace(b"\r\n", b"\n"), old.name))
 
 
 def _blob(content: bytes | None, like: str | None) -> str | None:
@@ -80,10 +129,12 @@ def _file_diff(name: str, old: bytes | None, new: bytes | None) -> Iterator[str]
     shown = one_line(name, 300)
     yield f"--- {shown if old is not None else '(new file)'}"
     yield f"+++ {shown if new is not None else '(removed)'}"
-    texts = [_lines(one) for one in (old, new)]
-    before, after = texts
+    if old is not None and new is not None and b"\r\n" not in old:
+        new = new.replace(b"\r\n", b"\n")
+    before, after = _lines(old), _lines(new)
     if before is None or after is None:
-        yield "[not a text, or too large to show]"
+        # By its hash, so that another content is another difference.
+        yield f"[not a text, or too large to show, {digest(new or b'')[7:19]}]"
         return
     yield from list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]
 

@@ -88,13 +88,30 @@ def add_label(folder: Path, mission: str, label: Label) -> None:
     with locked_folder(folder):
         with (folder / LOG).open("a+b") as file:
             file.seek(0)
-            # Somebody may have been cut off here; what they wrote is no label, and must not spoil this one.
-            file.truncate(file.read().rfind(b"\n") + 1)
-            file.write(msgspec.json.encode(label) + b"\n")
+            content = file.read()
+            whole = content.rfind(b"\n") + 1
+            # Somebody may have been cut off here; what they wrote is no label, and must not spoil this one. A whole
+            # label that lacks nothing but the end of its line is one, for whoever reads the log.
+            kept = b"\n" if _is_label(content[whole:]) else b""
+            file.truncate(len(content) if kept else whole)
+            file.write(kept + msgspec.json.encode(label) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         flush_folder(folder)
-        write_atomically(folder / TICKETS, written_tickets(log_of(folder), mission))
+        _write_tickets(folder, mission)
+
+
+def bring_up_to_date(folder: Path, mission: str) -> None:
+    """Make the tickets what the log comes to: whoever gave the last label may have been cut off in between."""
+    if (folder / LOG).is_file():
+        with locked_folder(folder):
+            _write_tickets(folder, mission)
+
+
+def _write_tickets(folder: Path, mission: str) -> None:
+    path, written = folder / TICKETS, written_tickets(log_of(folder), mission)
+    if not path.is_file() or path.read_bytes() != written:
+        write_atomically(path, written)
 
 
 def written_tickets(log: Iterable[Label], mission: str) -> bytes:
@@ -137,6 +154,14 @@ def label_for(ticket: Ticket, label: Binary, by: str, at: str, **rest: Any) -> L
 def ticket_hash(ticket: Ticket) -> str:
     """The name of what a ticket shows, whoever labels it."""
     return digest_of([ticket.mission, dict(ticket.evidence)])
+
+
+def _is_label(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=Label)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _labels(content: bytes, path: Path) -> Iterator[Label]:

@@ -16,7 +16,7 @@ from donewhen.judging.labels import TICKETS, log_of, standing_labels
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.overrides import Named, load_overrides, unloaded
 from donewhen.judging.settings import MissionFile, converted, located, place
-from donewhen.judging.ticket import Superseded, Ticket, TicketError, looked_at, read_tickets
+from donewhen.judging.ticket import Superseded, Ticket, TicketError, groups_in, looked_at, read_tickets
 from donewhen.models.roles import Decode
 
 MISSION_FILE = "mission.toml"
@@ -49,7 +49,8 @@ class Mission(NamedTuple):
     def superseded(self) -> Superseded:
         """The works that people have looked at since: what the other files say of them does not hold any more."""
         groups = frozenset(standing_labels(log_of(self.folder)))
-        return Superseded(groups, self.reviewed)
+        # Only what stands in the other file: nobody is dropped because a label has not come that far yet.
+        return Superseded(groups & groups_in(self.reviewed), self.reviewed)
 
     @property
     def decodes(self) -> tuple[Decode, ...]:

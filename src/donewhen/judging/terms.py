@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ def mission_terms(folder: Path) -> dict[str, Any]:
     """The terms of a mission as plain values. One that can't be read has the problem as its only term."""
     try:
         mission = read_mission(folder, code=False)
-        return terms_of(mission)
+        # The trial decides no verdict, but which rules come to.
+        return terms_of(mission) | {"trial": msgspec.to_builtins(mission.settings.trial)}
     except (DonewhenError, OSError) as error:
         return {"unreadable": str(error).replace(str(folder), folder.name)}
 
@@ -39,4 +42,21 @@ def terms_of(mission: Mission) -> dict[str, Any]:
 
 def _override(name: str, folder: Path) -> str:
     place = name.rpartition(":")[0]
-    return f"{name} {digest((folder / place).read_bytes())}" if place.endswith(".py") else name
+    code = folder / place if place.endswith(".py") else _file_of(place)
+    return name if code is None else f"{name} {digest(code.read_bytes())}"
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of a module, found without running any of it; None where there is none."""
+    parts = module.split(".")
+    places: Sequence[str] | None = None
+    for number in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:number]), places)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations
+        if number == len(parts) and spec.origin is not None and spec.origin.endswith(".py"):
+            return Path(spec.origin)
+        if places is None:
+            return None
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
 
@@ -59,6 +60,19 @@ class Superseded(NamedTuple):
 
 
 NOTHING = Superseded()
+
+
+def groups_in(path: Path) -> frozenset[str]:
+    """The works of which a file has tickets; a line that is none is told by whoever reads it."""
+    found: set[str] = set()
+    try:
+        for line in path.read_bytes().split(b"\n"):
+            with suppress(ValueError):
+                data = json.loads(line)
+                found |= {str(data.get("group_id"))} if isinstance(data, dict) else set()
+    except OSError:
+        return frozenset()
+    return frozenset(found)
 
 
 def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool = True) -> Ticket:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.text import one_line
+from donewhen.jobs.approval import Policy
 from donewhen.jobs.completion import policy_of
-from donewhen.jobs.history import history_of
+from donewhen.jobs.history import History, history_of
 from donewhen.jobs.job import Job
 from donewhen.jobs.job_ticket import artifacts
 from donewhen.jobs.judged import question_about, seen_by_gate
@@ -27,7 +28,7 @@ from donewhen.models.roles import Binary
 from donewhen.review.items import Item, Kind
 
 _OPEN = ("in_progress", "blocked")
-_ENDING = ("unverified", "completed", "started", "decided", "overridden")
+_ENDING = ("unverified", "completed", "started", "decided")
 
 
 class _Looked(NamedTuple):
@@ -44,13 +45,33 @@ def job_items(workspace: Workspace) -> Iterator[Item]:
     for record in survey(workspace).jobs:
         if record.recorded not in _OPEN and not (record.judged and record.recorded == "done"):
             continue
-        job = workspace.job_at(record.path)
-        looked = _Looked(workspace, job, workspace.ledger.read(job.id).entries)
-        if record.recorded in _OPEN:
-            history = history_of(job.id, looked.entries, policy)
-            yield from _open_items(looked, record, history.waiting)
-        if record.judged:
-            yield from _spot_checks(looked)
+        try:
+            yield from list(_items_of(workspace, record, policy))
+        except DonewhenError as error:
+            # One job that can't be looked at keeps nobody from the others.
+            yield _unreadable(record, error)
+
+
+def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterator[Item]:
+    job = workspace.job_at(record.path)
+    looked = _Looked(workspace, job, workspace.ledger.read(job.id).entries)
+    if record.recorded in _OPEN:
+        yield from _open_items(looked, record, history_of(job.id, looked.entries, policy))
+    if record.judged:
+        yield from _spot_checks(looked)
+
+
+def _unreadable(record: JobRecord, error: DonewhenError) -> Item:
+    return Item(
+        kind="asked",
+        title=f"{record.id}  {one_line(record.title, 120)}",
+        question=str(error),
+        why="What it needs of a person can't be told.",
+        since="",
+        evidence={},
+        job=record.id,
+        next=f"donewhen plan-check {record.id}",
+    )
 
 
 def said_of(data: Mapping[str, Any]) -> Said:
@@ -79,7 +100,8 @@ def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
         return None
 
 
-def _open_items(looked: _Looked, record: JobRecord, waiting: Entry | None) -> Iterator[Item]:
+def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterator[Item]:
+    waiting = history.waiting
     decision = "" if waiting is None else str(waiting.data.get("decision"))
     last = next((one for one in reversed(looked.entries) if one.type in _ENDING), None)
     unverified = last if last is not None and last.type == "unverified" else None
@@ -91,13 +113,14 @@ def _open_items(looked: _Looked, record: JobRecord, waiting: Entry | None) -> It
         return
     found = [one for one in standings(looked.workspace, looked.job) if one.need.name != VERIFICATION]
     if waiting is not None and decision == "dispute":
-        named = waiting.data.get("value", {}).get("criteria", ())
         for one in found:
-            if one.need.name in named and _arguable(one):
+            if one.need.name in history.unanswered and _arguable(one):
                 yield _about(looked, one, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting)
     elif unverified is not None:
         for one in found:
-            if _arguable(one):
+            # A person's word settles it; an agent's is no standing.
+            said = one.entry is not None and one.entry.type == "overridden" and one.entry.seq > unverified.seq
+            if _arguable(one) and not said:
                 yield _about(looked, one, "unverified", str(unverified.data.get("why", "")), unverified)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -44,30 +45,31 @@ def newest_report(mission: Mission) -> LearningReport | None:
 
 def second_opinions(name: str, mission: Mission, by: str) -> Iterator[Item]:
     """What one other person has labelled, and this one has not."""
-    for group, labels in list(standing_labels(log_of(mission.folder)).items())[-_MOST:]:
-        if len(labels) == 1 and by not in labels:
-            (one,) = labels.values()
-            ticket = Ticket(group, mission.name, None, one.evidence, one.cluster or group)
-            yield Item(
-                kind="second_opinion",
-                title=f"{name}  {one_line(group, 120)}",
-                question="Would you accept this?",
-                # Not what they said: whoever knows that is no second opinion.
-                why=f"{one.by} has labelled it.",
-                since=one.at,
-                evidence=one.evidence,
-                mission=name,
-                said=one.said,
-                subject=ticket_hash(ticket),
-                ticket=ticket,
-                key=group,
-            )
+    standing = standing_labels(log_of(mission.folder))
+    for group in [group for group, labels in standing.items() if len(labels) == 1 and by not in labels][-_MOST:]:
+        (one,) = standing[group].values()
+        ticket = Ticket(group, mission.name, None, one.evidence, one.cluster or group)
+        yield Item(
+            kind="second_opinion",
+            title=f"{name}  {one_line(group, 120)}",
+            question="Would you accept this?",
+            # Not what they said: whoever knows that is no second opinion.
+            why=f"{one.by} has labelled it.",
+            since=one.at,
+            evidence=one.evidence,
+            mission=name,
+            said=one.said,
+            subject=ticket_hash(ticket),
+            ticket=ticket,
+            key=group,
+        )
 
 
 def _doubts(name: str, mission: Mission, report: LearningReport) -> Iterator[Item]:
     settled = standing_labels(log_of(mission.folder))
-    rows = [row for row in report.queue if row.reason_code in _DOUBTS][:_MOST]
-    open_rows = {row.ticket_key: row for row in rows if row.ticket_key.rpartition("::")[0] not in settled}
+    rows = (row for row in report.queue if row.reason_code in _DOUBTS)
+    left = (row for row in rows if row.ticket_key.rpartition("::")[0] not in settled)
+    open_rows = {row.ticket_key: row for row in islice(left, _MOST)}
     if not open_rows:
         return
     for ticket in mission.tickets():
@@ -98,20 +100,20 @@ def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> 
 def _hypotheses(name: str, mission: Mission) -> Iterator[Item]:
     settings = mission.settings.reflection
     cycles, tickets = settings.hypothesis_min_support_cycles, settings.hypothesis_min_unique_ticket_keys
-    for one in waiting_pool(mission)[:_MOST]:
-        if _is_close(one, cycles, tickets):
-            lacking = missing(one, cycles, tickets)
-            yield Item(
-                kind="hypothesis",
-                title=f"{name}  a rule that may hold",
-                question=f"Is this right? {one_line(one.text, 400)}",
-                why=f"{len(one.evidence)} ticket(s) in {len(one.cycles)} cycle(s) support it; it waits for: {lacking}.",
-                since="",
-                evidence={"rule": one.text, "it would be wrong if": one.falsifier, "tickets": ", ".join(one.evidence)},
-                mission=name,
-                subject=one.signature,
-                key=f"{one.signature} {len(one.evidence)}",
-            )
+    close = (one for one in waiting_pool(mission) if _is_close(one, cycles, tickets))
+    for one in islice(close, _MOST):
+        lacking = missing(one, cycles, tickets)
+        yield Item(
+            kind="hypothesis",
+            title=f"{name}  a rule that may hold",
+            question=f"Is this right? {one_line(one.text, 400)}",
+            why=f"{len(one.evidence)} ticket(s) in {len(one.cycles)} cycle(s) support it; it waits for: {lacking}.",
+            since="",
+            evidence={"rule": one.text, "it would be wrong if": one.falsifier, "tickets": ", ".join(one.evidence)},
+            mission=name,
+            subject=one.signature,
+            key=f"{one.signature} {len(one.evidence)}",
+        )
 
 
 def _is_close(one: Pooled, cycles: int, tickets: int) -> bool:

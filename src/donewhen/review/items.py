@@ -22,7 +22,7 @@ Kind = Literal[
 ]
 
 KINDS: dict[Kind, str] = {
-    "low_agreement": "The votes of the judge don't agree.",
+    "low_agreement": "The judge leaves it to a person.",
     "disputed": "It was refused, and the agent disputes that.",
     "unverified": "An agent was let go although nothing shows that the work is done.",
     "asked": "An agent asks, and waits for the answer.",

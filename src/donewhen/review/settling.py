@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.approval import Approval, approves
 from donewhen.jobs.completion import policy_of
+from donewhen.jobs.invalidation import invalidate
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.missions import find_mission
 from donewhen.jobs.overruling import overrule
@@ -15,7 +16,7 @@ from donewhen.jobs.running import store_of
 from donewhen.jobs.survey import survey
 from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
-from donewhen.judging.labels import Said, add_label, label_for, log_of
+from donewhen.judging.labels import Said, add_label, bring_up_to_date, label_for, log_of
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.pool_store import answered
 from donewhen.review.from_jobs import kept_ticket, said_of
@@ -49,13 +50,35 @@ def catch_up(workspace: Workspace) -> int:
     """Make the tickets of verdicts that are in the ledger and nowhere else: whoever gave them was cut off."""
     made = 0
     policy = policy_of(workspace)
+    logs: dict[str, set[str]] = {}
     for one in survey(workspace).jobs:
         if not one.judged:
             continue
-        for entry in workspace.ledger.read(one.id).entries:
-            if entry.type == "overridden" and approves(entry, one.id, policy) and entry.data.get("mission"):
+        words = [entry for entry in workspace.ledger.read(one.id).entries if entry.type == "overridden"]
+        words = [entry for entry in words if entry.data.get("mission") and approves(entry, one.id, policy)]
+        for at, entry in enumerate(words):
+            name = str(entry.data["mission"])
+            if name not in logs:
+                logs[name] = _known(workspace, name)
+            # What they said later about the same must stay their last word.
+            later = any(_is_later(entry, other) and other.hash in logs[name] for other in words[at + 1 :])
+            if entry.hash not in logs[name] and not later:
                 made += _made_up(workspace, entry)
     return made
+
+
+def _known(workspace: Workspace, name: str) -> set[str]:
+    """The entries of which a mission has a label, and its tickets up to date with them."""
+    try:
+        mission = find_mission(workspace, name)
+        bring_up_to_date(mission.folder, mission.name)
+        return {one.entry for one in log_of(mission.folder)}
+    except DonewhenError:
+        return set()
+
+
+def _is_later(entry: Entry, other: Entry) -> bool:
+    return other.by.name == entry.by.name and other.data.get("subject") == entry.data.get("subject")
 
 
 def _about_job(
@@ -75,7 +98,11 @@ def _about_job(
         entry = _on_project(workspace, item, verdict, approval, reason)
         counts = approves(entry, workspace.project().id, policy_of(workspace))
     else:
+        done = job.status == "done"
         entry, counts = overrule(workspace, job, criterion, verdict, reason, approval, seen=seen, about=about)
+        if done and counts and verdict == "fail":
+            # With it, what was built on it.
+            invalidate(workspace, policy_of(workspace), approval.by)
         refresh(workspace, workspace.job_at(job.path))
     key = _labelled(workspace, item, verdict, approval, reason, entry) if counts else None
     effect = "it is on record, and does not count" if not counts else _effect(item, verdict, job.id)
@@ -142,8 +169,6 @@ def _made_up(workspace: Workspace, entry: Entry) -> bool:
     try:
         mission = find_mission(workspace, str(data["mission"]))
     except DonewhenError:
-        return False
-    if any(one.entry == entry.hash for one in log_of(mission.folder)):
         return False
     ticket = kept_ticket(workspace, entry)
     if ticket is None:
