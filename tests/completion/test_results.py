@@ -127,6 +127,7 @@ def test_a_broken_check_is_an_error_and_an_impossible_one_is_undecided() -> None
         ReasonCode.BASELINE_UNREADABLE,
         ReasonCode.JUDGE_ABSTAINED,
         ReasonCode.JUDGE_UNAVAILABLE,
+        ReasonCode.NEEDS_HUMAN,
         ReasonCode.CHECK_TIMEOUT,
         ReasonCode.GATE_ERROR,
     }
