@@ -23,8 +23,10 @@ from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor
 from donewhen.jobs.lifecycle import set_aside, start
 from donewhen.jobs.looping import Limits, Looped, Turn, loop, prompt_for, resting
+from donewhen.jobs.overruling import overrule
 from donewhen.jobs.promise import verify_promise
 from donewhen.jobs.workspace import Workspace
+from donewhen.judging.creating import create_mission
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
@@ -122,6 +124,20 @@ def test_a_planned_job_is_started_and_one_in_progress_is_not_started_again(
     assert kinds(shop, job).count("started") == 1
     assert looped(shop, job, worker).ending == "done"
     assert kinds(shop, job).count("started") == 1
+
+
+def test_a_job_that_waits_for_a_person_costs_no_further_run(shop: Workspace, agent: Callable[[str], Agent]) -> None:
+    create_mission(shop.root / "missions" / "tone", "tone", "en", ())
+    job = add_job(shop, "Say it well", criteria=["It reads well.\n  check: judge:tone"])
+    for one in proposals(shop, [job]):
+        agree(shop, one, ADA)
+    worker = agent("out('yes')")
+    ended = looped(shop, job, worker)
+    assert (ended.ending, ended.turns) == ("waiting", 1)
+    assert "needs a person" in ended.why
+    overrule(shop, shop.job(job.id), "AC-1", "pass", "It does.", ADA)
+    assert resting(shop, shop.job(job.id)) is None
+    assert looped(shop, job, worker).ending == "done"
 
 
 def test_a_job_that_is_done_costs_no_run_of_the_agent(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from donewhen.foundation.process import CommandResult, run_command
 from donewhen.jobs.collecting import facts_of
 from donewhen.jobs.completion import Completion, complete, still_done
+from donewhen.jobs.evaluating import evaluate
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor
 from donewhen.jobs.lifecycle import start
@@ -96,13 +97,17 @@ def resting(workspace: Workspace, job: Job) -> Looped | None:
     done = still_done(workspace, job)
     if done is not None:
         return Looped("done", 0, promise_of(job.id, done))
-    history = facts_of(workspace, job).history
+    facts = facts_of(workspace, job)
+    history = facts.history
     if history.auto_blocked and not history.decided_since_block:
         return Looped("out_of_budget", 0, why=f"{history.iteration} of {job.max_iterations} iterations are used.")
     if history.waiting is not None:
-        asks = history.waiting.data.get("decision") == "ask"
+        asks = history.waiting.data.get("decision") in ("ask", "dispute")
         return Looped("waiting" if asks else "blocked", 0, why=str(history.waiting.data.get("reason", "")))
-    return Looped("blocked", 0, why=f"{job.id} was cancelled.") if history.status == "cancelled" else None
+    if history.status == "cancelled":
+        return Looped("blocked", 0, why=f"{job.id} was cancelled.")
+    evaluation = evaluate(facts)
+    return Looped("waiting", 0, why=evaluation.truth.reasons[0].message) if evaluation.waits_for_person else None
 
 
 def prompt_for(workspace: Workspace, job: Job, said: str) -> str:
@@ -113,7 +118,7 @@ def prompt_for(workspace: Workspace, job: Job, said: str) -> str:
         f"Work on the job {job.id}: {job.title}. Its plan is {workspace.where(job.path)}.\n"
         f"It is done when:\n{criteria}\n{last}"
         f"Show it with: donewhen run {job.id}. If you can't go on, say so: donewhen block {job.id} --reason …, "
-        f"or ask: donewhen ask {job.id} --question …\n"
+        f"or ask: donewhen ask {job.id} --question … If a refusal is wrong: donewhen dispute {job.id} --reason …\n"
     )
 
 

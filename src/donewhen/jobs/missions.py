@@ -61,7 +61,7 @@ def accepted(workspace: Workspace, name: str, mission: Mission) -> Accepted:
         value = entry.data.get("value")
         if entry.type != "decided" or entry.data.get("decision") != ACCEPTED or not isinstance(value, dict):
             continue
-        by_trial = settings.get("judge.trial_accepts") is True and isinstance(value.get("run"), str)
+        by_trial = settings.get("judge.trial_accepts") is True and value.get("by_trial") is True
         if value.get("mission") == name and (by_trial or approves(entry, project.id, policy)):
             return Accepted(int(value["step"]), str(value["hash"]), entry)
     return Accepted(0, mission.initial_guidance().hash, None)
@@ -96,7 +96,10 @@ def accept(
         document = repair(workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries)
         value: dict[str, Any] = {"mission": name, "step": guidance.step, "hash": guidance.hash}
         if run is not None:
-            value["run"] = run
+            # What does not count now must not begin to count when trials are trusted later.
+            seal = project_seal(workspace, project)
+            trusted = seal is not None and seal.terms.get("settings", {}).get("judge.trial_accepts") is True
+            value |= {"run": run, "by_trial": trusted}
         told = f"guidance step {guidance.step} of {name}"
         data = {"decision": ACCEPTED, "reason": told, "value": value}
         entry, _ = record(workspace, project.id, document, path, "decided", data, approval, {})
