@@ -13,15 +13,18 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
 
-demo: $(VENV)/.demo  ## Watch an agent being held back until the proof is there
-	@$(BIN)/donewhen demo $(ARGS)
-	@$(BIN)/donewhen demo --job $(ARGS)
-	@$(BIN)/donewhen demo --judge $(ARGS)
+demo: $(VENV)/.page  ## Watch an agent cheat and be refused, and a judge learn from people (two minutes; ARGS=--fast)
+	@rm -rf build/demo
+	@$(BIN)/donewhen demo --folder build/demo $(ARGS)
+
+demo-model: $(VENV)/.weights  ## The same story with a model on this machine (1.1 GB, once; then some minutes)
+	@rm -rf build/demo-model
+	@$(MODELS) $(BIN)/donewhen demo --model local --folder build/demo-model $(ARGS)
 
 test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
 	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
@@ -71,6 +74,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e .) && touch $@
+
+$(VENV)/.page: $(VENV)/.demo
+	@$(call INSTALL,-e '.[web]') && touch $@ || echo "LOUD: starlette and uvicorn can't be installed; the page can NOT be served."
+
+$(VENV)/.weights: $(VENV)/.page
+	@$(call INSTALL,-e '.[local]') && $(MODELS) $(BIN)/donewhen models fetch && touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test]') && touch $@

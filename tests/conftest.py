@@ -37,6 +37,9 @@ try:
             answered = len(screen)
             word = given["answer"].encode() if given["answer"] is not None else shown[1]
             os.write(terminal, word + b"\n")
+        elif screen[answered:].rstrip().endswith(b"q quit"):
+            answered = len(screen)
+            os.write(terminal, given["keys"].pop(0).encode() if given["keys"] else b"q")
 except OSError:
     pass
 _, status = os.waitpid(process, 0)
@@ -59,12 +62,20 @@ def quiet_environment(**extra: str) -> dict[str, str]:
 
 
 def play_person(
-    arguments: Sequence[str], cwd: Path, *, answer: str | None = None, env: dict[str, str] | None = None
+    arguments: Sequence[str],
+    cwd: Path,
+    *,
+    answer: str | None = None,
+    keys: Sequence[str] = (),
+    env: dict[str, str] | None = None,
 ) -> Played:
-    """Run ``donewhen`` on a real pseudo-terminal and type the word that it shows (or ``answer`` instead)."""
+    """Run ``donewhen`` on a real pseudo-terminal and type the word that it shows (or ``answer`` instead).
+
+    ``keys`` are pressed where a review asks for one; after the last of them, it is left.
+    """
     argv = [sys.executable, "-m", "donewhen", *arguments]
     done = subprocess.run(
-        [sys.executable, "-c", _PLAYER, json.dumps({"argv": argv, "answer": answer})],
+        [sys.executable, "-c", _PLAYER, json.dumps({"argv": argv, "answer": answer, "keys": [*keys]})],
         cwd=cwd,
         env=quiet_environment() if env is None else env,
         stdout=subprocess.PIPE,

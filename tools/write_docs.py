@@ -36,7 +36,8 @@ PRODUCTS = {
     "reference/mission-settings.md": Product(lambda: _NOTE + mission_settings_page()),
     "reference/reasons.md": Product(lambda: _NOTE + reasons_page()),
     "reference/settings.md": Product(lambda: _NOTE + settings_page()),
-    "images/demo.svg": Product(demo_svg, same_story),
+    "images/demo.svg": Product(lambda: demo_svg(2, 3), same_story),
+    "images/demo-judge.svg": Product(lambda: demo_svg(4, 5), same_story),
     "images/house.svg": Product(house_svg),
 }
 

@@ -112,7 +112,9 @@ def test_every_public_name_of_every_documented_path_is_there(empty_environment: 
 def test_the_installed_command_runs_the_demo_and_the_doctor(empty_environment: Path, tmp_path: Path) -> None:
     told = _run(empty_environment / "donewhen", "demo", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
-    assert "It was done once" in told.stdout
+    # Where an agent runs these tests, nobody can agree for the person of the story, and it says so.
+    endings = ("Three jobs and a project are done", "An agent seems to run this demo")
+    assert any(one in told.stdout for one in endings), told.stdout
     assert _run(empty_environment / "donewhen", "doctor", cwd=tmp_path).returncode == 0
 
 

@@ -26,7 +26,7 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, dict[str, Verb]] = {
     "See it work": {
-        "demo": Verb("demo", "Watch an agent say done too early, and be held back."),
+        "demo": Verb("demo", "Watch an agent cheat and be refused, and a judge learn."),
     },
     "Decide": {
         "check": Verb("check", "Is it done? Files exist, commands succeed, tests pass."),

@@ -1,194 +1,129 @@
-"""Thirty seconds of an agent that says done too early."""
+"""Two minutes of an agent that cheats, a judge that learns, and people who have the last word."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.text import plain
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from donewhen.demo.story import Ending
+    from donewhen.demo.teller import Teller
 
-    from donewhen.adapters.scripted import Message
-    from donewhen.demo.job_story import Line
-    from donewhen.protocols import PromptResponse
-
-_NEXT = (
-    ("{donewhen} check --run 'python -m unittest --help'", "the same question, asked by you or by CI"),
-    ("{donewhen} demo --job", "an agent that edits the plan, and why that does not help it"),
-    ("{donewhen} demo --judge", "a judge that learns from people's verdicts, in writing"),
-    ("{donewhen} hooks install --claude", "let Claude Code (or --codex) ask it at every stop"),
-    ("{donewhen} explain", "every reason that donewhen can give"),
-    ("docs/tutorial-task-completion.md", "write, combine and test checkers of your own"),
+_WIDEST = 110
+_BEFORE = (
+    "An agent has three jobs in a small repository. It is a script, and so is the person: they type what you would. "
+    "All else is real."
 )
 
 
 @click.command()
 @click.option("--fast", is_flag=True, help="Don't pause between lines.")
-@click.option("--job", is_flag=True, help="The second story: a job that can't be talked into done.")
-@click.option("--judge", is_flag=True, help="The third story: a judge that learns in writing.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Tell it in DIR, and leave everything there; without it, in a temporary folder, which is removed.",
+)
+@click.option("--model", default="contrast", show_default=True, metavar="NAME", help="Who judges and learns.")
 @common_options
 @click.pass_obj
-def command(output: Output, fast: bool, job: bool, judge: bool) -> ExitCode:
-    """Watch an agent say done too early, be told what is missing, finish, and be let go.
+def command(output: Output, fast: bool, folder: Path | None, model: str) -> ExitCode:
+    """Watch an agent cheat and be refused, do its work, and be judged by a judge that learns from people.
 
-    The agent is a script, so there is no model and no key. Everything else is real: the folder, the files, the
-    tests, the checks; with --job also the commands, and the terminal at which a person agrees. With --judge, the
-    reports are made up, and the learning is real.
+    The agent is a script, and so is the person: they type what you would. The tickets that the judge learns from are
+    made up. Everything else is real: the repository, the commands, the tests, the terminal at which the person agrees,
+    what the judge learns, and every number. With contrast, no model is fetched and no key is needed.
     """
     from rich.console import Console
 
     from donewhen.demo.story import play
+    from donewhen.demo.teller import Teller
+    from donewhen.demo.telling import Line
 
-    console = Console(no_color=not output.color, highlight=False, quiet=output.json, soft_wrap=False)
-    pause = 0.0 if fast or output.json or not sys.stdout.isatty() else 0.9
-    teller = Teller(console, pause)
-    if job and judge:
-        raise UsageError("One story at a time: --job or --judge.")
-    if job:
-        return _job(output, teller)
-    if judge:
-        return _judge(output, teller)
-    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
-        teller.begin()
-        response = play(Path(folder), teller.tell)
-        teller.end(response)
-    report = response.completion
-    status = ExitCode.PASS if report is not None and report.verified else ExitCode.INTERNAL
-    data = {"transcript": [asdict(one) for one in teller.messages], "completion": report and asdict(report)}
-    return output.finish(status, data)
-
-
-def _job(output: Output, teller: Teller) -> ExitCode:
-    from donewhen.demo.job_story import play_job
-
-    lines: list[Line] = []
-
-    def tell(line: Line) -> None:
-        lines.append(line)
-        teller.line(line)
-
-    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
-        teller.say(
-            "\n[bold]An agent that can edit every file.[/bold] The plan says what done means; who keeps the plan?\n"
-        )
-        ending = play_job(Path(folder), tell)
-    if ending.told:
-        teller.say(
-            "\n[bold]What was agreed is sealed, what was shown is kept, and the ledger remembers who did what.[/bold]\n"
-        )
-    else:
-        teller.say(f"\n[bold]{ending.because}[/bold]\n")
-    data = {"story": [one._asdict() for one in lines], "told": ending.told, "because": ending.because}
+    columns = min(_WIDEST, shutil.get_terminal_size((100, 24)).columns)
+    # Without colour there is nothing bold or dim, either: plain text.
+    console = Console(color_system="auto" if output.color else None, highlight=False, quiet=output.json, width=columns)
+    watched = not output.json and sys.stdout.isatty() and sys.stderr.isatty()
+    teller = Teller(console, slowly=watched and not fast)
+    began = time.monotonic()
+    with _place(folder) as place:
+        teller.say("\n[bold]Nothing is done because somebody says so. It is done when the proof is there.[/bold]")
+        teller.tell(Line("story", "note", _BEFORE))
+        ending = play(place, teller.tell, model=model, columns=columns, watched=watched)
+        seconds = time.monotonic() - began
+        _last_words(teller, ending, place, seconds, kept=folder is not None)
+    data = _data(teller, ending, seconds, place if folder is not None else None)
     return output.finish(ExitCode.INTERNAL if ending.broken else ExitCode.PASS, data)
 
 
-def _judge(output: Output, teller: Teller) -> ExitCode:
-    import msgspec
-
-    from donewhen.demo.judge_story import play_judge
-
-    lines: list[Line] = []
-
-    def tell(line: Line) -> None:
-        lines.append(line)
-        teller.line(line)
-
-    with tempfile.TemporaryDirectory(prefix="donewhen-demo-") as folder:
-        teller.say(
-            "\n[bold]Would people accept it?[/bold] They have said so of some work. Here is a judge that listens.\n"
-        )
-        ending = play_judge(Path(folder), tell)
-    if ending.better:
-        teller.say("\n[bold]Every rule has its tickets, every change its trial, and nothing was trained.[/bold]\n")
-    data = {"story": [one._asdict() for one in lines], "report": msgspec.to_builtins(ending.report)}
-    return output.finish(ExitCode.PASS if ending.better else ExitCode.INTERNAL, data)
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="donewhen-demo-", ignore_cleanup_errors=True) as made:
+            yield Path(made).resolve()
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError("The folder of the demo must be new or empty.", where=str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder.resolve()
 
 
-class Teller:
-    """Shows the conversation as a story."""
+def _last_words(teller: Teller, ending: Ending, place: Path, seconds: float, *, kept: bool) -> None:
+    from rich.markup import escape
 
-    def __init__(self, console: Console, pause: float = 0.0) -> None:
-        self._console = console
-        self._pause = pause
-        self.messages: list[Message] = []
+    if not ending.told or ending.learned is None:
+        teller.say(f"\n[bold]{escape(ending.because)}[/bold]\n")
+        return
+    teller.say(
+        f"\n[bold]Three jobs and a project are done: {len(ending.promises)} promises that the ledger knows, and not "
+        f"one for what was only said.[/bold] ({seconds:.0f} s)\n"
+    )
+    donewhen = _program()
+    here = Path.cwd()
+    folder = shlex.quote(str(place.relative_to(here) if place.is_relative_to(here) else place))
+    page = ending.learned.page
+    if kept:
+        rows = [
+            ("what the judge has learned", str(page.relative_to(here) if page.is_relative_to(here) else page)),
+            ("the folder", folder),
+            ("the page, in a browser", f"{donewhen} -C {folder} serve{_extra()}"),
+        ]
+    else:
+        told = "This was a temporary folder, and is gone now. To keep it, and look at the report and the page:"
+        rows = [(told, f"{donewhen} demo --folder slugs")]
+    for name, what in (*rows, ("hold your own agent (or --codex)", f"{donewhen} hooks install --claude")):
+        teller.say(f"  [dim]{name}[/dim]\n      [cyan]{escape(what)}[/cyan]")
+    teller.say("")
 
-    def begin(self) -> None:
-        from donewhen.demo.story import DONE_WHEN, TASK
 
-        self._console.print("\n[bold]Agents say “done” when they are not.[/bold] Here is one.\n")
-        self._line("task", "cyan", TASK)
-        for number, one in enumerate(DONE_WHEN):
-            self._line("done when" if number == 0 else "", "cyan", one)
-        self._console.print()
-
-    def tell(self, message: Message) -> None:
-        self.messages.append(message)
-        if len(self.messages) == 1:
-            return
-        match message.role:
-            case "assistant":
-                if message.text:
-                    self._line("agent", "yellow", f"“{message.text}”")
-                for one in message.calls:
-                    self._line("agent", "yellow", _doing(one.name, dict(one.arguments)), dim=True)
-            case "user":
-                self._line("donewhen", "red", f"✗ Not yet. {message.text}")
-                self._console.print()
-            case "tool" if message.is_error:
-                self._line("tool", "red", message.text)
-            case "tool":
-                pass
-
-    def end(self, response: PromptResponse[None]) -> None:
-        report = response.completion
-        if report is None or not report.verified:
-            self._line("donewhen", "red", "✗ The agent was let go unverified; this demo is broken.")
-            return
-        self._line("donewhen", "green", f"✓ Done. {report.feedback}")
-        said = f"The agent said done {report.attempts} times. It was done once: when the proof was there."
-        self._console.print(f"\n[bold]{said}[/bold]\n\nWhere to go next:")
-        for what, why in _NEXT:
-            told = what.format(donewhen=_program())
-            self._console.print(f"  [cyan]{told}[/cyan]", f"[dim]{why}[/dim]", sep="\n      ")
-        self._console.print()
-
-    def say(self, text: str) -> None:
-        """A sentence of the story itself."""
-        self._console.print(text)
-
-    def line(self, line: Line) -> None:
-        """What somebody does, or what donewhen answers."""
-        if line.who == "donewhen":
-            mark, color = ("✓", "green") if line.good else ("✗", "red")
-            text = line.text if line.text[:1] in "✓✗!" else f"{mark} {line.text}"
-            self._line("donewhen", color, text)
-        else:
-            self._line(line.who, "yellow" if line.who == "agent" else "cyan", line.text, dim=line.who == "agent")
-
-    def _line(self, who: str, color: str, text: str, *, dim: bool = False) -> None:
-        from rich.padding import Padding
-        from rich.table import Table
-        from rich.text import Text
-
-        row = Table.grid(padding=(0, 1))
-        row.add_column(width=9, justify="right")
-        row.add_column(ratio=1)
-        row.add_row(Text(who, style=f"bold {color}"), Text(plain(text), style="dim" if dim else ""))
-        self._console.print(Padding(row, (0, 0, 0, 1)))
-        if self._pause:
-            time.sleep(self._pause)
+def _data(teller: Teller, ending: Ending, seconds: float, folder: Path | None) -> dict[str, Any]:
+    learned = ending.learned
+    return {
+        "story": [one._asdict() for one in teller.lines],
+        "told": ending.told,
+        "because": ending.because,
+        "learned": None
+        if learned is None
+        else {"tickets": learned.tickets, "before": learned.before, "after": learned.after},
+        "promises": [one.splitlines() for one in ending.promises],
+        "folder": None if folder is None else str(folder),
+        "report": None if folder is None or learned is None else str(learned.page),
+        "seconds": round(seconds, 1),
+    }
 
 
 def _program() -> str:
@@ -197,14 +132,5 @@ def _program() -> str:
     return called if shutil.which("donewhen") is None and Path(called).name == "donewhen" else "donewhen"
 
 
-def _doing(tool: str, arguments: dict[str, object]) -> str:
-    match tool:
-        case "planning_setup_plan":
-            steps = arguments.get("steps")
-            return f"plans: {' · '.join(map(str, steps))}" if isinstance(steps, list) else "plans"
-        case "planning_update_step":
-            return f"marks step {arguments.get('step_id')} {arguments.get('status')}"
-        case "write_file":
-            return f"writes {arguments.get('path')}"
-        case _:
-            return tool
+def _extra() -> str:
+    return "" if find_spec("starlette") and find_spec("uvicorn") else "   (first: pip install 'donewhen[web]')"

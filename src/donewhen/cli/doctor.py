@@ -42,7 +42,7 @@ _ROOMS = (
     "adapters.claude_agent_sdk",
     "testing",
 )
-_EXTRAS = {"claude": "claude-agent-sdk"}
+_EXTRAS = {"claude": "claude-agent-sdk", "web": "starlette", "mcp": "mcp"}
 _MARKS: dict[Health, tuple[str, str | None]] = {"ok": ("✓", "green"), "note": ("·", None), "broken": ("✗", "red")}
 
 

@@ -1,114 +1,55 @@
-"""An impatient agent, a real folder, real tests, and a checker that wants proof."""
+"""One story in six chapters: what done means, an agent that cheats, the work, a judge that learns, people above it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
+from typing import NamedTuple
 
-from donewhen.adapters.scripted import Message, Script, ScriptedAdapter, ToolCall, Turn, call, say
-from donewhen.completion import CommandChecker, CompositeChecker, FileExistsChecker, PlanBasedChecker
-from donewhen.contrib.tools import PlanningToolsSection
-from donewhen.contrib.tools.planning import Plan
-from donewhen.filesystem import HostFilesystem
-from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate, ToolContext, ToolResult, tool
-from donewhen.protocols import PromptResponse
-from donewhen.runtime import Session
-
-TASK = "Write slugify.py, and tests for it that pass."
-DONE_WHEN = (
-    "every step of the agent's plan is closed",
-    "slugify.py and test_slugify.py exist and are not empty",
-    "the tests pass when donewhen itself runs them",
+from donewhen.demo.chapters import (
+    Measured,
+    at_the_gate,
+    four_cheats,
+    learning,
+    the_work,
+    what_done_means,
+    what_is_left,
 )
-
-_FIRST_TRY = """\
-import re
-
-
-def slugify(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower())
-"""
-
-_TESTS = """\
-import unittest
-
-from slugify import slugify
+from donewhen.demo.stage import Stage
+from donewhen.demo.story_mission import sample_for
+from donewhen.demo.telling import Astray, Tell
+from donewhen.foundation.errors import UsageError
+from donewhen.models.registry import open_model
 
 
-class SlugifyTest(unittest.TestCase):
-    def test_words_are_joined(self) -> None:
-        self.assertEqual(slugify("Done When"), "done-when")
+class Ending(NamedTuple):
+    """How the story ended."""
 
-    def test_edges_are_clean(self) -> None:
-        self.assertEqual(slugify("  Done, when?  "), "done-when")
-"""
-
-_FIXED = _FIRST_TRY.replace("title.lower())", 'title.lower()).strip("-")')
-
-
-@dataclass(frozen=True)
-class WriteFile:
-    path: str
-    content: str
+    told: bool
+    """Whether it could be told to its end."""
+    because: str = ""
+    broken: bool = False
+    learned: Measured | None = None
+    promises: tuple[str, ...] = ()
 
 
-@tool
-def write_file(params: WriteFile, context: ToolContext) -> ToolResult[None]:
-    """Write a file of the workspace."""
-    if context.filesystem is None:
-        return ToolResult.error("There is no workspace.")
-    context.filesystem.write_text(params.path, params.content)
-    return ToolResult(f"Wrote {params.path}.")
-
-
-def _step(number: int) -> ToolCall:
-    return ToolCall("planning_update_step", {"step_id": number, "status": "done"})
-
-
-def impatient_agent() -> Script:
-    """What the agent says and does; nothing here knows what the checker will answer."""
-    return Script(
-        call(
-            "planning_setup_plan",
-            objective="A slugify function",
-            steps=["Write slugify.py", "Write the tests", "Make the tests pass"],
-        ),
-        Turn(calls=(ToolCall("write_file", {"path": "slugify.py", "content": _FIRST_TRY}), _step(1))),
-        say("Done! slugify is implemented and production-ready."),
-        Turn("Let me finish the plan.", (_step(2), _step(3))),
-        say("All steps are complete and all tests pass. Done!"),
-        call("write_file", path="test_slugify.py", content=_TESTS),
-        say("I have added comprehensive tests. Everything works. Done!"),
-        call("write_file", path="slugify.py", content=_FIXED),
-        say("Fixed: separators at the edges are removed now. Done."),
-    )
-
-
-def play(folder: Path, observer: Callable[[Message], object]) -> PromptResponse[None]:
-    """Run the story in ``folder``; ``observer`` is told every message."""
-    session = Session()
-    template = PromptTemplate[None](
-        ns="demo",
-        key="slugify",
-        sections=[
-            MarkdownSection(title="Task", key="task", template=TASK, tools=[write_file]),
-            PlanningToolsSection(session=session),
-        ],
-    )
-    checker = CompositeChecker(
-        checkers=(
-            PlanBasedChecker(plan_type=Plan, require_plan=True, allow_empty=False, allow_shrinking=False),
-            FileExistsChecker(("slugify.py", "test_slugify.py"), strict=True),
-            # -B: the compiled twin of a file that changes twice within a second would be taken for current.
-            CommandChecker([sys.executable, "-B", "-m", "unittest"], timeout=60, name="python -m unittest"),
-        ),
-    )
-    adapter = ScriptedAdapter(
-        impatient_agent(),
-        task_completion_checker=checker,
-        filesystem=HostFilesystem(folder),
-        observer=observer,
-    )
-    return adapter.evaluate(Prompt(template), session=session)
+def play(folder: Path, tell: Tell, *, model: str = "contrast", columns: int = 100, watched: bool = False) -> Ending:
+    """Tell the story in ``folder``, an empty one. Where it is ``watched``, commands may draw bars on the terminal."""
+    sample = sample_for(model)
+    # Whether there is such a model is known before anything begins.
+    open_model(model)
+    if shutil.which("git") is None:
+        raise UsageError("The demo makes a git repository, and git was not found.", next_step="Install git.")
+    stage = Stage(folder, tell, columns=columns, watched=watched)
+    try:
+        if not what_done_means(stage, model, sample):
+            told = "An agent seems to run this demo, so nobody can agree for the person, and the story ends here."
+            return Ending(False, told)
+        four_cheats(stage)
+        promises = the_work(stage)
+        learned = learning(stage, sample)
+        promises += at_the_gate(stage)
+        what_is_left(stage, learned, promises)
+    except Astray as gone:
+        return Ending(False, f"This demo is broken: {gone}", broken=True)
+    return Ending(True, learned=learned, promises=promises)

@@ -1,0 +1,242 @@
+"""Where the story happens: a folder in which an agent and a person run real commands, the person at a real terminal."""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from donewhen.demo.telling import Astray, Line, Tell, Who
+from donewhen.jobs.approval import AGENT_VARIABLES
+
+AGENT_MARK = "DONEWHEN_AGENT"
+_HIDDEN = frozenset({*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
+_ASKED = "(^To .+ and press Enter)"
+_WORD = re.compile(r"type ([a-z]+-[a-z]+) and press Enter")
+_ASKED_FOR_WORD = "word:"
+_ASKED_FOR_KEY = "q quit"
+_GRACE = 5.0
+_ROWS = 40
+
+
+class Ran(NamedTuple):
+    """How a command ended, and what it said."""
+
+    status: int
+    output: str
+
+    @property
+    def last(self) -> str:
+        lines = self.output.split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+
+
+class Stage:
+    """Runs the commands, and tells what of their answers matters.
+
+    The person and the agent have one environment, because evidence is bound to it; only the agent's mark differs.
+    """
+
+    def __init__(self, folder: Path, tell: Tell, *, columns: int = 100, watched: bool = False) -> None:
+        self.folder = folder
+        self._tell = tell
+        self._columns = columns
+        self._watched = watched
+        kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
+        # The Python that runs this has a python3 beside it, whatever else is installed.
+        path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
+        self.environment: Mapping[str, str] = {**kept, "PATH": path, "NO_COLOR": "1"}
+
+    def chapter(self, text: str) -> None:
+        self._tell(Line("story", "chapter", text))
+
+    def cheat(self, text: str) -> None:
+        self._tell(Line("story", "cheat", text))
+
+    def note(self, text: str) -> None:
+        self._tell(Line("story", "note", text))
+
+    def says(self, text: str) -> None:
+        """What the agent says, which is only said."""
+        self._tell(Line("agent", "says", text))
+
+    def writes(self, who: Who, files: Mapping[str, str], told: str) -> None:
+        """Somebody changes files."""
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        self._tell(Line(who, "does", told))
+
+    def run(
+        self,
+        who: Who,
+        *arguments: str,
+        show: Sequence[str] = (),
+        status: int | None = 0,
+        stdin: str | None = None,
+        bars: bool = False,
+    ) -> Ran:
+        """A command without a terminal. Lines of its answer that match one of ``show`` are told as they come: the whole
+        line, or what a group in the pattern takes of it.
+
+        One that has ``bars`` may draw them, where somebody watches this story.
+        """
+        self._tell(Line(who, "command", _written(arguments)))
+        said: list[str] = []
+        stdin_from = subprocess.PIPE if stdin is not None else subprocess.DEVNULL
+        with self._child(arguments, who, stdin_from, bars=bars and self._watched) as child:
+            if stdin is not None:
+                _given(child.stdin, stdin)
+            for line in child.stdout or ():
+                said.append(line)
+                self._answer(line, show)
+        return self._ended(arguments, Ran(child.returncode, "".join(said)), status)
+
+    def at_terminal(self, *arguments: str, show: Sequence[str] = (), keys: str = "", status: int | None = 0) -> Ran:
+        """A command at a pseudo-terminal, where the person types the word that is shown, and presses keys."""
+        self._tell(Line("person", "command", _written(arguments)))
+        ours, theirs = pty.openpty()
+        try:
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, self._columns, 0, 0))
+            with self._child(arguments, "person", theirs) as child:
+                os.close(theirs)
+                theirs = -1
+                screen = self._conversation(ours, show, list(keys))
+        finally:
+            for one in (ours, theirs):
+                if one != -1:
+                    os.close(one)
+        return self._ended(arguments, Ran(child.returncode, screen), status)
+
+    def wants_to_stop(self) -> str | None:
+        """The agent ends its turn, and its runtime asks. The reason why it may not; None where it may."""
+        event = {"hook_event_name": "Stop", "session_id": "demo", "cwd": str(self.folder), "stop_hook_active": False}
+        arguments = ("hook", "stop", "--runtime", "claude")
+        self._tell(Line("agent", "does", "ends its turn, and its runtime asks whether it may"))
+        answer = json.loads(self.run("agent", *arguments, stdin=json.dumps(event)).output)
+        reason: str | None = answer.get("reason") if answer.get("decision") == "block" else None
+        told = "It may stop." if reason is None else f"It may not stop: {reason}"
+        self._tell(Line("donewhen", "answer", told, good=reason is None))
+        return reason
+
+    def git(self, *arguments: str) -> str:
+        """git, with an identity that nobody has to have, and without what somebody has set up for all repositories."""
+        settings = ("user.name=Demo", "user.email=demo@localhost", "commit.gpgsign=false", "core.hooksPath=/dev/null")
+        done = subprocess.run(
+            ["git", *(word for one in settings for word in ("-c", one)), *arguments],
+            cwd=self.folder,
+            env=dict(self.environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise Astray(f"git {arguments[0]} failed: {done.stderr.strip()}")
+        return done.stdout
+
+    def _conversation(self, terminal: int, show: Sequence[str], keys: list[str]) -> str:
+        """Everything that appears on the terminal. Words and keys are given when they are asked for."""
+        screen = ""
+        told = 0
+        for chunk in _chunks(terminal):
+            screen += chunk
+            whole = screen.rfind("\n") + 1
+            lines = screen[told:whole].splitlines()
+            for line in lines:
+                self._answer(line, (*show, _ASKED))
+            told = whole
+            word = _WORD.search(screen)
+            if word is not None and screen[told:].rstrip().endswith(_ASKED_FOR_WORD):
+                self._tell(Line("person", "types", word[1]))
+                os.write(terminal, f"{word[1]}\n".encode())
+                told = len(screen)
+            elif any(_ASKED_FOR_KEY in line for line in lines):
+                key = keys.pop(0) if keys else "q"
+                self._tell(Line("person", "presses", key))
+                os.write(terminal, key.encode())
+        return screen
+
+    def _answer(self, line: str, show: Sequence[str]) -> None:
+        found = next((match for one in show if (match := re.search(one, line.strip()))), None)
+        if found is not None:
+            text = found[1] if found.re.groups else found.string
+            self._tell(Line("donewhen", "answer", text, good=_judged(text)))
+
+    @contextmanager
+    def _child(
+        self, arguments: Sequence[str], who: Who, stdin: int, *, bars: bool = False
+    ) -> Iterator[subprocess.Popen[str]]:
+        """The command as a process, which is over when this is, however that comes about."""
+        terminal = stdin not in (subprocess.PIPE, subprocess.DEVNULL)
+        mark = {AGENT_MARK: "1"} if who == "agent" else {}
+        child = subprocess.Popen(
+            [sys.executable, "-m", "donewhen", *arguments],
+            cwd=self.folder,
+            env={**self.environment, **mark},
+            stdin=stdin,
+            stdout=stdin if terminal else subprocess.PIPE,
+            stderr=stdin if terminal else None if bars else subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            yield child
+        except BaseException:
+            # As Ctrl-C would: donewhen ends what it has started itself, and leaves nothing half done.
+            child.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_GRACE)
+            child.kill()
+            raise
+        finally:
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def _ended(self, arguments: Sequence[str], ran: Ran, status: int | None) -> Ran:
+        if status is not None and ran.status != status:
+            raise Astray(f"{_written(arguments)} ended with {ran.status}, not with {status}: {ran.last}")
+        return ran
+
+
+def _given(pipe: IO[str] | None, text: str) -> None:
+    if pipe is not None:
+        with suppress(BrokenPipeError):
+            pipe.write(text)
+            pipe.close()
+
+
+def _chunks(terminal: int) -> Iterator[str]:
+    """What appears on a terminal, as long as somebody writes there."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    # Linux says that the other side has closed by an error, others by nothing at all.
+    with suppress(OSError):
+        while chunk := os.read(terminal, 4096):
+            yield decoder.decode(chunk)
+
+
+def _judged(text: str) -> bool | None:
+    if text.startswith(("✓", "<promise>", "receipt:")) or text.endswith((": agreed", ": clean.")):
+        return True
+    return False if text.startswith(("✗", "[", "▼", "- removed")) or "does not count" in text else None
+
+
+def _written(arguments: Sequence[str]) -> str:
+    words = [f'"{one}"' if " " in one else shlex.quote(one) for one in arguments]
+    return " ".join(["donewhen", *words])
