@@ -1,0 +1,136 @@
+"""The page."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.jobs.approval import agent_at_work, at_a_terminal, person
+from donewhen.jobs.ledger import Actor
+
+if TYPE_CHECKING:
+    from donewhen.web.people import People
+
+_SHORTEST_TOKEN = 16
+_LONGEST_NAME = 60
+
+
+@click.command()
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; for other machines to see it, a token is needed.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--reviewer",
+    "reviewers",
+    multiple=True,
+    metavar="NAME",
+    help="Who may give verdicts, each by a link of their own; without it, you.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The token without which nothing is shown; without it, hosts other than this machine get one that is printed.",
+)
+@click.option("--open", "opening", is_flag=True, help="Open it in the browser.")
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    host: str,
+    port: int,
+    reviewers: tuple[str, ...],
+    token_file: Path | None,
+    opening: bool,
+    project: Path | None,
+) -> ExitCode:
+    """Serve a page for the browser: jobs with their gates, the graph, what needs a person, missions and runs.
+
+    It is for looking. Nothing on it agrees to a contract, sets a status or completes a job. What it takes is a
+    person's verdict in the review queue, and for that it prints a link that signs them in, once, on the terminal of
+    whoever started it.
+
+    \b
+    donewhen serve
+    donewhen serve --port 0 --reviewer ada --reviewer bo
+    """
+    from donewhen.web.guarding import Door, is_loopback
+    from donewhen.web.people import People
+    from donewhen.web.place import Place
+    from donewhen.web.serving import listening, prepared, url_of
+    from donewhen.web.site import Site
+
+    start = (project or Path.cwd()).resolve()
+    if any(start.glob("PJ-*/plan.md")):
+        # Which of several projects is meant has to be said; no project at all is fine, for one may come.
+        workspace_at(start)
+    people = People(*_who(reviewers))
+    token = _token(token_file) if token_file else None if is_loopback(host) else secrets.token_urlsafe(24)
+    site = Site(Place(start), Door(host, token), people, output.note)
+    # Whatever is missing is missed now, and not when somebody opens the page.
+    serve = prepared(site)
+    with listening(host, port) as listener:
+        site.url = url_of(listener)
+        _say_where(output, site.url, people, token, from_file=token_file is not None)
+        names = [one.name for one in people.named]
+        output.finish(ExitCode.PASS, {"url": f"{site.url}/", "pid": os.getpid(), "reviewers": names})
+        sys.stdout.flush()
+        if opening:
+            # Without any secret: what programs are started with can be seen by all others.
+            click.launch(f"{site.url}/")
+        serve(listener)
+    return ExitCode.PASS
+
+
+def _say_where(output: Output, url: str, people: People, token: str | None, *, from_file: bool) -> None:
+    """What whoever started it needs to know; secrets only on the terminal."""
+    output.say(f"The page is at {url}/", bold=True)
+    if token is not None:
+        shown = "TOKEN" if from_file else token
+        output.note(f"Nothing is shown without the token: {url}/open?token={shown}")
+        output.note("What is sent is not encrypted. Beyond a network that you trust, put TLS before it.")
+    for one in people.named:
+        output.note(f"To give verdicts as {one.name}, once: {url}{people.link(one.name)}")
+    if people.why_not:
+        output.note(people.why_not)
+    output.note("Ctrl-C ends it.")
+
+
+def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
+    """Whose verdicts count, or why nobody's do: only somebody at a terminal can hand links to people."""
+    sign = agent_at_work()
+    if sign is None and at_a_terminal():
+        names = dict.fromkeys(" ".join(one.split()) for one in reviewers)
+        for one in names:
+            if not one or len(one) > _LONGEST_NAME or not one.isprintable():
+                raise UsageError(f"{one!r} can't be the name of a reviewer.", where="--reviewer")
+        return tuple(Actor(one, "person") for one in names) or (person(),), ""
+    why = f"{sign} shows that an agent is at work" if sign else "it was not started at a terminal"
+    if reviewers:
+        raise UsageError(f"Nobody can give verdicts on this page: {why}.", next_step="Start it at a terminal.")
+    return (), f"This page is for reading: {why}. Verdicts are given at a terminal: donewhen review"
+
+
+def _token(path: Path) -> str:
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise UsageError("The token's file can be read by others.", where=str(path), next_step=f"chmod 600 {path}")
+    token = path.read_text(encoding="utf-8", errors="replace").strip()
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.replace("-", "").replace("_", "").isalnum():
+        told = f"A token is at least {_SHORTEST_TOKEN} letters, digits, dashes and underscores, and nothing else."
+        raise UsageError(told, where=str(path))
+    return token

@@ -1,0 +1,175 @@
+"""The addresses, and the page that is made for each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from donewhen.foundation.errors import DonewhenError, MissingExtraError, UsageError
+from donewhen.web.asking import Asked, View
+from donewhen.web.board import board
+from donewhen.web.files import TYPES, static_files
+from donewhen.web.forms import sign_in, sign_out, takes, verdict
+from donewhen.web.graph import graph
+from donewhen.web.guard import SESSION, Guard
+from donewhen.web.job_page import job_page
+from donewhen.web.mission_pages import mission_page, missions_page
+from donewhen.web.people import Session
+from donewhen.web.place import NotThereError
+from donewhen.web.rendering import Shown, rendered
+from donewhen.web.review_pages import item_page, queue_page
+from donewhen.web.run_page import run_page
+from donewhen.web.site import Application, Site
+from donewhen.web.streaming import Events
+from donewhen.web.watching import TOPICS, Topic
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+Answer = Callable[["Request"], Awaitable["Response"]]
+
+VIEWS: dict[str, View] = {
+    "/": View(board, ("jobs",)),
+    # What a job has put out and what it is built on can be any file, so that these are looked at anew.
+    "/jobs/{job}": View(job_page, ("jobs", "missions"), keep=False),
+    "/graph": View(graph, ("jobs",)),
+    "/review": View(queue_page, ("jobs", "missions"), keep=False),
+    "/review/{item}": View(item_page, ("jobs", "missions"), keep=False),
+    "/missions": View(missions_page, ("jobs", "missions", "runs")),
+    "/missions/{mission}": View(mission_page, ("jobs", "missions")),
+    "/missions/{mission}/runs/{run}": View(run_page, ("missions", "runs")),
+}
+_TOLD = {404: "There is nothing under this address.", 405: "That can't be done with this address."}
+
+
+def application(site: Site) -> Application:
+    """The ASGI application."""
+    try:
+        from starlette.applications import Starlette
+        from starlette.exceptions import HTTPException
+        from starlette.routing import Route
+    except ImportError:
+        raise MissingExtraError("The page", "web") from None
+    rendered("plain.html", {"status": 200, "told": "Templates can be had."})
+    routes = [Route(path, _shows(site, path, view), methods=["GET"]) for path, view in VIEWS.items()]
+    routes += [
+        Route("/review/{item}", takes(site, verdict), methods=["POST"]),
+        Route("/sign-in", _shows_sign_in(site), methods=["GET"]),
+        Route("/sign-in", takes(site, sign_in), methods=["POST"]),
+        Route("/sign-out", takes(site, sign_out), methods=["POST"]),
+        Route("/static/{name}", _gives(static_files()), methods=["GET"]),
+        Route("/events", Events(site)),
+    ]
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return _answer(site, request, _error_page(error, status))
+
+    app = Starlette(routes=routes, exception_handlers={HTTPException: refused, DonewhenError: refused})
+    app.router.redirect_slashes = False
+    return Guard(site, app)
+
+
+def _shows(site: Site, path: str, view: View) -> Answer:
+    """A page, made once for all who ask for the same."""
+
+    async def answer(request: Request) -> Response:
+        versions = await site.watch.look()
+        session: Session | None = request.scope[SESSION]
+        query = dict(request.query_params)
+        told = site.note(query.pop("told", ""))
+        names = request.path_params
+        asked = Asked(site.place, names, query, versions, site.surveys, session)
+        watched = tuple(one for topic, one in zip(TOPICS, versions, strict=True) if topic in view.topics)
+        key = (path, *sorted(names.items()), *sorted(query.items()), session.id if session else "")
+
+        def make() -> tuple[Shown, str]:
+            shown = view.make(asked)
+            return shown, _content(site, session, shown)
+
+        shown, content = await site.memory.made(key, watched, make, keep=view.keep)
+        return _answer(site, request, shown, content, view.topics, told)
+
+    return answer
+
+
+def _shows_sign_in(site: Site) -> Answer:
+    async def answer(request: Request) -> Response:
+        name, secret = request.query_params.get("as", ""), request.query_params.get("secret", "")
+        if not site.people.fits(name, secret):
+            told = "This link was used already, or is of an earlier start. The terminal shows the one that works."
+            raise UsageError(site.people.why_not or told)
+        # Looking at the link changes nothing; the button does.
+        return _answer(site, request, Shown("sign_in.html", "Sign in", {"name": name, "secret": secret}))
+
+    return answer
+
+
+def _gives(files: Mapping[str, Path]) -> Answer:
+    async def answer(request: Request) -> Response:
+        from starlette.exceptions import HTTPException
+        from starlette.responses import Response
+
+        path = files.get(request.path_params["name"])
+        if path is None:
+            raise HTTPException(404)
+        return Response(path.read_bytes(), headers={"Content-Type": TYPES[path.suffix]})
+
+    return answer
+
+
+def _answer(
+    site: Site,
+    request: Request,
+    shown: Shown,
+    content: str | None = None,
+    topics: tuple[Topic, ...] = (),
+    told: str = "",
+) -> Response:
+    """A page as it is sent: whole, or only what changes of it where the page itself asks."""
+    from markupsafe import Markup
+    from starlette.responses import HTMLResponse
+
+    session: Session | None = request.scope[SESSION]
+    inner = Markup(_content(site, session, shown) if content is None else content)  # noqa: S704 - rendered by us
+    headers = {"Vary": "HX-Request", "X-Donewhen-Mark": site.watch.mark}
+    if request.headers.get("hx-request") == "true":
+        return HTMLResponse(inner, shown.status, headers)
+    values = {
+        **_about(site, session),
+        "content": inner,
+        "title": shown.title,
+        "room": shown.room,
+        "topics": topics,
+        "mark": site.watch.mark,
+        "told": told,
+        "folder": site.place.root.name,
+    }
+    return HTMLResponse(rendered("shell.html", values), shown.status, headers)
+
+
+def _content(site: Site, session: Session | None, shown: Shown) -> str:
+    return rendered(shown.template, {**_about(site, session), **shown.values})
+
+
+def _about(site: Site, session: Session | None) -> dict[str, Any]:
+    """What every template may ask: whose page it is."""
+    return {
+        "base": session.base if session else "",
+        "csrf": session.csrf if session else "",
+        "person": session.by.name if session else "",
+        "why_not": site.people.why_not,
+    }
+
+
+def _error_page(error: Exception, status: int) -> Shown:
+    """What went wrong, as a sentence; no more of it than is meant for people."""
+    values: dict[str, Any] = {"where": None, "next": None}
+    if isinstance(error, DonewhenError):
+        status = 404 if isinstance(error, NotThereError) else 400 if isinstance(error, UsageError) else 500
+        values |= {"told": error.message, "where": error.where, "next": error.next_step}
+    else:
+        values["told"] = _TOLD.get(status) or str(getattr(error, "detail", "Something went wrong."))
+    return Shown("error.html", "Not shown", {**values, "code": status}, status=status)

@@ -1,0 +1,117 @@
+"""What the gate itself saw, for reading: commands with what they put out, looks at files, and what judges said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.running import store_of
+from donewhen.jobs.standing import Standing
+from donewhen.jobs.workspace import Workspace
+from donewhen.judging.labels import Said
+from donewhen.review.from_jobs import said_of
+
+_HEAD, _TAIL = 2000, 6000
+
+
+class Run(NamedTuple):
+    """One piece of evidence."""
+
+    entry: Entry
+    what: str
+    """A command, a file, or a judge."""
+    name: str
+    passed: bool
+    verdict: str
+    output: str | None
+    """What a command put out; None where there is nothing, or it is not on this machine."""
+    left_out: int
+    report: Mapping[str, Any]
+    said: Said | None
+    """What the judge said; None where none was asked, or it gave no answer."""
+    mission: str
+    model: str
+    told: str
+    ticket: Mapping[str, str]
+    """What the judge was shown."""
+    stands: str
+    """How what rests on it stands now; empty where nothing does any more."""
+
+
+def runs_of(
+    workspace: Workspace, entries: Sequence[Entry], standings: Sequence[Standing], most: int
+) -> tuple[Run, ...]:
+    """The newest evidence of a job."""
+    states = {one.entry.seq: one.state for one in standings if one.entry is not None}
+    found = [one for one in reversed(entries) if one.type == "ran"][:most]
+    return tuple(_run(workspace, one, states.get(one.seq, "")) for one in found)
+
+
+def _run(workspace: Workspace, entry: Entry, stands: str) -> Run:
+    data = entry.data
+    what = str(data.get("what", "command"))
+    output, left_out = _output(workspace, data)
+    report = data.get("report")
+    return Run(
+        entry,
+        what,
+        str(data.get("evidence", "")),
+        data.get("passed") is True,
+        _verdict(data),
+        output,
+        left_out,
+        report if isinstance(report, Mapping) else {},
+        _said(data) if what == "judge" else None,
+        str(data.get("mission", "")) if what == "judge" else "",
+        str(data.get("model", "")),
+        str(data.get("told", "")),
+        _ticket(workspace, data),
+        stands,
+    )
+
+
+def _said(data: Mapping[str, Any]) -> Said | None:
+    if not data.get("votes"):
+        return None
+    try:
+        return said_of(data)
+    except (TypeError, ValueError, AttributeError):
+        # Whoever can write the folder can write such an entry; it is shown as far as it says something.
+        return None
+
+
+def _verdict(data: Mapping[str, Any]) -> str:
+    if data.get("needs_human"):
+        return "needs a person"
+    if data.get("passed") is True:
+        return "passed"
+    if data.get("what") == "command" and data.get("ending") not in (None, "exited"):
+        return str(data["ending"]).replace("_", " ")
+    code = data.get("exit_code")
+    return f"failed, exit status {code}" if data.get("what") == "command" and code else "failed"
+
+
+def _output(workspace: Workspace, data: Mapping[str, Any]) -> tuple[str | None, int]:
+    if isinstance(data.get("told"), str) and data.get("what") == "file":
+        return str(data["told"]), 0
+    name = data.get("output")
+    content = store_of(workspace).get(name) if isinstance(name, str) else None
+    return (None, 0) if content is None else cut(content.decode("utf-8", "replace"))
+
+
+def cut(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, int]:
+    """The beginning and the end of a long text, and how many characters are left out between."""
+    if len(text) <= head + tail:
+        return text, 0
+    left_out = len(text) - head - tail
+    return f"{text[:head]}\n[… {left_out} characters …]\n{text[-tail:]}", left_out
+
+
+def _ticket(workspace: Workspace, data: Mapping[str, Any]) -> dict[str, str]:
+    name = data.get("ticket")
+    found = store_of(workspace).get_json(name) if isinstance(name, str) else None
+    evidence = found.get("evidence") if isinstance(found, dict) else None
+    if not isinstance(evidence, dict):
+        return {}
+    return {str(part): cut(str(one))[0] for part, one in evidence.items()}

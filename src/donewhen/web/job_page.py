@@ -1,0 +1,144 @@
+"""One job: what its gates say now, why, what was agreed, what was shown, and everything that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import Proposal, proposals
+from donewhen.jobs.collecting import facts_of
+from donewhen.jobs.completion import policy_of
+from donewhen.jobs.contract import Change
+from donewhen.jobs.evaluating import evaluate
+from donewhen.jobs.gates.result import GATE_REASONS, GateReason
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.promise import promise_of, verify_promise
+from donewhen.jobs.reward import TITLES
+from donewhen.jobs.standing import Standing, asserted
+from donewhen.jobs.survey import JobRecord
+from donewhen.jobs.workspace import Workspace
+from donewhen.web.asking import Asked
+from donewhen.web.evidence import runs_of
+from donewhen.web.happened import told
+from donewhen.web.place import NotThereError
+from donewhen.web.rendering import Shown
+
+_EVENTS = 100
+_RUNS = 20
+
+
+class Difference(NamedTuple):
+    """A change since the agreement, with the place at which it can be seen."""
+
+    change: Change
+    place: str
+
+
+class Contract(NamedTuple):
+    """What was agreed about a job or its project, and what has changed since."""
+
+    chain: str
+    state: str
+    sealed_at: str
+    sealed_by: str
+    differences: tuple[Difference, ...]
+    problems: tuple[tuple[str, str], ...]
+
+
+class Event(NamedTuple):
+    """A line of the ledger."""
+
+    entry: Entry
+    told: str
+
+
+class Neighbour(NamedTuple):
+    """A job before or after this one; ``job`` is None where there is none of that name."""
+
+    id: str
+    job: JobRecord | None
+    state: str = ""
+    why: str = ""
+
+
+def job_page(asked: Asked) -> Shown:
+    """The page of a job. Nothing is run; the gates are asked about what is there now."""
+    workspace = asked.place.jobs()
+    seen = asked.survey()
+    name = asked.names["job"]
+    record = next((one for one in seen.jobs if one.id == name), None)
+    if record is None:
+        broken = [one for one in seen.problems if name in one.where or name in one.message]
+        if broken:
+            raise DonewhenError(broken[0].message, where=broken[0].where, next_step="Repair the file.")
+        raise NotThereError(f"There is no job {name!r}.", next_step="donewhen status")
+    job = workspace.job_at(record.path)
+    facts = facts_of(workspace, job)
+    evaluation = evaluate(facts)
+    chain = workspace.ledger.read(job.id)
+    by_id = {one.id: one for one in seen.jobs}
+    limit = len(chain.entries) if asked.query.get("all") else _EVENTS
+    values: dict[str, Any] = {
+        "job": job,
+        "record": record,
+        "where": workspace.where(job.path),
+        "evaluation": evaluation,
+        "meaning": _meaning,
+        "standings": facts.standings,
+        "ids": _marks(facts.standings),
+        "asserted": _asserted(workspace, job),
+        "components": evaluation.score.components,
+        "titles": TITLES,
+        "contracts": tuple(_contract(one) for one in proposals(workspace, [job])),
+        "runs": runs_of(workspace, chain.entries, facts.standings, _RUNS),
+        "run_count": sum(one.type == "ran" for one in chain.entries),
+        "before": [Neighbour(one.id, by_id.get(one.id), one.state, one.why) for one in facts.dependencies],
+        "after": [Neighbour(one.id, one) for one in seen.jobs if job.id in one.depends_on],
+        "events": [Event(one, told(one)) for one in reversed(chain.entries[-limit:])],
+        "event_count": len(chain.entries),
+        "breaks": chain.breaks,
+        "promise": _promise(workspace, facts.history.completed, job.id),
+        "waiting": facts.history.waiting,
+        "history": facts.history,
+    }
+    return Shown("job.html", f"{job.id} {job.title}", values, room="board")
+
+
+def _meaning(reason: GateReason) -> str:
+    """What to do about it, in general."""
+    return GATE_REASONS[reason.code].next_step
+
+
+def _marks(standings: Sequence[Standing]) -> dict[int, str]:
+    """For each run that a need rests on, how that stands now."""
+    return {one.entry.seq: one.state for one in standings if one.entry is not None}
+
+
+def _asserted(workspace: Workspace, job: Any) -> tuple[str, ...]:
+    with suppress(DonewhenError):
+        return asserted(workspace, job)
+    return ()
+
+
+def _contract(proposal: Proposal) -> Contract:
+    agreement = proposal.agreement
+    seal = agreement.seal
+    return Contract(
+        proposal.chain,
+        agreement.state,
+        seal.entry.at if seal else "",
+        f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else "",
+        tuple(Difference(one, proposal.place(one)) for one in agreement.changes),
+        tuple((one.message, one.where) for one in proposal.problems),
+    )
+
+
+def _promise(workspace: Workspace, completed: Entry | None, job: str) -> dict[str, Any] | None:
+    """The promise of a job that is done, and whether it still holds."""
+    if completed is None:
+        return None
+    text = promise_of(job, completed).text
+    checked = verify_promise(workspace, text, policy_of(workspace))
+    return {"text": text, "at": completed.at, "real": checked.real, "why": checked.why}

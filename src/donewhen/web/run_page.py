@@ -1,0 +1,74 @@
+"""A run of the learner, while it is at work and after: nothing but a fold over its events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.learning.runs import EVENTS, run_folders, state_of
+from donewhen.reports import plots
+from donewhen.reports.learning_page import learning_sections
+from donewhen.reports.phrases import amount, duration, headline, money
+from donewhen.web.asking import Asked
+from donewhen.web.mission_pages import looked_at, markup, report_in
+from donewhen.web.place import NotThereError
+from donewhen.web.rendering import Shown
+
+_CHANGES = 40
+_LARGEST = 256 * 1024 * 1024
+
+
+def run_page(asked: Asked) -> Shown:
+    """A run as far as it has come."""
+    name, wanted = asked.names["mission"], asked.names["run"]
+    mission = looked_at(asked.place.mission(name))
+    folder = next((one for one in run_folders(mission) if one.name == wanted), None)
+    if folder is None:
+        raise NotThereError(f"There is no run {wanted!r}.", next_step=f"donewhen learn {name}")
+    if (folder / EVENTS).stat().st_size > _LARGEST:
+        raise DonewhenError(
+            "The run has more events than a page can follow.", where=str(folder), next_step="See its report.html."
+        )
+    state = state_of(folder)
+    report = report_in(folder)
+    manifest = state.manifest
+    sizes = manifest.get("splits", {}).get("sizes", {})
+    epochs = manifest.get("settings", {}).get("epochs", 0)
+    lines = [
+        plots.Line("training", [_part(one.ended, "train_accuracy") for one in state.epochs], "then"),
+        plots.Line("validation", [_part(one.ended, "validation_after") for one in state.epochs], "now"),
+    ]
+    numbers = [one.number for one in state.epochs]
+    values: dict[str, Any] = {
+        "name": name,
+        "run": wanted,
+        "state": state,
+        "sizes": sizes,
+        "epochs": epochs,
+        "measured": {when: len(rows) for when, rows in state.evaluations.items()},
+        "spent": _spent(state.spent),
+        "curve": markup(plots.curve("Accuracy after each epoch", numbers, lines)) if numbers else "",
+        "changes": list(reversed(state.changes))[:_CHANGES],
+        "waiting": sum(one.fate == "waiting" for one in state.pool.values()),
+        "report": report,
+        "headline": headline(report) if report else "",
+        "sections": markup(learning_sections(report)) if report else "",
+    }
+    return Shown("run.html", f"Run {wanted} of {name}", values, room="missions")
+
+
+def _part(data: Mapping[str, Any] | None, name: str) -> float | None:
+    value = (data or {}).get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _spent(spent: Mapping[str, float]) -> dict[str, str]:
+    tokens = spent.get("prompt_tokens", 0) + spent.get("completion_tokens", 0)
+    return {
+        "calls": amount(spent.get("calls", 0)),
+        "tokens": amount(tokens),
+        "cached tokens": amount(spent.get("cached_tokens", 0)),
+        "money": money(spent.get("cost", 0)),
+        "time": duration(spent.get("seconds", 0)),
+    }

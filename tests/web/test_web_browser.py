@@ -1,0 +1,468 @@
+"""The page in a real browser: walking around, reviewing by keys, following what happens, running nobody's code."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from web_kit import BOT, Server, agree_to, eventually, shop
+
+from donewhen.demo.example_mission import make_mission
+from donewhen.jobs.completion import complete
+from donewhen.jobs.creating import add_job
+from donewhen.jobs.job import Job
+from donewhen.jobs.lifecycle import dispute, set_aside, start
+from donewhen.jobs.workspace import Workspace
+from donewhen.review.queue import queue
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("LOUD: there is no Chromium, so the page is NOT looked at in a browser.", allow_module_level=True)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="LOUD: playwright is not there, so the page is NOT looked at in a browser."
+)
+
+Serve = Callable[..., Server]
+Donewhen = Callable[..., subprocess.CompletedProcess[str]]
+
+HOSTILE = (
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+    "</title><svg onload=alert(1)> <a href='javascript:alert(2)'>here</a> \u202egnp.exe\u2066 {{ 7 * 7 }} ${7*7}"
+)
+_WITNESS = """
+document.addEventListener("securitypolicyviolation", (event) => {
+  (window.violations ??= []).push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
+});
+"""
+
+
+class Sight(NamedTuple):
+    """A page in the browser, and everything that should not happen there."""
+
+    page: Any
+    wrong: list[str]
+
+    def nothing_wrong(self) -> None:
+        found = self.page.evaluate("window.violations ?? []")
+        assert [*self.wrong, *found] == []
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def look(browser: Any) -> Iterator[Callable[..., Any]]:
+    """``with look(width=360) as sight``: a browser window of its own."""
+
+    @contextmanager
+    def open_window(*, width: int = 1280, expected: str = "", **options: Any) -> Iterator[Sight]:
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        wrong: list[str] = []
+        page = context.new_page()
+        page.add_init_script(_WITNESS)
+        page.on("dialog", lambda one: (wrong.append(f"dialog {one.message}"), one.dismiss()))
+        page.on("pageerror", lambda one: wrong.append(f"error {one}"))
+        page.on(
+            "console",
+            lambda one: (
+                wrong.append(f"console {one.text}")
+                if one.type in ("error", "warning") and not (expected and expected in one.text)
+                else None
+            ),
+        )
+        try:
+            yield Sight(page, wrong)
+        finally:
+            context.close()
+
+    yield open_window
+
+
+def refused(workspace: Workspace, job: Job) -> None:
+    """An agent begins, is refused, and disputes it."""
+    start(workspace, job.id, BOT)
+    (workspace.root / "out.txt").write_text("hello\n", encoding="utf-8")
+    complete(workspace, job.id, BOT)
+    dispute(workspace, job.id, BOT, "The check itself is broken.")
+
+
+def learned(mission: Path) -> None:
+    """In a process of its own: the driver of the browser has the loop of this one."""
+    argv = [sys.executable, "-m", "donewhen", "learn", str(mission), "--quiet"]
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait for something to be so in the page. (The driver's own way evaluates strings there, which is forbidden.)"""
+    eventually(lambda: page.evaluate(condition), condition)
+
+
+def words_of_people(workspace: Workspace, job: Job) -> list[tuple[str, str]]:
+    entries = workspace.ledger.read(job.id).entries
+    return [(one.by.name, one.data["verdict"]) for one in entries if one.type == "overridden"]
+
+
+def signed_in(sight: Sight, server: Server, name: str) -> None:
+    """Follow the link from the terminal, and press the button."""
+    sight.page.goto(f"{server.url}{server.link(name)}")
+    sight.page.get_by_role("button", name=f"Continue as {name}").click()
+    sight.page.wait_for_url(re.compile(r"/as/[\w-]+/review"))
+
+
+def test_people_find_their_way(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, (first,) = shop(tmp_path, "Greet")
+    add_job(workspace, "Say goodbye", depends_on=[first.id], criteria=["It says goodbye"])
+    make_mission(tmp_path / "missions" / "tone", 60)
+    server = serve(tmp_path)
+    with look() as sight:
+        page = sight.page
+        page.goto(server.url)
+        page.get_by_role("link", name="Greet", exact=True).click()
+        assert page.get_by_role("heading", level=1).inner_text() == "Greet"
+        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Graph").click()
+        page.locator("svg .node").filter(has_text="Say goodbye").click()
+        assert page.get_by_role("heading", level=1).inner_text() == "Say goodbye"
+        page.get_by_role("link", name=re.compile("Greet")).first.click()
+        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Missions").click()
+        page.get_by_role("link", name="tone").click()
+        assert page.get_by_role("heading", level=1).inner_text() == "agent-reports"
+        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Review").click()
+        assert "Nothing needs you" in page.inner_text("main")
+        page.get_by_role("link", name="donewhen").click()
+        page.get_by_role("searchbox").fill("goodbye")
+        page.get_by_role("button", name="Find").click()
+        assert "1 job found" in page.inner_text("main")
+        page.go_back()
+        assert "Planned" in page.inner_text("main")
+        sight.nothing_wrong()
+
+
+def test_a_queue_is_reviewed_with_keys_alone(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, jobs = shop(tmp_path, "One", "Two", "Three")
+    (tmp_path / "check.sh").write_text("exit 1\n", encoding="utf-8")
+    for job in jobs:
+        refused(workspace, job)
+    ids = [one.id for one in queue(workspace)]
+    by_item = {one.id: next(job for job in jobs if job.id == one.job) for one in queue(workspace)}
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look() as sight:
+        page = sight.page
+        signed_in(sight, server, "ada")
+        chosen = page.locator("[data-item].chosen")
+        assert chosen.get_attribute("data-item") == ids[0]
+        until(page, "performance.now() > 500")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        assert chosen.get_attribute("data-item") == ids[2]
+        page.keyboard.press("k")
+        assert chosen.get_attribute("data-item") == ids[1]
+        assert page.locator("[data-help]").is_hidden()
+        page.keyboard.press("?")
+        assert page.locator("[data-help]").is_visible()
+        page.keyboard.press("p")
+        page.wait_for_selector("[role=status]")
+        assert "counts as met" in page.inner_text("[role=status]")
+        assert words_of_people(workspace, by_item[ids[1]]) == [("ada", "pass")]
+        assert page.locator("[data-item]").count() == 2
+        until(page, "performance.now() > 500")
+        page.keyboard.press("r")
+        page.keyboard.type("Not enough, f and p are only letters here")
+        page.keyboard.press("Escape")
+        page.keyboard.press("f")
+        playwright.expect(page.locator("[data-item]")).to_have_count(1)
+        assert words_of_people(workspace, by_item[ids[0]]) == [("ada", "fail")]
+        until(page, "performance.now() > 500")
+        page.keyboard.press("o")
+        page.wait_for_url(re.compile(rf"/review/{ids[2]}$"))
+        assert "What people said" in page.inner_text("main")
+        until(page, "performance.now() > 500")
+        page.keyboard.press("p")
+        page.wait_for_selector("text=Nothing needs you")
+        assert words_of_people(workspace, by_item[ids[2]]) == [("ada", "pass")]
+        sight.nothing_wrong()
+
+
+def test_buttons_work_without_javascript(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, (job,) = shop(tmp_path, "One")
+    (tmp_path / "check.sh").write_text("exit 1\n", encoding="utf-8")
+    refused(workspace, job)
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look(java_script_enabled=False) as sight:
+        signed_in(sight, server, "ada")
+        sight.page.get_by_placeholder("Why (optional)").fill("It is fine.")
+        sight.page.get_by_role("button", name="Pass").click()
+        sight.page.wait_for_selector("text=Nothing needs you")
+    assert words_of_people(workspace, job) == [("ada", "pass")]
+
+
+def test_everything_can_be_read_without_javascript(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, (job,) = shop(tmp_path, "Greet")
+    make_mission(tmp_path / "missions" / "tone", 60)
+    start(workspace, job.id, BOT)
+    complete(workspace, job.id, BOT)
+    server = serve(tmp_path)
+    with look(java_script_enabled=False) as sight:
+        page = sight.page
+        page.goto(server.url)
+        assert "Greet" in page.inner_text("main")
+        page.get_by_role("link", name="Greet", exact=True).click()
+        assert "criterion_failed" in page.inner_text("main")
+        page.locator("details.run summary").click()
+        assert "It put out nothing." in page.inner_text("main")
+        for room in ("Graph", "Review", "Missions"):
+            page.get_by_role("navigation", name="Rooms").get_by_role("link", name=room).click()
+            assert page.get_by_role("heading", level=1).is_visible()
+
+
+def test_what_another_process_does_is_seen_without_reloading(
+    tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
+) -> None:
+    workspace, (job, other) = shop(tmp_path, "Greet", "Other")
+    start(workspace, job.id, BOT)
+    (tmp_path / "out.txt").write_text("hello\n", encoding="utf-8")
+    server = serve(tmp_path)
+    with look() as sight, look() as second:
+        sight.page.goto(server.url)
+        second.page.goto(f"{server.url}/jobs/{job.id}")
+        for one in (sight, second):
+            one.page.wait_for_selector("[data-live]:not([hidden])")
+            one.page.evaluate("window.notReloaded = true")
+        done = donewhen(["complete", job.id], tmp_path)
+        assert done.returncode == 0, done.stdout
+        sight.page.wait_for_selector(".column.s-done >> text=Greet")
+        second.page.wait_for_selector("text=receipt: sha256:")
+        donewhen(["block", other.id, "--reason", "The oven is cold"], tmp_path)
+        sight.page.wait_for_selector("text=The oven is cold")
+        for one in (sight, second):
+            assert one.page.evaluate("window.notReloaded")
+            one.nothing_wrong()
+
+
+def test_a_page_that_cant_be_shown_for_a_moment_says_so_and_comes_back(tmp_path: Path, serve: Serve, look: Any) -> None:
+    _, (job,) = shop(tmp_path, "Greet")
+    server = serve(tmp_path)
+    plan = job.path.read_bytes()
+    with look(expected="500") as sight:
+        sight.page.goto(f"{server.url}/jobs/{job.id}")
+        sight.page.wait_for_selector("[data-live]:not([hidden])")
+        job.path.write_bytes(b"---\nstatus: [\n---\n")
+        sight.page.wait_for_selector("text=Repair the file")
+        job.path.write_bytes(plan)
+        sight.page.wait_for_selector("text=What it has to show")
+        sight.nothing_wrong()
+
+
+def test_a_run_is_followed_while_it_is_at_work(tmp_path: Path, serve: Serve, look: Any) -> None:
+    folder = tmp_path / "missions" / "tone"
+    make_mission(folder, 120)
+    learned(folder)
+    (run,) = (folder / "runs").glob("2*")
+    lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "report.json").unlink()
+    (run / "events.jsonl").write_bytes(b"".join(lines[:4]))
+    server = serve(tmp_path)
+    with look() as sight:
+        sight.page.goto(f"{server.url}/missions/tone/runs/{run.name}")
+        sight.page.wait_for_selector("[data-live]:not([hidden])")
+        sight.page.wait_for_selector("text=running")
+        with (run / "events.jsonl").open("ab") as file:
+            for line in lines[4:]:
+                file.write(line)
+                file.flush()
+        sight.page.wait_for_selector(".status >> text=finished")
+        calls = int(json.loads(lines[-1])["spent"]["calls"])
+        assert f"{calls:,}" in sight.page.inner_text("main")
+        sight.nothing_wrong()
+
+
+def test_what_somebody_has_opened_or_written_survives_a_change(
+    tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
+) -> None:
+    workspace, (job, other) = shop(tmp_path, "One", "Two")
+    (tmp_path / "check.sh").write_text("echo a long story; exit 1\n", encoding="utf-8")
+    refused(workspace, job)
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look() as sight, look() as second:
+        signed_in(sight, server, "ada")
+        sight.page.get_by_placeholder("Why (optional)").fill("I am still thinking")
+        second.page.goto(f"{server.url}/jobs/{job.id}")
+        second.page.locator("details.run summary").first.click()
+        assert "a long story" in second.page.inner_text("main")
+        refused(workspace, other)
+        playwright.expect(sight.page.locator("[data-item]")).to_have_count(2)
+        assert sight.page.get_by_placeholder("Why (optional)").first.input_value() == "I am still thinking"
+        assert sight.page.evaluate("document.activeElement.name") == "reason"
+        donewhen(["run", job.id, "--again"], tmp_path)
+        playwright.expect(second.page.locator("details.run")).to_have_count(2)
+        assert "a long story" in second.page.inner_text("main")
+        assert second.page.locator("details.run[open]").count() == 1
+        sight.nothing_wrong()
+        second.nothing_wrong()
+
+
+def test_a_key_never_meets_another_item_than_the_one_that_was_chosen(
+    tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
+) -> None:
+    workspace, jobs = shop(tmp_path, "One", "Two")
+    (tmp_path / "check.sh").write_text("exit 1\n", encoding="utf-8")
+    for job in jobs:
+        refused(workspace, job)
+    first = next(job for job in jobs if job.id == queue(workspace)[0].job)
+    other = next(job for job in jobs if job is not first)
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look() as sight:
+        signed_in(sight, server, "ada")
+        # Somebody else has settled it meanwhile.
+        assert donewhen(["start", first.id], tmp_path).returncode == 0
+        playwright.expect(sight.page.locator("[data-item]")).to_have_count(1)
+        until(sight.page, "performance.now() > 500")
+        sight.page.keyboard.press("p")
+        assert sight.page.locator("[data-item].chosen").count() == 0
+        assert words_of_people(workspace, other) == []
+        sight.page.keyboard.press("j")
+        sight.page.keyboard.press("p")
+        sight.page.wait_for_selector("text=Nothing needs you")
+        assert words_of_people(workspace, other) == [("ada", "pass")]
+
+
+def test_nothing_that_others_wrote_is_run(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, (job,) = shop(tmp_path, HOSTILE, outputs=["/<img src=x onerror=alert(3)>.txt"])
+    (tmp_path / "check.sh").write_text(f"cat <<'E'\n{HOSTILE}\nE\nexit 1\n", encoding="utf-8")
+    other = add_job(
+        workspace, HOSTILE, depends_on=[job.id], criteria=[f"{HOSTILE}\n  check: run sh check.sh"], outputs=["/out.txt"]
+    )
+    agree_to(workspace, [other])
+    start(workspace, job.id, BOT)
+    complete(workspace, job.id, BOT)
+    set_aside(workspace, job.id, BOT, question=HOSTILE)
+    folder = tmp_path / "missions" / "tone"
+    make_mission(folder, 60)
+    (folder / "initial_guidance.json").write_text(
+        '{"S1": "<script>alert(4)</script>", "G0": "<img src=x onerror=alert(5)>"}', encoding="utf-8"
+    )
+    tickets = (folder / "tickets.jsonl").read_text(encoding="utf-8")
+    (folder / "tickets.jsonl").write_text(tickets.replace("I ", "<img src=x onerror=alert(6)> I "), encoding="utf-8")
+    learned(folder)
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look() as sight:
+        page = sight.page
+        signed_in(sight, server, "ada")
+        base = page.url.removesuffix("/review")
+        requests: list[str] = []
+        page.on("request", lambda one: requests.append(one.url))
+        for path in ("/", f"/jobs/{job.id}", f"/jobs/{other.id}", "/graph", "/review", "/missions", "/missions/tone"):
+            page.goto(base + path)
+            page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+            assert page.title() != "owned", path
+            assert page.locator("main script, main img, main a[href^='javascript']").count() == 0, path
+            assert re.search(r"exe (49|.* 49)", page.content()) is None, path
+        page.goto(f"{base}/review")
+        for item in page.locator("[data-open]").all():
+            assert item.get_attribute("href").startswith("/as/")
+        page.goto(f'{server.url}/?q=<script>alert(7)</script>&status="><img src=x onerror=alert(8)>')
+        assert page.locator("main script, main img").count() == 0
+        assert {re.sub(r"^(http://[^/]+).*", r"\1", one) for one in requests} == {server.url}
+        sight.nothing_wrong()
+
+
+def test_the_policy_of_the_page_would_stop_a_script_that_got_in(tmp_path: Path, serve: Serve, look: Any) -> None:
+    shop(tmp_path, "Greet")
+    server = serve(tmp_path)
+    with look(expected="Content Security Policy") as sight:
+        sight.page.goto(server.url)
+        sight.page.evaluate(_ATTACK)
+        until(sight.page, "(window.violations ?? []).length >= 3")
+        assert sight.page.evaluate("window.owned ?? null") is None
+        assert sight.page.locator("main").is_visible()
+
+
+def test_no_other_page_can_show_it_in_a_frame_or_read_it(tmp_path: Path, serve: Serve, look: Any) -> None:
+    shop(tmp_path, "Greet")
+    server = serve(tmp_path)
+    other = serve(tmp_path)
+    with look(expected="") as sight:
+        page = sight.page
+        page.goto(f"{other.url}/static/web.css")
+        read = page.evaluate(
+            "(url) => fetch(url).then((one) => one.text()).then(() => 'read', () => 'refused')", server.url
+        )
+        assert read == "refused"
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Job, str]:
+    """A project with something of everything."""
+    folder = tmp_path_factory.mktemp("full")
+    workspace, jobs = shop(folder, "A title with a_very_long_word_" + "x" * 80, "Two", "Three")
+    long = add_job(workspace, "Needs the others", depends_on=[one.id for one in jobs], criteria=["It is there"])
+    start(workspace, jobs[0].id, BOT)
+    complete(workspace, jobs[0].id, BOT)
+    start(workspace, jobs[1].id, BOT)
+    set_aside(workspace, jobs[1].id, BOT, question="Which of the " + "very " * 60 + "many?")
+    agree_to(workspace, [long])
+    make_mission(folder / "missions" / "tone", 120)
+    learned(folder / "missions" / "tone")
+    (run,) = (folder / "missions" / "tone" / "runs").glob("2*")
+    return folder, jobs[0], run.name
+
+
+def rooms(full: tuple[Path, Job, str]) -> list[str]:
+    _, job, run = full
+    fixed = ["/", "/?status=planned", f"/jobs/{job.id}", "/graph", "/review", "/missions", "/missions/tone", "/nowhere"]
+    return [*fixed, f"/missions/tone/runs/{run}"]
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(full: tuple[Path, Job, str], serve: Serve, look: Any) -> None:
+    server = serve(full[0])
+    with look(width=360, is_mobile=True, has_touch=True, expected="404") as sight:
+        for path in rooms(full):
+            sight.page.goto(server.url + path)
+            sight.page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+            wide = sight.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 360, (path, wide)
+            assert sight.page.get_by_role("link", name="Board").first.is_visible()
+        sight.nothing_wrong()
+
+
+def test_it_is_light_by_day_and_dark_by_night(full: tuple[Path, Job, str], serve: Serve, look: Any) -> None:
+    server = serve(full[0])
+    seen: dict[str, list[tuple[float, float]]] = {}
+    for scheme in ("light", "dark"):
+        with look(color_scheme=scheme, expected="404") as sight:
+            for path in rooms(full):
+                sight.page.goto(server.url + path)
+                seen.setdefault(scheme, []).append(
+                    tuple(sight.page.evaluate(_BRIGHTNESS))  # type: ignore[arg-type]
+                )
+    for ground, ink in seen["light"]:
+        assert ground > 0.9 and ink < 0.3
+    for ground, ink in seen["dark"]:
+        assert ground < 0.2 and ink > 0.7
+
+
+_ATTACK = """() => {
+  const script = document.createElement("script");
+  script.textContent = "window.owned = 1";
+  const style = document.createElement("style");
+  style.textContent = "body { display: none }";
+  document.body.append(script, style);
+  document.body.insertAdjacentHTML("beforeend", '<img src="/x" onerror="window.owned = 2">');
+}"""
+_BRIGHTNESS = """() => {
+  const light = (color) => color.match(/[\\d.]+/g).slice(0, 3).reduce((sum, one) => sum + one / 255 / 3, 0);
+  const style = getComputedStyle(document.body);
+  return [light(style.backgroundColor), light(style.color)];
+}"""
