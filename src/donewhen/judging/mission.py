@@ -157,7 +157,7 @@ def check_mission(folder: Path) -> MissionCheck:
                 elif one.label is not None:
                     labels[one.label] += 1
                     clusters += known.first(one.cluster, "") is None
-    except ConfigError as error:
+    except (ConfigError, TicketError) as error:
         problems.append(error)
     for label, count in labels.items():
         if not count:

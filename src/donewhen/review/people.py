@@ -53,4 +53,6 @@ def _pair(one: str, first: dict[str, Binary], other: str, second: dict[str, Bina
     differing = tuple(group for group in common if first[group] != second[group])
     same = len(common) - len(differing)
     found = confusion_of((first[group], second[group]) for group in common)
-    return Pair(one, other, len(common), same, wilson(same, len(common)), cohens_kappa(found), differing)
+    varied = all(len({labels[group] for group in common}) == 2 for labels in (first, second))
+    kappa = cohens_kappa(found) if varied else None
+    return Pair(one, other, len(common), same, wilson(same, len(common)), kappa, differing)

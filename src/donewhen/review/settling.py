@@ -41,6 +41,9 @@ def settle(workspace: Workspace, item: Item, verdict: Verdict, approval: Approva
     """Put a verdict on record, and let it have its effect. An agent's is recorded as what it is, and has none."""
     if verdict not in item.settles:
         raise UsageError(f"It can't be settled by {verdict}.", next_step=item.next or None)
+    if item.mission is not None:
+        # Nobody is to be told that it went wrong after it was put on record.
+        log_of(find_mission(workspace, item.mission).folder)
     if item.job is not None and item.criterion is not None:
         return _about_job(workspace, item, item.job, item.criterion, verdict, approval, reason)
     return _about_mission(workspace, item, verdict, approval, reason)
@@ -94,7 +97,8 @@ def _about_job(
             about["said"] = _said_data(item.said)
     # A spot check is about what was judged, which may be history by now.
     seen = None if item.kind == "spot_check" else item.subject
-    if item.kind == "spot_check" and not _is_current(workspace, item, name, criterion):
+    past = item.kind == "spot_check" and not _is_current(workspace, item, name, criterion)
+    if past:
         entry = _on_project(workspace, item, verdict, approval, reason)
         counts = approves(entry, workspace.project().id, policy_of(workspace))
     else:
@@ -105,7 +109,7 @@ def _about_job(
             invalidate(workspace, policy_of(workspace), approval.by)
         refresh(workspace, workspace.job_at(job.path))
     key = _labelled(workspace, item, verdict, approval, reason, entry) if counts else None
-    effect = "it is on record, and does not count" if not counts else _effect(item, verdict, job.id)
+    effect = "it is on record, and does not count" if not counts else _effect(item, verdict, job.id, past=past)
     return Settled(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}.")
 
 
@@ -121,10 +125,12 @@ def _is_current(workspace: Workspace, item: Item, name: str, criterion: str) -> 
     return subject == item.subject
 
 
-def _effect(item: Item, verdict: Verdict, job: str) -> str:
+def _effect(item: Item, verdict: Verdict, job: str, *, past: bool) -> str:
     agreed = item.said is not None and item.said.decided and item.said.verdict == verdict
     if item.kind == "spot_check" and agreed:
         return "the judge was right"
+    if past:
+        return "the judge was wrong, about work that has changed since; the job is as it was"
     if verdict == "pass":
         return f"the criterion counts as met for the work as it is; next: donewhen complete {job}"
     return f"the criterion counts as not met for the work as it is; next: donewhen why {job}"

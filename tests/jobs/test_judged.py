@@ -1,0 +1,436 @@
+"""A judge's verdict as evidence: asked last and once, on record with all that it rests on, and never alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
+
+from court_kit import ADA, CHECKED, JUDGED, WRITTEN, Court  # noqa: E402
+
+from donewhen.completion import JobChecker, TaskCompletionContext  # noqa: E402
+from donewhen.completion.checking import run_check  # noqa: E402
+from donewhen.filesystem import HostFilesystem  # noqa: E402
+from donewhen.foundation.errors import UsageError  # noqa: E402
+from donewhen.jobs.completion import policy_of  # noqa: E402
+from donewhen.jobs.missions import accept  # noqa: E402
+from donewhen.jobs.promise import verify_promise  # noqa: E402
+from donewhen.jobs.running import store_of  # noqa: E402
+from donewhen.judging.guidance import Change  # noqa: E402
+from donewhen.judging.labels import ticket_hash  # noqa: E402
+from donewhen.models.roles import ModelError  # noqa: E402
+from donewhen.runtime import Session  # noqa: E402
+from donewhen.testing.models import ScriptedJudge  # noqa: E402
+
+TOKEN = "ghp_" + "a1B2" * 9
+ONE_VOTE = "sampler = [{ temperature = 0.1 }]"
+
+
+@pytest.fixture
+def court(repository: Path, git: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Court:
+    return Court(repository, git, monkeypatch)
+
+
+def stop(court: Court) -> tuple[bool, str]:
+    """Whether an agent may stop, and what it is told."""
+    context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(court.root))
+    found = run_check(JobChecker(), context)
+    return found.complete, found.feedback or ""
+
+
+def learn(court: Court, text: str = "A report without a date fails.", *, accepted: bool = True) -> None:
+    """One more rule, as learning would make it; by default a person lets the gates follow it."""
+    mission = court.mission
+    mission.store.seed(mission.initial_guidance())
+    guidance = mission.store.apply(Change(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1")
+    if accepted:
+        assert accept(court.workspace, "reports", mission, guidance, ADA)
+
+
+# On record
+
+
+def test_a_verdict_is_on_record_with_everything_that_it_rests_on(court: Court) -> None:
+    court.reason = "it is fine"
+    job = court.job(JUDGED)
+    question = court.question(job)
+    ran = court.ask(job)
+    data = ran.entry.data
+    assert (ran.reused, ran.passed, ran.entry.type) == (False, True, "ran")
+    assert {
+        "what": "judge",
+        "criterion": "AC-1",
+        "mission": "reports",
+        "asked_for": True,
+        "verdict": "pass",
+        "passed": True,
+        "needs_human": False,
+        "votes": {"pass": 3, "fail": 0, "malformed": 0},
+        "agreement": 1.0,
+        "margin": 0.5,
+        "model": "scripted/1",
+        "guidance_step": 0,
+        "overridden_by": None,
+        "settled": True,
+        "key": question.key,
+        "parts": dict(question.parts),
+    }.items() <= data.items()
+    assert data["reason"] == "it is fine"
+    assert data["told"] == "the judge says pass (3:0, guidance step 0): it is fine"
+    kept = store_of(court.workspace).get_json(str(data["ticket"]))
+    assert kept["evidence"] == dict(court.ticket(job))
+    assert ticket_hash(question.ticket) == question.subject
+
+
+def test_a_reason_is_kept_without_secrets_and_in_one_line(court: Court) -> None:
+    court.reason = f"the token {TOKEN} is in it"
+    data = court.ask(court.job(JUDGED)).entry.data
+    assert data["reason"] == "the token [redacted] is in it"
+    assert TOKEN not in json.dumps(dict(data))
+
+
+def test_a_fail_is_a_verdict_with_its_reason(court: Court) -> None:
+    court.votes, court.reason = "fff", "no numbers"
+    job = court.job(JUDGED)
+    assert court.codes(job) == {"criterion_failed"}
+    standing = court.standing(job)
+    assert standing.state == "failed"
+    assert standing.why == ("the judge says fail (0:3, guidance step 0): no numbers",)
+
+
+def test_the_judge_sees_the_ticket_and_the_frozen_guidance(court: Court) -> None:
+    job = court.job(JUDGED)
+    learn(court, accepted=False)
+    court.ask(job)
+    request = court.model.rollouts[0]
+    assert dict(request.evidence) == dict(court.ticket(job))
+    assert request.rules == {"S1": "Only what is shown counts.", "G0": "The report must name its numbers."}
+
+
+def test_a_judge_can_be_asked_where_a_loop_is_running(court: Court) -> None:
+    job = court.job(JUDGED)
+
+    async def inside() -> bool:
+        return court.ask(job).passed
+
+    assert asyncio.run(inside())
+
+
+# Once
+
+
+def test_the_same_question_is_not_asked_twice(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.complete(job)
+    length = len(court.entries(job))
+    court.collect(job)
+    again = court.ask(job)
+    assert (again.reused, again.output) == (True, "the judge says pass (3:0, guidance step 0): it reads well")
+    assert court.asked == 3
+    assert len(court.entries(job)) == length
+
+
+def test_a_verdict_that_leaves_it_to_people_is_not_asked_for_again_either(court: Court) -> None:
+    court.votes = "ppf"
+    job = court.job(JUDGED)
+    for _ in range(3):
+        court.complete(job)
+    assert court.asked == 3
+
+
+def test_it_is_asked_again_when_somebody_wants_that(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.ask(job)
+    court.ask(job, again=True)
+    assert court.asked == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda court: court.write("report.md", "43 lines.\n"), "what was judged has changed"),
+        (lambda court: court.settings(ONE_VOTE), "the judge itself was changed"),
+        (lambda court: learn(court), "the judge follows other guidance now"),
+    ],
+    ids=["ticket", "judge", "guidance"],
+)
+def test_what_changes_makes_a_verdict_stale_for_its_own_reason(
+    court: Court, change: Callable[[Court], None], why: str
+) -> None:
+    job = court.job(JUDGED)
+    court.ask(job)
+    change(court)
+    standing = court.standing(job)
+    assert (standing.state, standing.why) == ("stale", (why,))
+    before = court.asked
+    court.ask(job)
+    assert court.asked > before
+    assert court.standing(job).state == "passed"
+
+
+def test_guidance_that_nobody_accepted_changes_nothing(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.ask(job)
+    learn(court, accepted=False)
+    assert court.standing(job).state == "passed"
+
+
+def test_another_mission_for_the_same_words_is_another_question(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.ask(job)
+    (court.root / "missions" / "lenient").mkdir()
+    for name in ("mission.toml", "initial_guidance.json", "tickets.jsonl"):
+        (court.root / "missions" / "lenient" / name).write_bytes((court.folder / name).read_bytes())
+    job = court.edit(job, "judge:reports", "judge:lenient")
+    assert court.standing(job).state == "stale"
+
+
+def test_what_changes_while_it_is_judged_is_not_settled(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.meanwhile = lambda: court.write("report.md", "something else\n")  # type: ignore[assignment,return-value]
+    entry = court.ask(job).entry
+    assert (entry.data["settled"], entry.data["passed"]) == (False, True)
+    assert court.standing(job).state == "stale"
+    court.meanwhile = lambda: None
+    court.write("report.md", "42 lines were parsed.\n")
+    assert court.standing(job).why == ("it changed while it was being judged",)
+    assert court.complete(job).done
+
+
+def test_work_that_is_gone_when_the_judge_has_answered_is_not_settled(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.meanwhile = lambda: (court.root / "report.md").unlink(missing_ok=True)
+    entry = court.ask(job).entry
+    assert (entry.data["settled"], entry.data["verdict"]) == (False, "pass")
+    assert court.standing(job).state != "passed"
+
+
+# Never alone
+
+
+def test_a_failing_command_keeps_the_judge_from_being_asked(court: Court) -> None:
+    job = court.job(CHECKED, JUDGED)
+    court.write("check.sh", "exit 1\n")
+    assert court.codes(job) == {"criterion_failed", "criterion_not_shown"}
+    assert court.asked == 0
+    assert court.standing(job, "AC-2").why == ("the checks that need no judge come first",)
+
+
+def test_a_failing_verification_command_does_so_too(court: Court) -> None:
+    job = court.job(JUDGED, commands=["sh check.sh"])
+    court.write("check.sh", "exit 1\n")
+    court.complete(job)
+    assert court.asked == 0
+
+
+def test_a_missing_or_empty_output_does_so_too(court: Court) -> None:
+    job = court.job(JUDGED, outputs=["/report.md", "/more.md"])
+    court.complete(job)
+    court.write("more.md", "")
+    court.complete(job)
+    assert court.asked == 0
+    court.write("more.md", "more\n")
+    court.complete(job)
+    assert court.asked == 3
+
+
+def test_an_output_that_leads_out_does_so_too(court: Court) -> None:
+    job = court.job(JUDGED)
+    court.edit(job, "  - /report.md", "  - /report.md\n  - ../../../../etc/passwd")
+    court.collect(job)
+    assert court.asked == 0
+
+
+def test_whatever_the_judge_has_said_before_a_check_that_fails_now_dominates(court: Court) -> None:
+    job = court.job(CHECKED, JUDGED)
+    court.collect(job)
+    assert court.standing(job, "AC-2").state == "passed"
+    court.write("check.sh", "exit 1\n")
+    court.git(court.root, "add", "--all")
+    assert court.standing(job, "AC-2").state == "missing"
+    assert not court.complete(job).done
+    assert court.asked == 3
+
+
+def test_one_criterion_can_not_be_judged_out_of_turn(court: Court) -> None:
+    job = court.job(CHECKED, JUDGED)
+    court.write("check.sh", "exit 1\n")
+    with pytest.raises(UsageError, match="AC-2 is not judged yet: the checks that need no judge come first"):
+        court.collect(job, only=court.need(job, "AC-2"))
+    assert court.asked == 0
+
+
+def test_a_file_that_is_not_as_it_should_be_comes_first(court: Court) -> None:
+    job = court.job("It says 43.\n  check: file /report.md matches /43/", JUDGED)
+    court.complete(job)
+    assert court.asked == 0
+
+
+def test_two_judges_of_one_job_are_each_asked(court: Court) -> None:
+    job = court.job(JUDGED, "It is short, too.\n  check: judge:reports")
+    assert court.complete(job).done
+    assert court.asked == 6
+
+
+# What is left to people
+
+
+@pytest.mark.parametrize(
+    ("votes", "told"),
+    [
+        ("ppf", "the judge's votes don't agree (2:1, guidance step 0): it reads well"),
+        ("ffp", "the judge's votes don't agree (1:2, guidance step 0): it reads well"),
+        ("pp?", "the judge's votes don't agree (2:0, 1 unusable, guidance step 0): it reads well"),
+        ("p??", "the judge's votes don't agree (1:0, 2 unusable, guidance step 0): it reads well"),
+        ("???", "the judge gave no usable answer (0:0, 3 unusable, guidance step 0)"),
+    ],
+)
+def test_votes_that_do_not_agree_are_never_a_pass(court: Court, votes: str, told: str) -> None:
+    court.votes = votes
+    job = court.job(JUDGED)
+    assert court.codes(job) == {"needs_human"}
+    standing = court.standing(job)
+    assert (standing.state, standing.why) == ("needs_human", (told,))
+    assert standing.entry is not None and standing.entry.data["passed"] is False
+
+
+def test_how_many_votes_must_agree_is_the_missions_to_say(court: Court) -> None:
+    court.settings("[manual_review]\nmin_verdict_agreement = 0.6\nspot_check = 0.0")
+    court.votes = "ppf"
+    assert court.complete(court.job(JUDGED)).done
+
+
+def test_a_model_that_can_not_be_reached_gives_no_verdict(court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> str:
+        raise ModelError("The model took too long.")
+
+    court.model = ScriptedJudge(broken, free=True)
+    job = court.job(JUDGED)
+    assert court.codes(job) == {"needs_human"}
+
+
+def test_a_judge_that_was_taught_nothing_passes_nothing(court: Court) -> None:
+    from donewhen.judging.creating import first_rule
+
+    (court.folder / "initial_guidance.json").write_text(json.dumps({"G0": first_rule("en")}))
+    job = court.job(JUDGED)
+    assert court.codes(job) == {"needs_human"}
+    assert court.standing(job).why[0].startswith("the judge was taught nothing yet (3:0")
+
+
+def test_a_judge_that_can_not_read_what_binds_it_passes_nothing(court: Court) -> None:
+    toml = court.folder / "mission.toml"
+    toml.write_text(toml.read_text().replace('model = "scripted"', 'model = "contrast"'))
+    job = court.job(JUDGED)
+    assert court.codes(job) == {"needs_human"}
+    assert court.standing(job).why[0].startswith("the judge can't read S1")
+
+
+def test_an_override_of_the_mission_decides_and_is_named(court: Court) -> None:
+    court.write("missions/reports/last.py", "def say(ticket, vote):\n    return 'pass'\n")
+    court.settings('overrides = ["last.py:say"]')
+    court.votes = "fff"
+    job = court.job(JUDGED)
+    data = court.ask(job).entry.data
+    assert (data["passed"], data["verdict"], data["overridden_by"]) == (True, "pass", "last.py:say")
+
+
+def test_waiting_for_a_person_is_neither_an_iteration_nor_a_stalled_try(court: Court) -> None:
+    court.votes = "ppf"
+    job = court.job(JUDGED)
+    for _ in range(6):
+        court.complete(job)
+    history = court.history(job)
+    assert (history.iteration, history.scores, history.auto_blocked) == (0, (), False)
+    assert court.entries(job)[-1].data["waits_for_person"] is True
+    assert court.entries(job)[-1].data["next"] == "donewhen review"
+
+
+def test_it_is_an_iteration_where_something_else_is_missing_too(court: Court) -> None:
+    court.votes = "ppf"
+    job = court.job(JUDGED, "Signed.\n  check: manual")
+    assert court.codes(job) == {"needs_human", "criterion_not_shown"}
+    assert court.history(job).iteration == 1
+
+
+def test_an_agent_may_rest_while_a_person_has_to_decide(court: Court) -> None:
+    court.votes = "ppf"
+    job = court.job(JUDGED)
+    assert stop(court)[0] is False
+    court.complete(job)
+    may, told = stop(court)
+    assert may
+    assert told.startswith(f"{job.id} waits for a person: AC-1 (The report convinces.) needs a person: ")
+    court.write("report.md", "43 lines.\n")
+    assert stop(court)[0] is False
+
+
+def test_a_judge_that_can_not_be_asked_is_on_record_and_shows_nothing(court: Court) -> None:
+    job = court.job(WRITTEN, JUDGED)
+    (court.folder / "initial_guidance.json").write_text("[]")
+    entry = court.ask(job, "AC-2").entry
+    assert (entry.data["key"], entry.data["passed"], entry.data["settled"]) == ("", False, False)
+    assert "An object with rules belongs here" in entry.data["told"]
+    assert court.standing(job, "AC-2").state == "missing"
+
+
+def test_the_record_of_a_judge_that_could_not_be_asked_tells_why(court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: str) -> ScriptedJudge:
+        raise UsageError("There is no such model.")
+
+    monkeypatch.setattr("donewhen.models.executors.open_model", nobody)
+    job = court.job(JUDGED)
+    court.ask(job)
+    assert court.standing(job).state == "missing"
+    assert court.standing(job).why == ("There is no such model.",)
+
+
+def test_asking_keeps_within_the_budget_of_the_mission(court: Court) -> None:
+    court.settings("budget = { calls = 2 }")
+    job = court.job(JUDGED)
+    court.ask(job)
+    assert court.standing(job).state == "missing"
+    assert court.asked <= 2
+
+
+def test_answers_that_were_paid_for_are_not_paid_for_again(court: Court) -> None:
+    court.model = ScriptedJudge(court._vote, free=False)
+    job = court.job(JUDGED)
+    court.ask(job)
+    court.ask(job, again=True)
+    assert court.asked == 3
+
+
+def test_a_criterion_of_an_unknown_mission_is_not_shown(court: Court) -> None:
+    job = court.job("It convinces.\n  check: judge:nobody")
+    court.ask(job)
+    assert court.standing(job).state == "missing"
+    assert "There is no mission 'nobody'" in court.standing(job).why[0]
+
+
+# All of it
+
+
+def test_a_pass_opens_the_gate_and_ends_in_a_promise(court: Court) -> None:
+    job = court.job(CHECKED, JUDGED)
+    done = court.complete(job)
+    assert done.promise is not None
+    assert verify_promise(court.workspace, done.promise.text, policy_of(court.workspace)).real
+    asked = court.entries(job)[-2]
+    assert court.entries(job)[-1].data["judged"] == {
+        "AC-2": {"mission": "reports", "state": "passed", "entry": asked.hash, "guidance_step": 0}
+    }
+
+
+def test_a_done_job_that_was_judged_stays_done_whoever_looks(court: Court) -> None:
+    job = court.job(JUDGED)
+    assert court.complete(job).done
+    again = court.complete(job)
+    assert (again.done, again.repeated) == (True, True)
+    assert court.asked == 3
