@@ -156,7 +156,8 @@ def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]
     for job in jobs:
         agreement = job_agreement(job, workspace.ledger.read(job.id), about_project)
         where = workspace.where(job.path)
-        found.append(Proposal(job, where, agreement, (*_problems(job, where), *_paths(workspace, job)), settings))
+        problems = (*_problems(job, where), *_paths(workspace, job), *_judges(workspace, job, where, settings))
+        found.append(Proposal(job, where, agreement, problems, settings))
     return tuple(found)
 
 
@@ -319,6 +320,16 @@ def _paths(workspace: Workspace, job: Job) -> Iterable[Problem]:
                 locate(workspace, job, path, field)
             except ConfigError as error:
                 yield Problem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
+
+
+def _judges(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[Problem]:
+    """Judges that are not there: a new mission is free, so whoever made it later would choose the judge."""
+    named = [one for one in job.criteria if one.check is not None and one.check.kind == "judge"]
+    known = mission_folders(workspace.root, settings) if named else {}
+    for one in named:
+        if one.check is not None and one.check.text not in known:
+            told = f"The criterion {one.id} names the mission {one.check.text!r}, which is not there."
+            yield Problem(FindingCode.MISSION_MISSING, told, f"{where}:{one.line}")
 
 
 def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[Problem]:

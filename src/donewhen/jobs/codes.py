@@ -20,6 +20,7 @@ class FindingCode(StrEnum):
     CRITERIA_MISSING = "criteria_missing"
     COMMAND = "command"
     PATH_OUTSIDE = "path_outside"
+    MISSION_MISSING = "mission_missing"
     NOT_SHOWN = "not_shown"
     EVIDENCE_FAILED = "evidence_failed"
     EVIDENCE_STALE = "evidence_stale"
@@ -85,6 +86,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.PATH_OUTSIDE: Reason(
         "A path leads out of the job and the project.",
         "Write it relative to the job, or with a slash in front relative to the project.",
+    ),
+    FindingCode.MISSION_MISSING: Reason(
+        "A criterion names a judge that is not there, so nobody could know by whom it would be judged.",
+        "Make the mission first, or name another: donewhen mission new missions/NAME",
     ),
     FindingCode.NOT_SHOWN: Reason(
         "Something that the job has to show was never shown.",

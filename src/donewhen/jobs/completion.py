@@ -15,7 +15,7 @@ from donewhen.jobs.evaluating import Evaluation, evaluate
 from donewhen.jobs.facts import Facts
 from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.history import history_of
+from donewhen.jobs.history import History, history_of
 from donewhen.jobs.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.invalidation import Invalidated, invalidate
 from donewhen.jobs.job import Job
@@ -140,10 +140,9 @@ def judged_by(facts: Facts) -> dict[str, Any]:
     return {"judged": found} if found else {}
 
 
-def standing_promise(workspace: Workspace, job: Job) -> Promise | None:
-    """The promise of a job that is done and still valid, for whoever shows it."""
-    entry = still_done(workspace, job)
-    return None if entry is None else promise_of(job.id, entry)
+def promise_on_record(chain: str, history: History) -> Promise | None:
+    """The promise that the ledger has, for whoever shows it; whether it still holds is for ``verify_promise`` to say."""
+    return None if history.completed is None else promise_of(chain, history.completed)
 
 
 def still_done(workspace: Workspace, job: Job) -> Entry | None:

@@ -316,6 +316,8 @@ def _counted(baseline: Any) -> str | None:
 def _shown(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_shown(one)}" for name, one in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

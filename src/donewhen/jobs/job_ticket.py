@@ -69,16 +69,21 @@ def artifacts(
 ) -> dict[str, str]:
     """What there is to look at, by names; nothing where there is only the task."""
     real: dict[str, str] = {}
+    lost = False
     if "outputs" in parts:
         real |= _outputs(workspace, job, most // _LEAST)
     commit = started.data.get("commit") if started is not None else None
     if "diff" in parts and isinstance(commit, str):
         diff = diff_since(workspace, commit, without=_claims(workspace, job))
         real |= {"diff": diff} if diff else {}
+        lost = diff is None
     if "evidence" in parts:
         real |= {f"evidence {one.need.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
     if not any(text.strip() for text in real.values()):
         return {}
+    if lost:
+        # Said, so that doing away with a commit hides nothing in silence.
+        real["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
     task = {"task": f"{job.title}\n{need.text}"} if "task" in parts else {}
     return fitted({**task, **real}, most)
 

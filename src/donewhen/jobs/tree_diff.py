@@ -26,8 +26,8 @@ def head_commit(root: Path) -> str | None:
     return None if answer is None else answer.decode("ascii", "replace").strip()
 
 
-def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()) -> str:
-    """The differences of all files from a commit that it has or git tracks now; nothing where it is gone.
+def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()) -> str | None:
+    """The differences of all files from a commit that it has or git tracks now; None where the commit is gone.
 
     Without what donewhen writes, without the folder of missions, in which people and judges write what they think of
     the work, and without files of the project that are named.
@@ -35,7 +35,7 @@ def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()
     top = toplevel(workspace.root)
     before = None if top is None else _committed(top, commit)
     if top is None or before is None:
-        return ""
+        return None
     names = {path.removeprefix(f"{top}/") for _, path in tracked_tree(workspace) if path.startswith(f"{top}/")}
     # Also what git was told to forget: its content is here, or it is gone.
     names |= {one for one in before if not _is_nobodys(workspace, top, one)}

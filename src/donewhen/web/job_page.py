@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.agreement import Proposal, proposals
 from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.completion import policy_of
+from donewhen.jobs.completion import policy_of, promise_on_record
 from donewhen.jobs.contract import Change
 from donewhen.jobs.evaluating import evaluate
 from donewhen.jobs.gates.result import GATE_REASONS, GateReason
+from donewhen.jobs.history import History
 from donewhen.jobs.ledger import Entry
-from donewhen.jobs.promise import promise_of, verify_promise
+from donewhen.jobs.promise import verify_promise
 from donewhen.jobs.reward import TITLES
 from donewhen.jobs.standing import Standing, asserted
 from donewhen.jobs.survey import JobRecord
@@ -99,7 +100,7 @@ def job_page(asked: Asked) -> Shown:
         "events": [Event(one, told(one)) for one in reversed(chain.entries[-limit:])],
         "event_count": len(chain.entries),
         "breaks": chain.breaks,
-        "promise": _promise(workspace, facts.history.completed, job.id),
+        "promise": _promise(workspace, facts.history, job.id),
         "waiting": facts.history.waiting,
         "history": facts.history,
     }
@@ -135,10 +136,10 @@ def _contract(proposal: Proposal) -> Contract:
     )
 
 
-def _promise(workspace: Workspace, completed: Entry | None, job: str) -> dict[str, Any] | None:
+def _promise(workspace: Workspace, history: History, job: str) -> dict[str, Any] | None:
     """The promise of a job that is done, and whether it still holds."""
-    if completed is None:
+    promise = promise_on_record(job, history)
+    if promise is None or history.completed is None:
         return None
-    text = promise_of(job, completed).text
-    checked = verify_promise(workspace, text, policy_of(workspace))
-    return {"text": text, "at": completed.at, "real": checked.real, "why": checked.why}
+    checked = verify_promise(workspace, promise.text, policy_of(workspace))
+    return {"text": promise.text, "at": history.completed.at, "real": checked.real, "why": checked.why}

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -134,13 +135,15 @@ def _below(folder: Path, deep: int) -> Iterator[_Stat]:
                 if left:
                     waiting.append((one.path, left - 1))
             elif not one.name.endswith(_LEFT_OUT):
-                yield from _stats([Path(one.path)])
+                with suppress(OSError):
+                    yield _stat(one.path, one.stat(follow_symlinks=False))
 
 
 def _stats(paths: Iterable[Path]) -> Iterator[_Stat]:
     for path in paths:
-        try:
-            found = path.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        yield _Stat(str(path), found.st_size, found.st_mtime_ns, found.st_ino)
+        with suppress(OSError):
+            yield _stat(str(path), path.stat(follow_symlinks=False))
+
+
+def _stat(path: str, found: os.stat_result) -> _Stat:
+    return _Stat(path, found.st_size, found.st_mtime_ns, found.st_ino)
