@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).parents[1] / "tests" / "adversarial"
-MODULES = ("test_gate_tricks", "test_gate_tricks_running", "test_gate_tricks_record")
+MODULES = ("test_gate_tricks", "test_gate_tricks_running", "test_gate_tricks_judge", "test_gate_tricks_record")
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import test_gate_tricks
+import test_gate_tricks_judge
 import test_gate_tricks_running
 from gate_kit import PAGE, Shop, Trick, assert_promised, assert_refused, once, page
 
@@ -407,5 +408,5 @@ def test_a_typed_promise_is_told_from_a_real_one(tmp_path: Path, kind: str) -> N
 
 
 def test_the_page_in_the_docs_tells_of_exactly_these_tricks() -> None:
-    tricks = [*test_gate_tricks.TRICKS, *test_gate_tricks_running.TRICKS, *TRICKS]
+    tricks = [*test_gate_tricks.TRICKS, *test_gate_tricks_running.TRICKS, *test_gate_tricks_judge.TRICKS, *TRICKS]
     assert PAGE.read_text(encoding="utf-8") == page((one, one.codes) for one in tricks)
