@@ -141,7 +141,7 @@ def judged_by(facts: Facts) -> dict[str, Any]:
 
 
 def promise_on_record(chain: str, history: History) -> Promise | None:
-    """The promise that the ledger has, for whoever shows it; whether it still holds is for ``verify_promise`` to say."""
+    """The promise that the ledger has, for whoever shows it; whether it still holds, ``verify_promise`` says."""
     return None if history.completed is None else promise_of(chain, history.completed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from donewhen.judging.ticket import Ticket
 
 _LARGEST = 4 << 20
+_TOOK = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?= ?(?:ms|s|secs?|seconds?)\b)")
 _LEAST = 200
 """So many characters each output should have; where there is less room, some outputs are named by their hash alone."""
 
@@ -148,7 +150,8 @@ def _seen(store: EvidenceStore, one: Shown) -> str:
     report = data.get("report")
     if isinstance(report, Mapping):
         told += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
-    return f"{told}\n{output.decode('utf-8', 'replace')}"
+    # How long it took differs from run to run, and must not make another ticket of the same work.
+    return f"{told}\n{_TOOK.sub('…', output.decode('utf-8', 'replace'))}"
 
 
 def fitted(parts: Mapping[str, str], most: int) -> dict[str, str]:

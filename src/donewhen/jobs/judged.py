@@ -109,12 +109,34 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
-        **judged_data(verdict, question.mission, question.guidance),
+        **_after(refusals(entries, need), job, judged_data(verdict, question.mission, question.guidance)),
         "model": model,
         "guidance_step": question.guidance.step,
         "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
     }
     return Ran(append(workspace, job, data, by), reused=False, output=str(data["told"]))
+
+
+def refusals(entries: Sequence[Entry], need: Need) -> int:
+    """How many versions of the work the judge did not pass since a person last said something about the job."""
+    name = filed_under(need.evidence)
+    seen: set[str] = set()
+    for entry in reversed(entries):
+        if entry.type in ("decided", "overridden", "agreed") and entry.by.kind != "agent":
+            break
+        if entry.type == "ran" and (entry.data.get("what"), entry.data.get("evidence")) == ("judge", name):
+            parts = entry.data.get("parts")
+            if isinstance(parts, Mapping) and entry.data.get("passed") is not True:
+                seen.add(str(parts.get("ticket")))
+    return len(seen)
+
+
+def _after(refused: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
+    """A pass after more versions than the job may take tries says that the judge gave in, not that the work is good."""
+    if not data["passed"] or refused <= job.max_iterations:
+        return data
+    told = f"{data['told']}; it did not pass {refused} versions before this one, so a person decides"
+    return {**data, "passed": False, "needs_human": True, "told": told}
 
 
 def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from itertools import islice
 import msgspec
 
 from donewhen.foundation.text import one_line
-from donewhen.judging.labels import Label, log_of, standing_labels, ticket_hash
+from donewhen.judging.labels import log_of, standing_labels, ticket_hash
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.hypotheses import Pooled, missing
@@ -120,8 +120,3 @@ def _is_close(one: Pooled, cycles: int, tickets: int) -> bool:
     if one.fate != "waiting" or any(name.startswith(PERSON) for name in one.cycles):
         return False
     return cycles - len(one.cycles) <= 1 and tickets - len(one.evidence) <= _CLOSE
-
-
-def labelled_by(label: Label) -> str:
-    """Who said it, and when."""
-    return f"{label.by}, {label.at}"

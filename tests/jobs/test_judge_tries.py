@@ -1,0 +1,65 @@
+"""A judge can't be worn down: an agent that tries one version after the other ends up with a person."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
+
+from court_kit import Court
+
+from donewhen.jobs.job import Job
+from donewhen.jobs.judged import refusals
+
+
+@pytest.fixture
+def court(repository: Path, git: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Court:
+    return Court(repository, git, monkeypatch)
+
+
+def tries(court: Court, job: Job, votes: str, *versions: str) -> str:
+    """Let the judge see these versions, as `donewhen run` does, which costs no iteration; the state after the last."""
+    court.votes = votes
+    for one in versions:
+        court.write("report.md", f"version {one}\n")
+        court.collect(job)
+    return court.standing(court.read(job)).state
+
+
+def test_a_pass_after_too_many_versions_is_left_to_a_person(court: Court) -> None:
+    job = court.job()
+    assert tries(court, job, "fff", "a", "b", "c", "d") == "failed"
+    assert refusals(court.entries(job), court.need(job)) == 4
+    assert tries(court, job, "ppp", "e") == "needs_human"
+    assert "did not pass 4 versions" in court.standing(court.read(job)).why[0]
+    assert court.read(job).iteration == 0
+    assert court.complete(job).promise is None
+    court.overrule(job, "pass")
+    assert court.complete(job).promise is not None
+
+
+def test_as_many_versions_as_the_job_may_take_tries_are_no_reason(court: Court) -> None:
+    job = court.job()
+    assert job.max_iterations == 3
+    tries(court, job, "fff", "a", "b", "c")
+    assert tries(court, job, "ppp", "d") == "passed"
+
+
+def test_the_same_version_counts_once_and_what_the_judge_left_open_counts(court: Court) -> None:
+    job = court.job()
+    tries(court, job, "fff", "a", "b", "a", "b")
+    assert refusals(court.entries(job), court.need(job)) == 2
+    tries(court, job, "ppf", "c", "d")
+    assert refusals(court.entries(job), court.need(job)) == 4
+
+
+def test_what_a_person_says_lets_an_agent_begin_anew(court: Court) -> None:
+    job = court.job()
+    tries(court, job, "fff", "a", "b", "c", "d", "e")
+    court.overrule(job, "fail")
+    assert refusals(court.entries(job), court.need(job)) == 0
+    assert tries(court, job, "ppp", "f") == "passed"
