@@ -26,8 +26,7 @@ _GENERATED = re.compile(
     r"\d{4}-\d\d-\d\d-task-tracker\.csv)|logs/(?:execution|events)\.jsonl|notes/lessons-index\.json)"
 )
 # What people say about work in reviews; it must not make the evidence stale that they have looked at.
-_SAID = r"(?:reviews\.jsonl|reviewed\.jsonl|hypotheses\.json)"
-_SAID_ENDS = ("/reviews.jsonl", "/reviewed.jsonl", "/hypotheses.json")
+_SAID = ("/reviews.jsonl", "/reviewed.jsonl", "/hypotheses.json")
 _SNAPSHOT = re.compile(r"(?:workstreams/[^/]+/)?jobs/[^/]+/artifacts/input-snapshot\.json")
 _PLAN: dict[Form, re.Pattern[str]] = {
     "small": re.compile(r"jobs/(?:[^/]+/)?plan\.md"),
@@ -169,13 +168,18 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
     if top is None or not any(one.startswith(inside) for one in names):
         top, inside = workspace.root, ""
         names = [workspace.where(path) for path in walked(workspace.root)]
-    said = re.compile(rf"{re.escape(f'{inside}{PurePosixPath(workspace.settings().judge.missions)}')}/[^/]+/{_SAID}")
     for name in names:
         # By their names, because there are thousands of them, and most are nobody's input.
         own = name.startswith(inside) and _is_generated(workspace.form, name.removeprefix(inside))
-        own = own or (name.endswith(_SAID_ENDS) and said.fullmatch(name) is not None)
+        own = own or (name.endswith(_SAID) and _is_said(workspace, inside, name))
         if not own and name.rpartition("/")[2] != ".gitkeep":
             yield name, f"{top}/{name}"
+
+
+def _is_said(workspace: Workspace, inside: str, name: str) -> bool:
+    """Whether a file is one of a mission of the project, in which people's words are kept."""
+    # Settings are looked at for such a file only: what git tracks is no question of theirs.
+    return PurePosixPath(name).parent.parent == PurePosixPath(f"{inside}{workspace.settings().judge.missions}")
 
 
 def is_generated(workspace: Workspace, path: Path) -> bool:
