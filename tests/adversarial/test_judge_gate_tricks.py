@@ -13,12 +13,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import CHECKED, JUDGED, NOTHING, TAUGHT, Court, label, write_mission  # noqa: E402
+from court_kit import CHECKED, JUDGED, NOTHING, TAUGHT, Court, label, write_mission
 
-from donewhen.jobs.audit import audit  # noqa: E402
-from donewhen.jobs.creating import add_job  # noqa: E402
-from donewhen.jobs.job import Job  # noqa: E402
-from donewhen.judging.labels import add_label, log_of  # noqa: E402
+from donewhen.jobs.audit import audit
+from donewhen.jobs.creating import add_job
+from donewhen.jobs.job import Job
+from donewhen.judging.labels import add_label, log_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 BAD = "lorem lorem lorem\n"
@@ -145,7 +145,7 @@ def test_a_change_that_git_was_told_to_forget_is_judged(court: Court, donewhen: 
 def test_exchanging_the_work_after_the_verdict_is_noticed(court: Court, donewhen: Run) -> None:
     job = court.job(JUDGED, work="x" * 100_000)
     donewhen(["run", job.id], court.root)
-    assert court.standing(job).state == "passed"
+    assert court.standing(job).state == "needs_human"
     court.write("report.md", "x" * 50_000 + "y" + "x" * 49_999)
     assert court.standing(job).state == "stale"
 

@@ -15,13 +15,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import JUDGED, NOTHING, Court, label  # noqa: E402
+from court_kit import JUDGED, NOTHING, Court, label
 
-from donewhen.jobs.approval import AGENT_VARIABLES, person  # noqa: E402
-from donewhen.jobs.job import Job  # noqa: E402
-from donewhen.jobs.lifecycle import set_aside  # noqa: E402
-from donewhen.jobs.signing import new_key  # noqa: E402
-from donewhen.judging.labels import add_label, log_of  # noqa: E402
+from donewhen.jobs.approval import AGENT_VARIABLES, person
+from donewhen.jobs.job import Job
+from donewhen.jobs.lifecycle import set_aside
+from donewhen.jobs.signing import new_key
+from donewhen.judging.labels import add_label, log_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]
@@ -158,7 +158,9 @@ def test_only_what_is_wanted_is_asked_about(court: Court, as_person: Person, don
     waiting(court)
     assert "Nothing needs a person." in as_person(["review", "--kind", "disputed"], court.root).screen
     assert "Nothing needs a person." in as_person(["review", "--mission", "other"], court.root).screen
-    listed = json.loads(donewhen(["review", "--kind", "low_agreement", "--mission", "reports", "--json"], court.root).stdout)
+    listed = json.loads(
+        donewhen(["review", "--kind", "low_agreement", "--mission", "reports", "--json"], court.root).stdout
+    )
     assert len(listed["data"]["items"]) == 1
 
 

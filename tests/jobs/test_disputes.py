@@ -10,17 +10,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import ADA, BOT, CHECKED, JUDGED, Court  # noqa: E402
+from court_kit import ADA, BOT, CHECKED, JUDGED, Court
 
-from donewhen.completion import JobChecker, TaskCompletionContext  # noqa: E402
-from donewhen.completion.checking import run_check  # noqa: E402
-from donewhen.filesystem import HostFilesystem  # noqa: E402
-from donewhen.foundation.errors import UsageError  # noqa: E402
-from donewhen.jobs.decisions import Decision, decide  # noqa: E402
-from donewhen.jobs.job import Job  # noqa: E402
-from donewhen.jobs.ledger import Entry  # noqa: E402
-from donewhen.jobs.lifecycle import dispute, start  # noqa: E402
-from donewhen.runtime import Session  # noqa: E402
+from donewhen.completion import JobChecker, TaskCompletionContext
+from donewhen.completion.checking import run_check
+from donewhen.filesystem import HostFilesystem
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.decisions import Decision, decide
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.lifecycle import dispute, start
+from donewhen.runtime import Session
 
 SAYS_43 = "It says 43.\n  check: file /report.md matches /43/"
 SAYS_44 = "It says 44.\n  check: file /report.md matches /44/"
@@ -86,7 +86,7 @@ def test_what_is_no_criterion_can_not_be_disputed(court: Court) -> None:
     court.votes = "fff"
     court.complete(job)
     court.overrule(job, "pass")
-    with pytest.raises(UsageError, match="No criterion of .* is open"):
+    with pytest.raises(UsageError, match=r"No criterion of .* is open"):
         disputed(court, job)
 
 

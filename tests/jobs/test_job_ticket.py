@@ -11,12 +11,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import BOT, CHECKED, JUDGED, WRITTEN, Court  # noqa: E402
+from court_kit import BOT, CHECKED, JUDGED, WRITTEN, Court
 
-from donewhen.foundation.errors import ConfigError  # noqa: E402
-from donewhen.jobs.judged import NothingToJudgeError  # noqa: E402
-from donewhen.jobs.lifecycle import start  # noqa: E402
-from donewhen.jobs.running import store_of  # noqa: E402
+from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.job_ticket import fitted
+from donewhen.jobs.judged import NothingToJudgeError
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.running import store_of
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -133,6 +134,27 @@ def test_the_report_of_a_test_run_is_counted(court: Court) -> None:
     assert "passed, exit status 0, 0 failed, 1 passed, 0 skipped" in court.ticket(job, "AC-2")["evidence AC-1 1"]
 
 
+def test_how_long_a_check_took_makes_no_other_ticket(court: Court) -> None:
+    """Otherwise whoever runs the same check again would undo what a person has said about the same work."""
+    court.write("check.sh", "echo 12 passed in 0.34s; echo took 3 seconds, 41 ms; echo v1.2s3 20 lines\n")
+    court.commit()
+    job = court.job(CHECKED, JUDGED)
+    court.collect(job)
+    shown = court.ticket(job, "AC-2")["evidence AC-1 1"]
+    assert shown.endswith("12 passed in …s\ntook … seconds, … ms\nv1.2s3 20 lines\n")
+
+
+def test_a_test_run_that_is_repeated_does_not_undo_what_a_person_said(court: Court) -> None:
+    court.votes = "ppf"
+    court.write("test_it.py", "def test_it(): pass\n")
+    job = court.job(f"Tests pass.\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider test_it.py", JUDGED)
+    court.complete(job)
+    court.overrule(job, "pass", name="AC-2")
+    for _ in range(2):
+        court.collect(job, again=True, only=court.need(job))
+    assert court.standing(job, "AC-2").state == "passed"
+
+
 def test_only_the_parts_that_the_mission_wants_are_in_it(court: Court) -> None:
     job = court.job(CHECKED, JUDGED)
     court.collect(job)
@@ -154,6 +176,16 @@ def test_without_git_there_is_no_diff_and_the_rest_stands(
     job = court.job(JUDGED)
     assert "commit" not in court.entries(job)[-1].data
     assert set(court.ticket(job)) == {"task", "output report.md"}
+
+
+def test_a_commit_that_is_gone_is_said_and_is_no_work(court: Court) -> None:
+    """Doing away with the commit from which changes are told must not hide them in silence."""
+    job = court.job(JUDGED)
+    (court.root / ".git").rename(court.root / ".not-git")
+    assert court.ticket(job)["diff"].startswith("[what has changed can't be told: the commit ")
+    (court.root / "report.md").unlink()
+    with pytest.raises(NothingToJudgeError):
+        court.question(job)
 
 
 # How much of it
@@ -222,6 +254,14 @@ def test_a_huge_output_is_not_shown_and_its_change_is_noticed(court: Court) -> N
     first = court.question(job).subject
     court.write("report.md", b"a" * (4 << 20) + b"b")
     assert court.question(job).subject != first
+
+
+def test_where_there_is_no_room_a_part_is_named_by_its_hash(court: Court) -> None:
+    parts = {str(number): str(number) * 500 for number in range(40)}
+    found = fitted(parts, 1000)
+    assert total(found) <= 1000
+    assert len(set(found.values())) == 40
+    assert fitted({**parts, "7": "7" * 499 + "8"}, 1000)["7"] != found["7"]
 
 
 # Which files

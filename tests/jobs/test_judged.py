@@ -12,21 +12,25 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import ADA, CHECKED, JUDGED, WRITTEN, Court  # noqa: E402
+from court_kit import ADA, BOT, CHECKED, JUDGED, WRITTEN, Court
 
-from donewhen.completion import JobChecker, TaskCompletionContext  # noqa: E402
-from donewhen.completion.checking import run_check  # noqa: E402
-from donewhen.filesystem import HostFilesystem  # noqa: E402
-from donewhen.foundation.errors import UsageError  # noqa: E402
-from donewhen.jobs.completion import policy_of  # noqa: E402
-from donewhen.jobs.missions import accept  # noqa: E402
-from donewhen.jobs.promise import verify_promise  # noqa: E402
-from donewhen.jobs.running import store_of  # noqa: E402
-from donewhen.judging.guidance import Change  # noqa: E402
-from donewhen.judging.labels import ticket_hash  # noqa: E402
-from donewhen.models.roles import ModelError  # noqa: E402
-from donewhen.runtime import Session  # noqa: E402
-from donewhen.testing.models import ScriptedJudge  # noqa: E402
+from donewhen.completion import JobChecker, TaskCompletionContext
+from donewhen.completion.checking import run_check
+from donewhen.filesystem import HostFilesystem
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.completion import policy_of
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.missions import accept
+from donewhen.jobs.promise import verify_promise
+from donewhen.jobs.running import store_of
+from donewhen.jobs.signing import new_key, opened
+from donewhen.judging.guidance import Change
+from donewhen.judging.labels import ticket_hash
+from donewhen.models.roles import ModelError
+from donewhen.runtime import Session
+from donewhen.testing.models import ScriptedJudge
 
 TOKEN = "ghp_" + "a1B2" * 9
 ONE_VOTE = "sampler = [{ temperature = 0.1 }]"
@@ -412,6 +416,66 @@ def test_a_criterion_of_an_unknown_mission_is_not_shown(court: Court) -> None:
     court.ask(job)
     assert court.standing(job).state == "missing"
     assert "There is no mission 'nobody'" in court.standing(job).why[0]
+
+
+# Worn down
+
+
+def worn(court: Court, versions: int) -> Job:
+    """A job of whose work the judge has not passed so many versions; it would pass the next one."""
+    court.votes = "fff"
+    job = court.job(JUDGED)
+    for number in range(versions):
+        court.write("report.md", f"version {number}\n")
+        court.ask(job)
+        # The same version once more is no other one.
+        court.ask(job, again=True)
+    court.votes = "ppp"
+    court.write("report.md", "the last version\n")
+    return job
+
+
+def test_a_judge_that_gives_in_after_many_versions_leaves_it_to_a_person(court: Court) -> None:
+    job = worn(court, 4)
+    assert job.max_iterations == 3
+    assert court.codes(job) == {"needs_human"}
+    assert court.standing(job).why[0].endswith("it did not pass 4 versions before this one, so a person decides")
+    court.overrule(job, "pass")
+    assert court.complete(job).done
+
+
+def test_as_many_versions_as_there_may_be_tries_are_honest_work(court: Court) -> None:
+    assert court.complete(worn(court, 3)).done
+
+
+def test_votes_that_do_not_agree_are_versions_that_did_not_pass(court: Court) -> None:
+    job = worn(court, 3)
+    court.votes = "ppf"
+    court.write("report.md", "one more\n")
+    court.ask(job)
+    court.votes = "ppp"
+    court.write("report.md", "and the last\n")
+    assert court.codes(job) == {"needs_human"}
+
+
+def test_after_a_person_has_spoken_the_judge_begins_anew(court: Court) -> None:
+    job = worn(court, 4)
+    court.overrule(job, "fail")
+    court.write("report.md", "better now\n")
+    assert court.complete(job).done
+
+
+@pytest.mark.parametrize("who", ["an agent", "a key that nobody agreed to"])
+def test_nobody_else_lets_it_begin_anew(court: Court, tmp_path: Path, who: str) -> None:
+    job = worn(court, 4)
+    by = BOT
+    if who != "an agent":
+        new_key(tmp_path / "key", "pass phrase")
+        public, sign = opened(tmp_path / "key", "pass phrase")
+        by = Approval(Actor("mine", "key"), public, sign)
+    court.overrule(job, "fail", by)
+    court.write("report.md", "better now\n")
+    assert court.codes(job) == {"needs_human"}
 
 
 # All of it

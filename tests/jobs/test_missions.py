@@ -11,19 +11,19 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import ADA, BOT, JUDGED, RULES, Court, write_mission  # noqa: E402
+from court_kit import ADA, BOT, JUDGED, RULES, Court, write_mission
 
-from donewhen.foundation.errors import ConfigError, UsageError  # noqa: E402
-from donewhen.jobs.agreement import proposals  # noqa: E402
-from donewhen.jobs.approval import Approval  # noqa: E402
-from donewhen.jobs.contract import project_terms, terms_hash  # noqa: E402
-from donewhen.jobs.frontmatter import DocumentError  # noqa: E402
-from donewhen.jobs.ledger import Actor  # noqa: E402
-from donewhen.jobs.lifecycle import look_at  # noqa: E402
-from donewhen.jobs.mission_folders import mission_folders, missions_folder  # noqa: E402
-from donewhen.jobs.missions import accept, accepted, find_mission, gate_guidance, mission_name  # noqa: E402
-from donewhen.judging.guidance import Change, Guidance, GuidanceError  # noqa: E402
-from donewhen.judging.mission import read_mission  # noqa: E402
+from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.jobs.agreement import proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.contract import project_terms, terms_hash
+from donewhen.jobs.frontmatter import DocumentError
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lifecycle import look_at
+from donewhen.jobs.mission_folders import mission_folders, missions_folder
+from donewhen.jobs.missions import accept, accepted, find_mission, gate_guidance, mission_name
+from donewhen.judging.guidance import Change, Guidance, GuidanceError
+from donewhen.judging.mission import read_mission
 
 CI = Approval(Actor("robot", "ci"))
 
@@ -246,7 +246,9 @@ def test_other_code_of_an_override_voids_what_was_agreed(court: Court) -> None:
 
 def test_looking_at_a_mission_runs_none_of_its_code(court: Court, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    court.write("missions/reports/last.py", f"import os\nos.mkdir({str(mark)!r})\ndef say(ticket, vote):\n    return None\n")
+    court.write(
+        "missions/reports/last.py", f"import os\nos.mkdir({str(mark)!r})\ndef say(ticket, vote):\n    return None\n"
+    )
     court.settings('overrides = ["last.py:say"]')
     job = court.job(JUDGED)
     court.standing(job)

@@ -11,19 +11,19 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, WRITTEN, Court  # noqa: E402
+from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, WRITTEN, Court
 
-from donewhen.foundation.errors import UsageError  # noqa: E402
-from donewhen.jobs.approval import Approval  # noqa: E402
-from donewhen.jobs.completion import policy_of  # noqa: E402
-from donewhen.jobs.job import Job  # noqa: E402
-from donewhen.jobs.ledger import Actor, LedgerError  # noqa: E402
-from donewhen.jobs.lifecycle import set_aside, start  # noqa: E402
-from donewhen.jobs.overruling import newest_word, overrule, subject_of, was_overruled  # noqa: E402
-from donewhen.jobs.promise import verify_promise  # noqa: E402
-from donewhen.jobs.signing import new_key, opened  # noqa: E402
-from donewhen.judging.labels import log_of  # noqa: E402
-from donewhen.review.settling import settle  # noqa: E402
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.completion import policy_of
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, LedgerError
+from donewhen.jobs.lifecycle import set_aside, start
+from donewhen.jobs.overruling import newest_word, overrule, subject_of, was_overruled
+from donewhen.jobs.promise import verify_promise
+from donewhen.jobs.signing import new_key, opened
+from donewhen.judging.labels import log_of
+from donewhen.review.settling import settle
 
 
 @pytest.fixture

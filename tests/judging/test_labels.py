@@ -11,9 +11,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import label, said, write_mission  # noqa: E402
+from court_kit import label, said, write_mission
 
-from donewhen.judging.labels import (  # noqa: E402
+from donewhen.judging.labels import (
     LOG,
     TICKETS,
     add_label,
@@ -24,9 +24,9 @@ from donewhen.judging.labels import (  # noqa: E402
     ticket_hash,
     tickets_of,
 )
-from donewhen.judging.mission import check_mission, read_mission  # noqa: E402
-from donewhen.judging.ticket import Ticket, TicketError  # noqa: E402
-from donewhen.learning.book import Book  # noqa: E402
+from donewhen.judging.mission import check_mission, read_mission
+from donewhen.judging.ticket import Ticket, TicketError
+from donewhen.learning.book import Book
 
 SHIPPED = [
     {"group_id": "A", "label": "pass", "text": "what A shows"},

@@ -11,15 +11,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from court_kit import RULES, write_mission  # noqa: E402
+from court_kit import RULES, write_mission
 
-from donewhen.foundation.canonical import canonical_json  # noqa: E402
-from donewhen.foundation.errors import UsageError  # noqa: E402
-from donewhen.judging.competence import incompetence  # noqa: E402
-from donewhen.judging.creating import create_mission, first_rule  # noqa: E402
-from donewhen.judging.guidance import GuidanceError, seeded  # noqa: E402
-from donewhen.judging.mission import read_mission  # noqa: E402
-from donewhen.judging.terms import mission_terms, terms_of  # noqa: E402
+from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.errors import UsageError
+from donewhen.judging.competence import incompetence
+from donewhen.judging.creating import create_mission, first_rule
+from donewhen.judging.guidance import GuidanceError, seeded
+from donewhen.judging.mission import read_mission
+from donewhen.judging.terms import mission_terms, terms_of
 
 
 @pytest.fixture
@@ -115,8 +115,14 @@ def test_the_code_of_an_override_in_a_module_is_a_term_too(
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("name", ["no_such_module:say", "sys:exit", "json.no_such:say", "sys.inner:say"])
-def test_a_module_without_a_file_goes_by_its_name(folder: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["no_such_module:say", "sys:exit", "json.no_such:say", "textwrap.inner:say", "nowhere:say"]
+)
+def test_a_module_without_a_file_goes_by_its_name(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "place" / "nowhere").mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "place"))
     assert terms(folder, f'overrides = ["{name}"]')["overrides"] == [name]
 
 

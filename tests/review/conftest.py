@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from court_kit import Court  # noqa: E402
+from court_kit import Court
 
 
 @pytest.fixture

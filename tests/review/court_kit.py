@@ -1,4 +1,4 @@
-"""A project in a repository, one of whose missions a judge serves that votes as the test says; and people to overrule it."""
+"""A project in a repository whose gates ask a judge that votes as the test says, and people to overrule it."""
 
 from __future__ import annotations
 
@@ -238,4 +238,3 @@ def label(group: str, verdict: str, by: str = "ada", number: int = 0, said: Said
 def said(verdict: str | None, passes: int = 3, fails: int = 0, *, decided: bool = True) -> Said:
     given: dict[str, Any] = {"verdict": verdict, "passes": passes, "fails": fails, "decided": decided}
     return Said(**given)
-

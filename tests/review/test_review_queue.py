@@ -1,4 +1,4 @@
-"""What needs a person: each kind of question comes when it should, stays the same question, and goes when it is settled."""
+"""What needs a person: each question comes when it should, stays the same, and goes when it is settled."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import pytest
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, Court, label, said, write_mission
 
 from donewhen.completion.job import leave_unverified
-from donewhen.foundation.errors import UsageError
+from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.job import Job
 from donewhen.jobs.lifecycle import dispute, set_aside, start
+from donewhen.jobs.running import store_of
 from donewhen.jobs.workspace import Workspace
 from donewhen.judging.labels import add_label, log_of
 from donewhen.learning.hypotheses import Pooled
 from donewhen.learning.pool_store import POOL, answered, waiting_pool
 from donewhen.learning.summary import QueueRow, as_json
+from donewhen.review.from_jobs import kept_ticket
 from donewhen.review.items import KINDS, Item, Kind
 from donewhen.review.queue import find_item, queue
 from donewhen.review.settling import settle
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 
-from report_kit import a_run  # noqa: E402
+from report_kit import a_run
 
 SAYS_43 = "It says 43.\n  check: file /report.md matches /43/"
 SAYS_44 = "It says 44.\n  check: file /report.md matches /44/"
@@ -242,6 +244,39 @@ def test_a_verdict_of_which_the_ticket_is_gone_is_not_shown(court: Court) -> Non
     name = str(entry.data["ticket"]).partition(":")[2]
     (court.workspace.folder / "evidence" / name[:2] / name).write_text("{}")
     assert court.queue() == []
+
+
+def test_a_verdict_whose_mission_is_gone_is_not_shown(court: Court) -> None:
+    spot_checked(court)
+    (court.folder / "mission.toml").unlink()
+    assert court.queue() == []
+
+
+def test_what_was_left_to_people_is_not_asked_about_where_it_can_not_be_shown(court: Court) -> None:
+    low(court)
+    (court.root / "report.md").unlink()
+    assert court.queue() == []
+
+
+def test_a_disputed_criterion_whose_judge_is_gone_says_what_is_missing(court: Court) -> None:
+    court.votes = "fff"
+    job = refused(court, JUDGED)
+    dispute(court.workspace, job.id, BOT.by, "it is fine")
+    (court.folder / "mission.toml").unlink()
+    item = only(court)
+    assert item.kind == "disputed"
+    assert "There is no mission 'reports'" in item.evidence["what is missing"]
+    with pytest.raises(ConfigError, match="There is no mission"):
+        given(court, item)
+
+
+def test_a_kept_ticket_that_is_none_is_not_shown(court: Court) -> None:
+    job = spot_checked(court)
+    entry = next(one for one in court.entries(job) if one.data.get("what") == "judge")
+    for kept in ({"mission": "reports"}, ["no", "ticket"]):
+        name = store_of(court.workspace).put_json(kept)
+        assert kept_ticket(court.workspace, entry._replace(data={**entry.data, "ticket": name})) is None
+    assert kept_ticket(court.workspace, entry) is not None
 
 
 def test_a_label_that_looks_wrong_is_asked_about_and_then_settled(court: Court) -> None:

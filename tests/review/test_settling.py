@@ -218,6 +218,8 @@ def test_nothing_is_made_of_what_does_not_count_or_is_no_judges(court: Court) ->
     job = waiting(court)
     given(court, "pass", BOT)
     court.overrule(job, "pass")
+    plain = court.job("It is there.\n  check: file /plain.md", title="Plain", outputs=["/plain.md"])
+    court.overrule(plain, "fail")
     assert catch_up(court.workspace) == 0
     assert log_of(court.folder) == ()
 

@@ -38,7 +38,7 @@ def asked(mission: str | Path, files: Sequence[str], context: TaskCompletionCont
         verdict, _ = verdict_on(ticket, found, guidance)
     except DonewhenError as error:
         return _unavailable(str(error))
-    data = judged_data(verdict, found, guidance)
+    data = judged_data(verdict, found, guidance, ticket)
     told = f"{found.name}: {data['told']}."
     if data["passed"]:
         return TaskCompletionResult.ok(told)

@@ -29,6 +29,11 @@ _LARGEST = 4 << 20
 _TOOK = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?= ?(?:ms|s|secs?|seconds?)\b)")
 _LEAST = 200
 """So many characters each output should have; where there is less room, some outputs are named by their hash alone."""
+_IN_PLACE = re.compile(
+    r"\[(?:[0-9a-f]{12} … \d+ characters left out|\d+ bytes, (?:too large|not a text)|can't be read:|"
+    r"… and \d+ more files)"
+)
+"""What stands in a ticket where a text, or a piece of it, does not. Whoever writes it into their work gains nothing."""
 
 
 class Shown(NamedTuple):
@@ -88,6 +93,12 @@ def artifacts(
         real["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
     task = {"task": f"{job.title}\n{need.text}"} if "task" in parts else {}
     return fitted({**task, **real}, most)
+
+
+def not_seen(evidence: Mapping[str, str]) -> tuple[str, ...]:
+    """The outputs that are not in a ticket word for word: what was made is what a judge has to have seen."""
+    outputs = {name: text for name, text in evidence.items() if name.startswith("output ") or name == "more outputs"}
+    return tuple(name for name, text in outputs.items() if _IN_PLACE.search(text))
 
 
 def hard_needs(job: Job) -> tuple[Need, ...]:
@@ -172,7 +183,8 @@ def _cut(text: str, room: int) -> str:
     name = digest(text.encode("utf-8", "replace"))[7:19]
     half = (room - len(_left_out(len(text), name))) // 2
     if half <= 0:
-        return _left_out(len(text), name).strip()[:room]
+        # Whole, however little room there is: it must be known for what it is.
+        return _left_out(len(text), name).strip()
     return f"{text[:half]}{_left_out(len(text) - 2 * half, name)}{text[len(text) - half :]}"
 
 

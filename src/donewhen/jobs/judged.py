@@ -17,7 +17,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line
 from donewhen.jobs.job import Job
-from donewhen.jobs.job_ticket import Shown, hard_needs, job_ticket
+from donewhen.jobs.job_ticket import Shown, hard_needs, job_ticket, not_seen
 from donewhen.jobs.ledger import Actor, Entry
 from donewhen.jobs.missions import find_mission, gate_guidance
 from donewhen.jobs.needs import Need, is_asked_for
@@ -109,7 +109,9 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
-        **_after(refusals(entries, need), job, judged_data(verdict, question.mission, question.guidance)),
+        **_after(
+            refusals(entries, need), job, judged_data(verdict, question.mission, question.guidance, question.ticket)
+        ),
         "model": model,
         "guidance_step": question.guidance.step,
         "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
@@ -139,12 +141,16 @@ def _after(refused: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "passed": False, "needs_human": True, "told": told}
 
 
-def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance) -> dict[str, Any]:
+def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
     """What is kept of a verdict, and whether it is one: a person decides where too few votes agree, and where the judge
-    is not able to."""
+    is not able to, or has not seen what it passes."""
     from donewhen.judging.competence import incompetence
 
-    unable = incompetence(mission, guidance) if verdict.verdict == "pass" else None
+    unable = None
+    if verdict.verdict == "pass":
+        unseen = not_seen(ticket.evidence)
+        told = f"the judge was not shown all of {one_line(', '.join(unseen), 200)}" if unseen else None
+        unable = incompetence(mission, guidance) or told
     votes = verdict.passes + verdict.fails + verdict.malformed
     # Malformed votes count, too: one good answer among three is no agreement.
     agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
