@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,10 @@ def test_ctrl_c_ends_it_with_its_commands_and_its_folder(tmp_path: Path, tempora
     assert "Interrupted" in error
     assert "Traceback" not in error
     assert list(temporary.iterdir()) == []
+    # What was ended takes a moment to be gone.
+    patience = time.monotonic() + 30
+    while at_work_in(temporary) and time.monotonic() < patience:
+        time.sleep(0.05)
     assert at_work_in(temporary) == []
 
 

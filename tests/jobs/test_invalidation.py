@@ -119,6 +119,14 @@ def test_a_promise_does_not_outlive_its_invalidation(shop: Workspace) -> None:
     assert real(shop, finished(shop, b))
 
 
+def test_a_plan_that_says_otherwise_keeps_nobody_from_being_invalidated(shop: Workspace) -> None:
+    a, b = a_line(shop, "A", "B")
+    b.path.write_bytes(rewritten(shop.read(b.path), {"status": "in_progress", "completed_at": ""}))
+    result = finished(shop, a, "yes, better\n")
+    assert [one.id for one in result.invalidated] == [b.id]
+    assert shop.ledger.read(b.id).entries[-1].type == "invalidated"
+
+
 def test_the_same_output_again_invalidates_nobody(shop: Workspace) -> None:
     a, b = a_line(shop, "A", "B")
     put_out(a, "yes\n")

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import project_seal
+from donewhen.jobs.approval import Policy, approves
 from donewhen.jobs.ledger import Chain, Entry
 from donewhen.jobs.mission_folders import mission_folders
 from donewhen.jobs.missions import find_mission, gate_guidance
 from donewhen.jobs.workspace import Workspace
+
+_SAID = ("overridden", "decided")
 
 
 class LabelProblem(NamedTuple):
@@ -25,27 +29,38 @@ class LabelProblem(NamedTuple):
 def label_problems(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[LabelProblem]:
     """Everything in the project's missions that nobody has said, by the ledger."""
     folders = mission_folders(workspace.root, workspace.settings())
-    entries = {entry.hash: entry for chain in chains.values() for entry in chain.entries} if folders else {}
+    entries = _words(workspace, chains) if folders else {}
     for name, folder in folders.items():
         try:
             mission = find_mission(workspace, name)
-            yield from _unproved(workspace, folder, entries)
+            yield from _unproved(workspace, folder, mission.name, entries)
             yield from _edited(workspace, folder, mission.name)
             gate_guidance(workspace, name, mission)
         except DonewhenError as error:
             yield LabelProblem(error.code, error.message, error.where or workspace.where(folder), error.next_step or "")
 
 
-def _unproved(workspace: Workspace, folder: Path, entries: Mapping[str, Entry]) -> Iterator[LabelProblem]:
-    from donewhen.judging.labels import LOG, Label, log_of
+def _words(workspace: Workspace, chains: Mapping[str, Chain]) -> dict[str, Entry]:
+    """Everything that was said by somebody whose word counts, by its hash."""
+    seal = project_seal(workspace, workspace.project())
+    policy = Policy.of(seal.terms if seal else None)
+    said = ((name, entry) for name, chain in chains.items() for entry in chain.entries)
+    return {one.hash: one for name, one in said if one.type in _SAID and approves(one, name, policy)}
+
+
+def _unproved(workspace: Workspace, folder: Path, mission: str, entries: Mapping[str, Entry]) -> Iterator[LabelProblem]:
+    from donewhen.judging.labels import LOG, Label, log_of, ticket_hash
+    from donewhen.judging.ticket import Ticket
 
     def said(label: Label) -> bool:
         entry = entries.get(label.entry)
-        if entry is None or entry.by.kind == "agent" or entry.by.name != label.by:
+        if entry is None or entry.by.name != label.by:
             return False
         value = entry.data.get("value")
         stated = entry.data if entry.type == "overridden" else value if isinstance(value, dict) else {}
-        return stated.get("verdict") == label.label
+        # About just this: the same word under another work is nobody's.
+        subject = ticket_hash(Ticket(label.group_id, mission, None, label.evidence, label.cluster))
+        return (stated.get("verdict"), stated.get("subject")) == (label.label, subject)
 
     for number, one in enumerate(log_of(folder), 1):
         if not said(one):

@@ -30,7 +30,8 @@ def find_invalid(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[In
 
 
 def _invalid(validities: Validities, seen: Survey) -> tuple[Invalidated, ...]:
-    found = [(one.id, validities.of(one.id)) for one in seen.jobs if one.status == "done"]
+    # By the ledger, too: a plan in which somebody has typed something else hides nothing.
+    found = [(one.id, validities.of(one.id)) for one in seen.jobs if "done" in (one.status, one.recorded)]
     return tuple(Invalidated(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
 
 

@@ -91,7 +91,8 @@ def artifacts(
     if lost:
         # Said, so that doing away with a commit hides nothing in silence.
         real["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
-    task = {"task": f"{job.title}\n{need.text}"} if "task" in parts else {}
+    # What was agreed, word for word, and no more: a title is anybody's, and would speak to the judge.
+    task = {"task": need.text} if "task" in parts else {}
     return fitted({**task, **real}, most)
 
 

@@ -7,7 +7,7 @@ agree, a person decides.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,8 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line
+from donewhen.jobs.agreement import project_seal
+from donewhen.jobs.approval import Policy, approves
 from donewhen.jobs.job import Job
 from donewhen.jobs.job_ticket import Shown, hard_needs, job_ticket, not_seen
 from donewhen.jobs.ledger import Actor, Entry
@@ -104,14 +106,15 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
     except DonewhenError:
         # What was judged is gone, which is a change like others.
         now = ""
+    seal = project_seal(workspace, workspace.project())
+    policy = Policy.of(seal.terms if seal else None)
+    tries = refusals(entries, need, lambda one: approves(one, job.id, policy))
     data = {
         **_about(job, need),
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
-        **_after(
-            refusals(entries, need), job, judged_data(verdict, question.mission, question.guidance, question.ticket)
-        ),
+        **_after(tries, job, judged_data(verdict, question.mission, question.guidance, question.ticket)),
         "model": model,
         "guidance_step": question.guidance.step,
         "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
@@ -119,12 +122,14 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
     return Ran(append(workspace, job, data, by), reused=False, output=str(data["told"]))
 
 
-def refusals(entries: Sequence[Entry], need: Need) -> int:
-    """How many versions of the work the judge did not pass since a person last said something about the job."""
+def refusals(
+    entries: Sequence[Entry], need: Need, counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person"
+) -> int:
+    """How many versions of the work the judge did not pass since somebody whose word counts last said something."""
     name = filed_under(need.evidence)
     seen: set[str] = set()
     for entry in reversed(entries):
-        if entry.type in ("decided", "overridden", "agreed") and entry.by.kind != "agent":
+        if entry.type in ("decided", "overridden", "agreed") and counts(entry):
             break
         if entry.type == "ran" and (entry.data.get("what"), entry.data.get("evidence")) == ("judge", name):
             parts = entry.data.get("parts")

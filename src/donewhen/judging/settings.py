@@ -57,8 +57,8 @@ class FromJob(_Table, frozen=True, kw_only=True):
     """What a ticket holds that a gate makes of a job."""
 
     parts: Annotated[tuple[Part, ...], msgspec.Meta(min_length=1)] = ("task", "outputs", "diff", "evidence")
-    """task: the title and the criterion; outputs: the files that the job puts out; diff: what changed in the repository
-    since the job was started; evidence: what the gate itself ran and saw."""
+    """task: what the criterion asks for, as it was agreed; outputs: the files that the job puts out; diff: what changed
+    in the repository since the job was started; evidence: what the gate itself ran and saw."""
     max_chars: Annotated[int, msgspec.Meta(ge=1000)] = 40_000
     """Of what is longer, the beginning and the end of each part are kept."""
 

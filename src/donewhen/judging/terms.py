@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from donewhen.foundation.canonical import digest, digest_of
-from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.judging.mission import Mission, read_mission
 
 
@@ -43,7 +43,12 @@ def terms_of(mission: Mission) -> dict[str, Any]:
 def _override(name: str, folder: Path) -> str:
     place = name.rpartition(":")[0]
     code = folder / place if place.endswith(".py") else _file_of(place)
-    return name if code is None else f"{name} {digest(code.read_bytes())}"
+    if code is None:
+        return name
+    try:
+        return f"{name} {digest(code.read_bytes())}"
+    except OSError as error:
+        raise ConfigError(f"The override {name} can't be read: {error.strerror}.", where=str(code)) from error
 
 
 def _file_of(module: str) -> Path | None:
