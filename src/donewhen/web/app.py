@@ -41,7 +41,11 @@ VIEWS: dict[str, View] = {
     "/missions/{mission}": View(mission_page, ("jobs", "missions")),
     "/missions/{mission}/runs/{run}": View(run_page, ("missions", "runs")),
 }
-_TOLD = {404: "There is nothing under this address.", 405: "That can't be done with this address."}
+_TOLD = {
+    404: "There is nothing under this address.",
+    405: "That can't be done with this address.",
+    500: "Something went wrong. The terminal of the server says what.",
+}
 
 
 def application(site: Site) -> Application:
@@ -67,7 +71,7 @@ def application(site: Site) -> Application:
         status = error.status_code if isinstance(error, HTTPException) else 500
         return _answer(site, request, _error_page(error, status))
 
-    app = Starlette(routes=routes, exception_handlers={HTTPException: refused, DonewhenError: refused})
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys((HTTPException, DonewhenError, Exception), refused))
     app.router.redirect_slashes = False
     return Guard(site, app)
 

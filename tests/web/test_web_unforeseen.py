@@ -1,0 +1,52 @@
+"""An error that nobody foresaw: the page says so in a sentence, and the terminal says what."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from web_kit import missing_extra
+
+from donewhen.web.guarding import Door
+from donewhen.web.people import People
+from donewhen.web.place import Place
+from donewhen.web.site import Site
+
+pytestmark = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra())
+
+
+def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from donewhen.web import app
+    from donewhen.web.asking import View
+
+    def broken(_: object) -> Any:
+        raise RuntimeError("a secret of the machine")
+
+    monkeypatch.setitem(app.VIEWS, "/graph", View(broken, ("jobs",)))
+    told: list[str] = []
+    sent: list[Any] = []
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/graph",
+        "raw_path": b"/graph",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1")],
+    }
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    site = Site(Place(tmp_path), Door("127.0.0.1"), People(()), told.append)
+    asyncio.run(app.application(site)(scope, receive, send))
+    page = b"".join(one.get("body", b"") for one in sent).decode()
+    assert sent[0]["status"] == 500
+    assert "Something went wrong. The terminal of the server says what." in page
+    assert "a secret of the machine" not in page
+    assert told == ["The page /graph could not be shown: RuntimeError: a secret of the machine"]
