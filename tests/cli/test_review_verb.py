@@ -157,7 +157,8 @@ def test_hostile_text_does_nothing_to_the_terminal(court: Court, as_person: Pers
 def test_only_what_is_wanted_is_asked_about(court: Court, as_person: Person, donewhen: Run) -> None:
     waiting(court)
     assert "Nothing needs a person." in as_person(["review", "--kind", "disputed"], court.root).screen
-    assert "Nothing needs a person." in as_person(["review", "--mission", "other"], court.root).screen
+    unknown = as_person(["review", "--mission", "other"], court.root)
+    assert (unknown.status, "There is no mission 'other'" in unknown.screen) == (2, True)
     listed = json.loads(
         donewhen(["review", "--kind", "low_agreement", "--mission", "reports", "--json"], court.root).stdout
     )

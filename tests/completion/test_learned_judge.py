@@ -110,7 +110,10 @@ class Report:
 
 
 def test_an_output_that_was_asked_for_in_a_shape_can_be_judged(project: Path) -> None:
-    checker = LLMJudgeChecker(mission="reports")
+    unasked = checked(project, LLMJudgeChecker(mission="reports"), output=Report("All tests ran."))
+    assert unasked.code == ReasonCode.JUDGE_UNAVAILABLE
+    checker = LLMJudgeChecker(mission="reports", output=True)
+    assert checked(project, checker, output="All tests ran.").code == ReasonCode.JUDGE_UNAVAILABLE
     assert checked(project, checker, output=Report("All tests ran.")).complete
     assert not checked(project, checker, output=Report("Some were skipped.")).complete
 
@@ -126,6 +129,19 @@ def test_a_change_in_the_repository_is_judged(repository: Path, git: Callable[..
     assert checked(repository, checker).code == ReasonCode.JUDGE_FAILED
     (repository / "code.py").write_text("x = 2\n")
     assert checked(repository, checker).complete
+
+
+def test_what_an_agent_has_committed_is_judged_from_where_it_began(repository: Path, git: Callable[..., str]) -> None:
+    make(repository / "missions" / "reports", settings='\n[from_job]\nparts = ["diff"]\n')
+    (repository / "code.py").write_text("x = 1\n")
+    git(repository, "add", "--all")
+    git(repository, "commit", "-qm", "one")
+    began = git(repository, "rev-parse", "HEAD").strip()
+    (repository / "code.py").write_text("x = 1  # skipped for now\n")
+    git(repository, "commit", "-qam", "two")
+    assert checked(repository, LLMJudgeChecker(mission="reports")).code == ReasonCode.JUDGE_UNAVAILABLE
+    assert checked(repository, LLMJudgeChecker(mission="reports", since=began)).code == ReasonCode.JUDGE_FAILED
+    assert checked(repository, LLMJudgeChecker(mission="reports", since="nowhere")).code == ReasonCode.JUDGE_UNAVAILABLE
 
 
 def test_a_missing_file_and_a_missing_mission_are_not_a_pass(project: Path) -> None:

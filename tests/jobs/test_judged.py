@@ -403,12 +403,15 @@ def test_asking_keeps_within_the_budget_of_the_mission(court: Court) -> None:
     assert court.asked <= 2
 
 
-def test_answers_that_were_paid_for_are_not_paid_for_again(court: Court) -> None:
+def test_what_was_paid_for_is_known_by_the_ledger_and_not_by_a_file_that_anybody_can_write(court: Court) -> None:
     court.model = ScriptedJudge(court._vote, free=False)
     job = court.job(JUDGED)
     court.ask(job)
-    court.ask(job, again=True)
+    court.ask(job)
     assert court.asked == 3
+    assert not (court.folder / "runs").exists()
+    court.ask(job, again=True)
+    assert court.asked == 6
 
 
 def test_a_criterion_of_an_unknown_mission_is_not_shown(court: Court) -> None:

@@ -122,6 +122,20 @@ def test_a_word_on_a_command_holds_for_the_outputs_as_they_were(court: Court) ->
     assert court.standing(job).state in ("failed", "stale")
 
 
+def test_a_word_on_a_command_holds_for_all_that_the_command_looks_at(court: Court) -> None:
+    court.write("app.py", "good = 1\n")
+    court.commit()
+    job = court.job(CHECKED)
+    court.write("check.sh", "exit 1\n")
+    court.collect(job)
+    court.overrule(job, "pass")
+    assert court.standing(job).state == "passed"
+    court.write("app.py", "bad = 1\n")
+    assert court.codes(job) == {"criterion_failed"}
+    court.write("app.py", "good = 1\n")
+    assert court.standing(job).state == "passed"
+
+
 def test_other_words_of_a_criterion_are_another_criterion(court: Court) -> None:
     job = court.job(JUDGED)
     court.overrule(job, "pass")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.creating import init
-from donewhen.jobs.tree_diff import diff_since, head_commit
+from donewhen.jobs.tree_diff import commit_of, diff_since
 from donewhen.jobs.workspace import Workspace, find_workspace
 
 Git = Callable[..., str]
@@ -294,6 +294,6 @@ def test_a_commit_that_is_not_there_and_no_git_at_all_have_no_changes(tree: Tree
 
 
 def test_the_commit_is_known_where_there_is_one(tree: Tree, tmp_path: Path) -> None:
-    assert head_commit(tree.root) is None
-    assert head_commit(tmp_path) is None
-    assert tree.save() == head_commit(tree.root)
+    assert commit_of(tree.root) is None
+    assert commit_of(tmp_path) is None
+    assert tree.save() == commit_of(tree.root)

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import label, said, write_mission
 
 from donewhen.judging.labels import (
+    LABELLED,
     LOG,
-    TICKETS,
     add_label,
     bring_up_to_date,
     label_for,
@@ -56,7 +56,7 @@ def give(folder: Path, *labels: object) -> None:
 
 def rows(folder: Path) -> list[tuple[str, str, str]]:
     """The tickets that people's labels come to: group, label, who."""
-    lines = (folder / TICKETS).read_text().splitlines()
+    lines = (folder / LABELLED).read_text().splitlines()
     return [(one["group_id"], one["label"], one["label_source"]) for one in map(json.loads, lines)]
 
 
@@ -80,7 +80,7 @@ def test_a_label_is_on_record_with_all_that_belongs_to_it(folder: Path) -> None:
 def test_a_log_that_is_not_there_has_nothing_in_it(folder: Path) -> None:
     assert log_of(folder) == ()
     bring_up_to_date(folder, "reports")
-    assert not (folder / TICKETS).exists()
+    assert not (folder / LABELLED).exists()
 
 
 def test_labels_are_only_ever_added(folder: Path) -> None:
@@ -202,7 +202,7 @@ def test_the_learner_reads_what_people_said(folder: Path) -> None:
 def test_no_ticket_is_dropped_because_a_label_has_not_come_that_far(folder: Path) -> None:
     """Between the log and the tickets somebody can be killed, and the tickets can be lost."""
     give(folder, label("A", "fail"))
-    (folder / TICKETS).unlink()
+    (folder / LABELLED).unlink()
     assert learnable(folder) == {"A::pass": "", "B::fail": ""}
     bring_up_to_date(folder, "reports")
     assert learnable(folder) == {"B::fail": "", "A::fail": "ada"}
@@ -210,14 +210,14 @@ def test_no_ticket_is_dropped_because_a_label_has_not_come_that_far(folder: Path
 
 def test_bringing_up_to_date_writes_nothing_where_nothing_is_behind(folder: Path) -> None:
     give(folder, label("A", "fail"))
-    before = (folder / TICKETS).stat().st_ino
+    before = (folder / LABELLED).stat().st_ino
     bring_up_to_date(folder, "reports")
-    assert (folder / TICKETS).stat().st_ino == before
+    assert (folder / LABELLED).stat().st_ino == before
 
 
 def test_a_broken_line_of_the_tickets_is_told_by_who_reads_them(folder: Path) -> None:
     give(folder, label("A", "fail"))
-    path = folder / TICKETS
+    path = folder / LABELLED
     path.write_text(path.read_text() + "not JSON\n")
     with pytest.raises(TicketError, match="not JSON") as caught:
         learnable(folder)
@@ -232,11 +232,3 @@ def test_what_a_ticket_shows_has_one_name_whoever_labels_it() -> None:
     assert ticket_hash(one) == ticket_hash(one._replace(group_id="B", label="pass", cluster="C", label_source="x"))
     assert ticket_hash(one) != ticket_hash(one._replace(evidence={"a": "1", "b": "3"}))
     assert ticket_hash(one) != ticket_hash(one._replace(mission="other"))
-
-
-def test_the_agreement_of_votes_counts_those_that_could_not_be_used() -> None:
-    assert said("pass", 2, 1).agreement == pytest.approx(2 / 3)
-    assert said(None, 0, 0).agreement == 0.0
-    from donewhen.judging.labels import Said
-
-    assert Said(verdict="pass", passes=1, fails=0, malformed=2).agreement == pytest.approx(1 / 3)

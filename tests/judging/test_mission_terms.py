@@ -45,6 +45,8 @@ def test_the_terms_name_everything_that_a_verdict_depends_on(folder: Path) -> No
         "overrides",
         "initial_guidance",
         "trial",
+        "spot_check",
+        "alarm_below",
     }
     assert found["model"] == "scripted"
     assert found["sampler"] == ["1 at 0.1", "1 at 0.4", "1 at 0.7"]

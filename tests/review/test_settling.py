@@ -16,7 +16,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.audit import audit
 from donewhen.jobs.job import Job
 from donewhen.jobs.lifecycle import dispute
-from donewhen.judging.labels import LOG, TICKETS, add_label, log_of
+from donewhen.judging.labels import LABELLED, LOG, add_label, log_of
 from donewhen.review.settling import catch_up, settle
 
 # Somebody who gives a verdict and is killed as soon as the ledger has it.
@@ -209,7 +209,7 @@ def test_all_labels_can_be_made_again_from_the_ledger(court: Court) -> None:
     given(court, "pass", reason="fine")
     before = log_of(court.folder)
     (court.folder / LOG).unlink()
-    (court.folder / TICKETS).unlink()
+    (court.folder / LABELLED).unlink()
     assert catch_up(court.workspace) == 1
     assert log_of(court.folder) == before
 

@@ -12,9 +12,12 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._missions import mission_argument, show_problems
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import ConfigError, ExitCode
+from donewhen.foundation.errors import ConfigError, DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.text import one_line
+from donewhen.jobs.criteria import parse_check
+from donewhen.jobs.mission_folders import missions_folder
+from donewhen.jobs.workspace import find_workspace
 from donewhen.judging.creating import create_mission, first_rule, mission_name, refuse_if_taken
 from donewhen.judging.importing import Preview, Understood, Wishes, imported, preview, understand
 from donewhen.judging.language import find_language, shipped_languages
@@ -136,8 +139,23 @@ def new(output: Output, folder: Path, name: str | None, language: str, rules: tu
     called = mission_name(name or one_line(folder.resolve().name, 100))
     create_mission(folder, called, language, (), rules)
     output.say(f"✓ {folder}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
-    output.say(f"  next: name it in a job's criterion: check: judge:{folder.resolve().name}", dim=True)
+    output.say(f"  next: {_how_to_ask(folder)}", dim=True)
     return output.finish(ExitCode.PASS, {"mission": called, "folder": str(folder), "language": language})
+
+
+def _how_to_ask(folder: Path) -> str:
+    """How jobs come to ask its judge: it is where the gates look, under a name that a check can have."""
+    name = folder.resolve().name
+    try:
+        parse_check(f"judge:{name}", str(folder))
+    except DonewhenError:
+        return f"no check can name {name!r}: for jobs to ask it, rename the folder, to letters, digits and dashes"
+    with suppress(DonewhenError):
+        workspace = find_workspace(folder.resolve())
+        missions = missions_folder(workspace.root, workspace.settings())
+        if missions.resolve() != folder.resolve().parent:
+            return f"for jobs to ask it, move it into {workspace.where(missions)}/"
+    return f"name it in a job's criterion: check: judge:{name}"
 
 
 @command.command()

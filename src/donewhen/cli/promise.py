@@ -11,7 +11,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.completion import policy_of
+from donewhen.jobs.agreement import policy_of
 from donewhen.jobs.promise import verify_promise
 
 

@@ -21,6 +21,7 @@ from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.text import one_line, plain
 from donewhen.jobs.approval import Approval, agent_at_work, at_a_terminal, somebody
 from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.missions import find_mission
 from donewhen.jobs.workspace import Workspace
 from donewhen.review.items import KINDS, Item, Kind
 from donewhen.review.queue import find_item, queue
@@ -72,6 +73,8 @@ def command(
     """
     workspace = workspace_at(project)
     catch_up(workspace)
+    if mission is not None:
+        find_mission(workspace, mission)
     by = somebody().name if second else None
     if verdict is not None:
         if item is None:

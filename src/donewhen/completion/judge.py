@@ -63,7 +63,9 @@ class LLMJudgeChecker:
     With a ``mission`` instead of criteria, a judge is asked that has learned from people: the mission's model, with the
     guidance that the gates follow. It sees the ``files`` and what has changed in the repository, as the mission's
     ``from_job.parts`` say, and what the agent says only beside those. Where its votes don't agree, it is a person's to
-    decide, which is not a pass. The mission is a folder, or the name of one in the project's ``missions/``.
+    decide, which is not a pass. The mission is a folder, or the name of one in the project's ``missions/``. What has
+    changed is compared with ``since``: give the commit that the agent began with where it may commit. ``output`` counts
+    a structured output as what the agent makes, and not as what it says.
 
         LLMJudgeChecker("The summary takes no side.", files=("summary.md",))
         LLMJudgeChecker(mission="reports", files=("report.md",))
@@ -77,6 +79,8 @@ class LLMJudgeChecker:
         files: Sequence[str] = (),
         votes: int = 3,
         max_chars: int = 20_000,
+        since: str = "HEAD",
+        output: bool = False,
     ) -> None:
         if mission is not None and criteria.strip():
             raise ValueError("criteria and mission exclude each other: a mission has its own rules")
@@ -88,6 +92,8 @@ class LLMJudgeChecker:
             raise ValueError(f"votes must be at least 1, not {votes}")
         self.criteria = criteria
         self.mission = mission
+        self.since = since
+        self.output = output
         self.files = tuple(files)
         self.votes = votes
         self.max_chars = max_chars
@@ -96,7 +102,7 @@ class LLMJudgeChecker:
         if self.mission is not None:
             from donewhen.completion.learned_judge import asked
 
-            return asked(self.mission, self.files, context)
+            return asked(self.mission, self.files, context, since=self.since, output=self.output)
         if context.adapter is None:
             return _unavailable("there is no adapter in the context to ask a model through")
         mark = secrets.token_hex(8)

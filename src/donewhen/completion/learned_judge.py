@@ -13,7 +13,7 @@ from donewhen.jobs.job_ticket import fitted
 from donewhen.jobs.judged import judged_data, verdict_on
 from donewhen.jobs.mission_folders import mission_folders
 from donewhen.jobs.missions import gate_guidance, mission_name
-from donewhen.jobs.tree_diff import diff_since, head_commit
+from donewhen.jobs.tree_diff import commit_of, diff_since
 from donewhen.jobs.workspace import Workspace, find_workspace
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from donewhen.judging.guidance import Guidance
 
 
-def asked(mission: str | Path, files: Sequence[str], context: TaskCompletionContext) -> TaskCompletionResult:
+def asked(
+    mission: str | Path, files: Sequence[str], context: TaskCompletionContext, *, since: str, output: bool
+) -> TaskCompletionResult:
     """The verdict of a mission's judge on what an agent leaves behind."""
     root = getattr(context.filesystem, "root", None)
     place = root if isinstance(root, Path) else Path.cwd()
     try:
         found, guidance = _mission(mission, place)
-        evidence = _evidence(found, files, context, root if isinstance(root, Path) else None)
+        evidence = _evidence(found, files, context, root if isinstance(root, Path) else None, since, output)
         if isinstance(evidence, TaskCompletionResult):
             return evidence
         name = digest_of([found.name, evidence]).partition(":")[2][:12]
@@ -68,7 +70,12 @@ def _mission(mission: str | Path, place: Path) -> tuple[Mission, Guidance]:
 
 
 def _evidence(
-    mission: Mission, files: Sequence[str], context: TaskCompletionContext, root: Path | None
+    mission: Mission,
+    files: Sequence[str],
+    context: TaskCompletionContext,
+    root: Path | None,
+    since: str,
+    output_counts: bool,
 ) -> dict[str, str] | TaskCompletionResult:
     wanted = mission.settings.from_job
     real: dict[str, str] = {}
@@ -79,17 +86,17 @@ def _evidence(
             )
         content = context.filesystem.read_bytes(path).decode("utf-8", errors="replace")
         real[f"output {path}"] = content
-    if "diff" in wanted.parts and root is not None and (commit := head_commit(root)) is not None:
+    if "diff" in wanted.parts and root is not None and (commit := commit_of(root, since)) is not None:
         diff = diff_since(Workspace(root, "small"), commit)
         real |= {"diff": diff} if diff else {}
     output = context.tentative_output
     said = "" if output is None else output if isinstance(output, str) else as_json(output)
-    if not isinstance(output, str) and said:
-        # What has a shape was asked for; it is what the agent makes, not what it says about it.
+    made = output_counts and not isinstance(output, str) and bool(said)
+    if made:
         real["output"] = said
     if not any(text.strip() for text in real.values()):
         return _unavailable("there is nothing to judge but what the agent says")
-    if isinstance(output, str) and said.strip() and "task" in wanted.parts:
+    if not made and said.strip() and "task" in wanted.parts:
         real["what the agent says"] = said
     return fitted(real, wanted.max_chars)
 

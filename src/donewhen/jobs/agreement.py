@@ -131,6 +131,12 @@ def project_seal(workspace: Workspace, project: Project) -> Seal | None:
     return seal_in(project.id, workspace.ledger.read(project.id).entries, None)
 
 
+def policy_of(workspace: Workspace) -> Policy:
+    """Who may approve here, as it was agreed."""
+    seal = project_seal(workspace, workspace.project())
+    return Policy.of(seal.terms if seal else None)
+
+
 def project_agreement(workspace: Workspace, project: Project) -> Agreement:
     """Where the project's agreement stands, with the gate's configuration and hooks as they are now."""
     typed = project.agreement_status == "agreed"
@@ -163,8 +169,7 @@ def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]
 
 def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes: str = "") -> Entry:
     """Seal what was proposed, if it still stands there. An agent's word is recorded and changes nothing."""
-    seal = project_seal(workspace, workspace.project())
-    policy = Policy.of(seal.terms if seal else None)
+    policy = policy_of(workspace)
     with workspace.locked(proposal.plan.path):
         document = workspace.read(proposal.plan.path)
         before = workspace.ledger.read(proposal.chain)

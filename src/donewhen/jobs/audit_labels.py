@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.agreement import project_seal
-from donewhen.jobs.approval import Policy, approves
+from donewhen.jobs.agreement import policy_of
+from donewhen.jobs.approval import approves
 from donewhen.jobs.ledger import Chain, Entry
 from donewhen.jobs.mission_folders import mission_folders
 from donewhen.jobs.missions import find_mission, gate_guidance
@@ -42,8 +42,7 @@ def label_problems(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterato
 
 def _words(workspace: Workspace, chains: Mapping[str, Chain]) -> dict[str, Entry]:
     """Everything that was said by somebody whose word counts, by its hash."""
-    seal = project_seal(workspace, workspace.project())
-    policy = Policy.of(seal.terms if seal else None)
+    policy = policy_of(workspace)
     said = ((name, entry) for name, chain in chains.items() for entry in chain.entries)
     return {one.hash: one for name, one in said if one.type in _SAID and approves(one, name, policy)}
 
@@ -69,10 +68,10 @@ def _unproved(workspace: Workspace, folder: Path, mission: str, entries: Mapping
 
 
 def _edited(workspace: Workspace, folder: Path, mission: str) -> Iterator[LabelProblem]:
-    from donewhen.judging.labels import LOG, TICKETS, log_of, written_tickets
+    from donewhen.judging.labels import LABELLED, LOG, log_of, written_tickets
 
-    path = folder / TICKETS
+    path = folder / LABELLED
     found = path.read_bytes() if path.is_file() else b""
     if found != written_tickets(log_of(folder), mission):
-        told = f"{TICKETS} is not what {LOG} comes to."
+        told = f"{LABELLED} is not what {LOG} comes to."
         yield LabelProblem("edited", told, workspace.where(path), "Restore it; the next review writes it anew.")

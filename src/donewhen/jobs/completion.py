@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.jobs.above import at_work, chain_name, plans_above
-from donewhen.jobs.agreement import project_agreement, seal_tightened
-from donewhen.jobs.approval import Approval, Policy
+from donewhen.jobs.agreement import policy_of, project_agreement, seal_tightened
+from donewhen.jobs.approval import Approval
 from donewhen.jobs.collecting import facts_of
 from donewhen.jobs.document import Document
 from donewhen.jobs.evaluating import Evaluation, evaluate
@@ -157,12 +157,6 @@ def still_done(workspace: Workspace, job: Job) -> Entry | None:
     valid = Validities(workspace, policy).of(job.id).state == "done"
     there = all(one.state == "good" for one in (*facts.outputs, *facts.evidence_files))
     return history.completed if sound and valid and there else None
-
-
-def policy_of(workspace: Workspace) -> Policy:
-    """Who may approve here."""
-    seal = project_agreement(workspace, workspace.project()).seal
-    return Policy.of(seal.terms if seal else None)
 
 
 def _done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:

@@ -288,9 +288,12 @@ def _mission_rule(name: str, before: Any, after: Any) -> list[Change]:
             found.append(Change("added", f"{name}.{one}", None, "a judge"))
         else:
             for field in sorted({*old[one], *new[one]}):
-                rule = _MORE if field == "min_verdict_agreement" else _otherwise
+                rule = _MORE if field in _MORE_IS_STRICTER else _otherwise
                 found += rule(f"{name}.{one}.{field}", old[one].get(field), new[one].get(field))
     return found
+
+
+_MORE_IS_STRICTER = ("min_verdict_agreement", "spot_check", "alarm_below")
 
 
 def _otherwise(name: str, before: Any, after: Any) -> list[Change]:

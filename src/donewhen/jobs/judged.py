@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.secrets import redacted
 from donewhen.foundation.text import one_line
-from donewhen.jobs.agreement import project_seal
-from donewhen.jobs.approval import Policy, approves
+from donewhen.jobs.agreement import policy_of
+from donewhen.jobs.approval import approves
 from donewhen.jobs.job import Job
 from donewhen.jobs.job_ticket import Shown, hard_needs, job_ticket, not_seen
 from donewhen.jobs.ledger import Actor, Entry
@@ -106,8 +105,7 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
     except DonewhenError:
         # What was judged is gone, which is a change like others.
         now = ""
-    seal = project_seal(workspace, workspace.project())
-    policy = Policy.of(seal.terms if seal else None)
+    policy = policy_of(workspace)
     tries = refusals(entries, need, lambda one: approves(one, job.id, policy))
     data = {
         **_about(job, need),
@@ -213,17 +211,16 @@ def _newest(need: Need, entries: Sequence[Entry]) -> Entry | None:
 def verdict_on(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
     """The judge's verdict and the name of its model, within the mission's budget; also where a loop is running."""
     from donewhen.judging.judge import Judge
-    from donewhen.judging.spending import limits_of, open_answers
+    from donewhen.judging.spending import limits_of
     from donewhen.models import executors
     from donewhen.models.asking import Asking, Meter
 
     model = executors.Here().open(mission.settings.model)
     began = mission.clock.monotonic()
     meter = Meter(limits_of(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
-    with ExitStack() as stack:
-        answers = None if model.free else stack.enter_context(open_answers(mission))
-        judge = Judge(mission.able_to_judge(), guidance, Asking(model, meter, answers))
-        return _in_a_loop_of_its_own(judge, ticket), model.name
+    # Without the answers that are kept beside the mission: anybody can write there. The ledger knows what was asked.
+    judge = Judge(mission.able_to_judge(), guidance, Asking(model, meter))
+    return _in_a_loop_of_its_own(judge, ticket), model.name
 
 
 def _in_a_loop_of_its_own(judge: Any, ticket: Ticket) -> Verdict:

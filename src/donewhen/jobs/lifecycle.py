@@ -10,10 +10,10 @@ from donewhen.foundation.cancellation import go_on
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.above import at_work
-from donewhen.jobs.agreement import seal_tightened
+from donewhen.jobs.agreement import policy_of, seal_tightened
 from donewhen.jobs.approval import Approval
 from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.completion import policy_of, projected, told
+from donewhen.jobs.completion import projected, told
 from donewhen.jobs.evaluating import Evaluation, evaluate
 from donewhen.jobs.facts import Facts
 from donewhen.jobs.frontmatter import Value
@@ -30,7 +30,7 @@ from donewhen.jobs.needs import VERIFICATION, Need, needs
 from donewhen.jobs.projection import record, repair
 from donewhen.jobs.running import reports_tests, run
 from donewhen.jobs.standing import collect, standings
-from donewhen.jobs.tree_diff import head_commit
+from donewhen.jobs.tree_diff import commit_of
 from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
 
@@ -91,7 +91,7 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
             "upstream": dict(upstream_manifest(workspace, job).files),
             "harness": harness_of(workspace, job),
         }
-        if (commit := head_commit(workspace.root)) is not None:
+        if (commit := commit_of(workspace.root)) is not None:
             data["commit"] = commit
         entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)

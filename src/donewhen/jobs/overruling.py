@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.above import at_work
-from donewhen.jobs.agreement import project_seal
+from donewhen.jobs.agreement import policy_of
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.frontmatter import Value
 from donewhen.jobs.history import history_of
-from donewhen.jobs.inputs import result_manifest
+from donewhen.jobs.inputs import manifest, result_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.needs import Need, need_of
@@ -53,7 +54,9 @@ def subject_of(workspace: Workspace, job: Job, need: Need, entries: Sequence[Ent
         from donewhen.jobs.judged import question_about
 
         return question_about(workspace, job, need, entries).subject
-    return result_manifest(workspace, job).hash
+    result = result_manifest(workspace, job).hash
+    # What a command says depends on more than the outputs, and all of that was shown.
+    return digest_of([result, manifest(workspace, job).hash]) if need.check.kind in ("run", "verification") else result
 
 
 def overrule(
@@ -80,8 +83,7 @@ def overrule(
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
         document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
-        seal = project_seal(workspace, workspace.project())
-        policy = Policy.of(seal.terms if seal else None)
+        policy = policy_of(workspace)
         subject = subject_of(workspace, job, need, chain.entries)
         if seen is not None and subject != seen:
             raise UsageError(

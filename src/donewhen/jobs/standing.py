@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.cancellation import go_on
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.agreement import project_seal
+from donewhen.jobs.agreement import policy_of
 from donewhen.jobs.approval import Approval, Policy, approves
 from donewhen.jobs.decisions import Decided, Decision, decide
 from donewhen.jobs.inputs import Manifest, located, manifest, result_manifest
@@ -40,8 +40,7 @@ class Standing(NamedTuple):
 def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
     """Every need of a job with its evidence; nothing is run."""
     entries = workspace.ledger.read(job.id).entries
-    seal = project_seal(workspace, workspace.project())
-    policy = Policy.of(seal.terms if seal else None)
+    policy = policy_of(workspace)
     asked = needs(job)
     # The inputs of commands can be a whole tree, so they are looked at only where there is a command.
     commands = any(one.check.kind == "run" for one in asked)

@@ -18,19 +18,26 @@ from donewhen.jobs.workspace import Workspace
 _MOST_FILES = 200
 _MOST_LINES = 4000
 _LARGEST = 1 << 20
+_MISSION_FILES = frozenset(
+    (
+        *("mission.toml", "initial_guidance.json", "guidance.json", "guidance.history.jsonl", "hypotheses.json"),
+        *("tickets.jsonl", "reviews.jsonl", "reviewed.jsonl"),
+    )
+)
+_MISSION_FOLDERS = ("runs/", "snapshots/")
 
 
-def head_commit(root: Path) -> str | None:
-    """The commit that a project stands on; None without git, or before the first commit."""
-    answer = git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+def commit_of(root: Path, name: str = "HEAD") -> str | None:
+    """The commit of a name, or the one that a project stands on; None without git, or where there is none."""
+    answer = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return None if answer is None else answer.decode("ascii", "replace").strip()
 
 
 def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()) -> str | None:
     """The differences of all files from a commit that it has or git tracks now; None where the commit is gone.
 
-    Without what donewhen writes, without the folder of missions, in which people and judges write what they think of
-    the work, and without files of the project that are named.
+    Without what donewhen writes, without what people and judges write about the work into the folders of
+    missions, and without files of the project that are named.
     """
     top = toplevel(workspace.root)
     before = None if top is None else _committed(top, commit)
@@ -40,13 +47,13 @@ def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()
     # Also what git was told to forget: its content is here, or it is gone.
     names |= {one for one in before if not _is_nobodys(workspace, top, one)}
     inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
-    left_out = (f"{inside}{PurePosixPath(workspace.settings().judge.missions)}/",)
+    missions = f"{inside}{PurePosixPath(workspace.settings().judge.missions)}"
     named = {f"{inside}{one}" for one in without}
     told: list[str] = []
     more: dict[str, str | None] = {}
     folders: dict[str, bool] = {}
     changed = 0
-    for name in sorted(one for one in names if one not in named and not one.startswith(left_out)):
+    for name in sorted(one for one in names if one not in named and not _is_of_a_mission(one, missions)):
         content = _content(top, name, folders)
         old = before.get(name)
         if _is_same(content, old):
@@ -59,6 +66,14 @@ def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()
     if more:
         told.append(f"[… and {len(more)} more changed files, {digest_of(more)[7:19]}]")
     return "\n".join(told)
+
+
+def _is_of_a_mission(name: str, missions: str) -> bool:
+    """Whether a file is one of those in which a mission is kept; what else somebody puts beside them is work."""
+    if not name.startswith(f"{missions}/"):
+        return False
+    _, _, inner = name.removeprefix(f"{missions}/").partition("/")
+    return inner in _MISSION_FILES or inner.startswith(_MISSION_FOLDERS)
 
 
 class _Blob(NamedTuple):

@@ -21,7 +21,7 @@ from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.models.roles import Binary
 
 LOG = "reviews.jsonl"
-TICKETS = "reviewed.jsonl"
+LABELLED = "reviewed.jsonl"
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +36,6 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     margin: float | None = None
     reason: str = ""
     guidance_step: int = 0
-
-    @property
-    def agreement(self) -> float:
-        """The majority's share of all votes, malformed ones included."""
-        votes = self.passes + self.fails + self.malformed
-        return max(self.passes, self.fails) / votes if votes else 0.0
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +103,7 @@ def bring_up_to_date(folder: Path, mission: str) -> None:
 
 
 def _write_tickets(folder: Path, mission: str) -> None:
-    path, written = folder / TICKETS, written_tickets(log_of(folder), mission)
+    path, written = folder / LABELLED, written_tickets(log_of(folder), mission)
     if not path.is_file() or path.read_bytes() != written:
         write_atomically(path, written)
 

@@ -12,7 +12,7 @@ from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.spilling import Spilling
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
-from donewhen.judging.labels import TICKETS, log_of, standing_labels
+from donewhen.judging.labels import LABELLED, log_of, standing_labels
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.overrides import Named, load_overrides, unloaded
 from donewhen.judging.settings import MissionFile, converted, located, place
@@ -44,7 +44,7 @@ class Mission(NamedTuple):
     @property
     def reviewed(self) -> Path:
         """The tickets that people have labelled in reviews; see ``judging.labels``."""
-        return self.folder / TICKETS
+        return self.folder / LABELLED
 
     def superseded(self) -> Superseded:
         """The works that people have looked at since: what the other files say of them does not hold any more."""

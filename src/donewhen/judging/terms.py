@@ -18,8 +18,13 @@ def mission_terms(folder: Path) -> dict[str, Any]:
     """The terms of a mission as plain values. One that can't be read has the problem as its only term."""
     try:
         mission = read_mission(folder, code=False)
-        # The trial decides no verdict, but which rules come to.
-        return terms_of(mission) | {"trial": msgspec.to_builtins(mission.settings.trial)}
+        settings = mission.settings
+        # They decide no verdict: the trial, which rules a judge comes to; the others, whether people look at verdicts.
+        return terms_of(mission) | {
+            "trial": msgspec.to_builtins(settings.trial),
+            "spot_check": settings.manual_review.spot_check,
+            "alarm_below": settings.manual_review.alarm_below,
+        }
     except (DonewhenError, OSError) as error:
         return {"unreadable": str(error).replace(str(folder), folder.name)}
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.text import one_line
+from donewhen.jobs.agreement import policy_of
 from donewhen.jobs.approval import Policy
-from donewhen.jobs.completion import policy_of
 from donewhen.jobs.history import History, history_of
 from donewhen.jobs.job import Job
 from donewhen.jobs.job_ticket import artifacts

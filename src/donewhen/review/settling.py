@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.jobs.agreement import policy_of
 from donewhen.jobs.approval import Approval, approves
-from donewhen.jobs.completion import policy_of
 from donewhen.jobs.invalidation import invalidate
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.missions import find_mission
@@ -188,7 +189,7 @@ def _made_up(workspace: Workspace, entry: Entry) -> bool:
 
 def _label(
     workspace: Workspace,
-    folder: Any,
+    folder: Path,
     ticket: Ticket,
     verdict: Verdict,
     by: str,

@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.agreement import AgreementState
+from donewhen.jobs.agreement import AgreementState, policy_of
 from donewhen.jobs.approval import Policy
-from donewhen.jobs.completion import policy_of
 from donewhen.jobs.gates.result import GateName
 from donewhen.jobs.history import history_of
 from donewhen.jobs.job import STATUSES, Status

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.agreement import Proposal, proposals
+from donewhen.jobs.agreement import Proposal, policy_of, proposals
 from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.completion import policy_of, promise_on_record
+from donewhen.jobs.completion import promise_on_record
 from donewhen.jobs.contract import Change
 from donewhen.jobs.evaluating import evaluate
 from donewhen.jobs.gates.result import GATE_REASONS, GateReason

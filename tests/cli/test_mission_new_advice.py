@@ -1,0 +1,25 @@
+"""What `donewhen mission new` says to do next can be done."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("missions/reports", "name it in a job's criterion: check: judge:reports"),
+        ("missions/my reports", "no check can name 'my reports'"),
+        ("elsewhere/reports", "for jobs to ask it, move it into missions/"),
+    ],
+)
+def test_it_says_how_jobs_come_to_ask_the_judge(tmp_path: Path, donewhen: Run, folder: str, told: str) -> None:
+    assert donewhen(["init", "--title", "Shop"], tmp_path).returncode == 0
+    done = donewhen(["mission", "new", folder], tmp_path)
+    assert (done.returncode, f"next: {told}" in done.stdout) == (0, True)
