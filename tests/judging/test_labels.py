@@ -16,6 +16,7 @@ from court_kit import label, said, write_mission
 from donewhen.judging.labels import (
     LABELLED,
     LOG,
+    Said,
     add_label,
     bring_up_to_date,
     label_for,
@@ -232,3 +233,9 @@ def test_what_a_ticket_shows_has_one_name_whoever_labels_it() -> None:
     assert ticket_hash(one) == ticket_hash(one._replace(group_id="B", label="pass", cluster="C", label_source="x"))
     assert ticket_hash(one) != ticket_hash(one._replace(evidence={"a": "1", "b": "3"}))
     assert ticket_hash(one) != ticket_hash(one._replace(mission="other"))
+
+
+def test_the_agreement_of_votes_counts_those_that_could_not_be_used() -> None:
+    assert said("pass", 2, 1).agreement == pytest.approx(2 / 3)
+    assert said(None, 0, 0).agreement == 0.0
+    assert Said(verdict="pass", passes=1, fails=0, malformed=2).agreement == pytest.approx(1 / 3)

@@ -37,6 +37,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     guidance_step: int = 0
 
+    @property
+    def agreement(self) -> float:
+        """The majority's share of all votes, malformed ones included."""
+        votes = self.passes + self.fails + self.malformed
+        return max(self.passes, self.fails) / votes if votes else 0.0
+
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
     """One person's word on one ticket."""
