@@ -25,6 +25,7 @@ from donewhen.learning.hypotheses import Pooled
 from donewhen.learning.pool_store import carried_over
 from donewhen.learning.splits import PARTS, Splits, divided
 from donewhen.learning.state import RunState, began_with, folded, pool_at_start
+from donewhen.learning.summary import LearningReport, from_json
 from donewhen.models.answers import Answers
 from donewhen.models.asking import Asking, Meter
 from donewhen.models.roles import Model
@@ -69,6 +70,14 @@ def find_run(mission: Mission, name: str | None) -> Path:
             told, where=str(runs_folder(mission)), next_step=f"There are: {names}." if names else "donewhen learn"
         )
     return chosen[0]
+
+
+def report_in(folder: Path) -> LearningReport | None:
+    """The report of a run; None where there is none yet, or none that can be read."""
+    try:
+        return from_json((folder / REPORT).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def unfinished(mission: Mission) -> Path | None:

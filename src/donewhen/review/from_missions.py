@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-import msgspec
-
 from donewhen.foundation.text import one_line
 from donewhen.judging.labels import log_of, standing_labels, ticket_hash
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.hypotheses import Pooled, missing
 from donewhen.learning.pool_store import waiting_pool
-from donewhen.learning.runs import REPORT, run_folders
-from donewhen.learning.summary import LearningReport, QueueRow, from_json
+from donewhen.learning.runs import report_in, run_folders
+from donewhen.learning.summary import LearningReport, QueueRow
 from donewhen.review.items import Item, Kind
 
 _DOUBTS: dict[str, Kind] = {"suspected_label_noise": "label_noise", "policy_question": "policy"}
@@ -35,12 +33,8 @@ def mission_items(name: str, mission: Mission) -> Iterator[Item]:
 
 def newest_report(mission: Mission) -> LearningReport | None:
     """The report of the newest run that came to its end."""
-    for folder in reversed(run_folders(mission)):
-        try:
-            return from_json((folder / REPORT).read_bytes())
-        except (OSError, msgspec.DecodeError):
-            continue
-    return None
+    found = map(report_in, reversed(run_folders(mission)))
+    return next((one for one in found if one is not None), None)
 
 
 def second_opinions(name: str, mission: Mission, by: str) -> Iterator[Item]:

@@ -7,15 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import msgspec
-
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.missions import Accepted, accepted
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.runs import REPORT, run_folders
-from donewhen.learning.summary import LearningReport, from_json
+from donewhen.learning.runs import report_in, run_folders
+from donewhen.learning.summary import LearningReport
 from donewhen.reports import plots
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import STATUS, headline, share
@@ -151,14 +149,6 @@ def _step(revision: Revision, before: Guidance, after: Guidance) -> Step:
     gone = tuple((key, text) for key, text in before.rules.items() if after.rules.get(key) != text)
     new = tuple((key, text) for key, text in after.rules.items() if before.rules.get(key) != text)
     return Step(revision, gone, new)
-
-
-def report_in(folder: Path) -> LearningReport | None:
-    """The report of a run; None where there is none yet."""
-    try:
-        return from_json((folder / REPORT).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def markup(text: str) -> Any:
