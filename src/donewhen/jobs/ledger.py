@@ -31,6 +31,8 @@ EventKind = Literal[
     "invalidated",
     "overridden",
     "unverified",
+    "lesson",
+    "mirrored",
 ]
 ApproverClass = Literal["person", "key", "ci", "agent"]
 
