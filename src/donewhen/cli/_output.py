@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.text import plain
+from donewhen.foundation.text import one_line, plain
 
 SCHEMA = "donewhen/v1"
 
@@ -99,10 +99,10 @@ class Output:
         return self.finish(status, findings=[finding])
 
     @contextmanager
-    def progress(self, text: str) -> Iterator[None]:
-        """A spinner with the time taken, where somebody is watching."""
+    def progress(self, text: str) -> Iterator[Callable[[str], None]]:
+        """A spinner with the time taken, where somebody is watching; what is given changes its text."""
         if self.json or not sys.stderr.isatty():
-            yield
+            yield lambda _: None
             return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -111,8 +111,8 @@ class Output:
         console = Console(stderr=True, no_color=not self.color)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as bar:
-            bar.add_task(Text(plain(text)).markup)
-            yield
+            task = bar.add_task(Text(plain(text)).markup)
+            yield lambda now: bar.update(task, description=Text(one_line(now, 100)).markup)
 
     def _to_stderr(self, text: str, fg: str | None = None) -> None:
         click.echo(click.style(_line(text), fg=fg), err=True, color=None if self.color else False)

@@ -8,6 +8,7 @@ from donewhen.config.settings import (
     JudgeSettings,
     Settings,
     TestSettings,
+    VerifySettings,
 )
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "JudgeSettings",
     "Settings",
     "TestSettings",
+    "VerifySettings",
     "find_root",
     "has_settings",
     "load",

@@ -14,6 +14,7 @@ from donewhen.config.settings import (
     JudgeSettings,
     Settings,
     TestSettings,
+    VerifySettings,
 )
 from donewhen.foundation.errors import ConfigError
 
@@ -28,6 +29,7 @@ _TABLES: dict[str, type[Any]] = {
     "TestSettings | None": TestSettings,
     "JobSettings": JobSettings,
     "JudgeSettings": JudgeSettings,
+    "VerifySettings": VerifySettings,
     "ApprovalSettings": ApprovalSettings,
 }
 

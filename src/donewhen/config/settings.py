@@ -71,6 +71,19 @@ class JudgeSettings:
 
 
 @dataclass(frozen=True)
+class VerifySettings:
+    """How CI runs again what was agreed; see `donewhen verify`."""
+
+    from_base: tuple[str, ...] = (
+        *("tests/", "test/", "__tests__/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini", ".pytest.ini"),
+        *("*.test.*", "*.spec.*", "*_test.go", "*Test.java", "*Tests.java", "*_spec.rb"),
+        *("/pytest.py", "/pytest/", "/_pytest/", "/sitecustomize.py", "/usercustomize.py"),
+    )
+    """Files that judge the work, and so are taken from the base branch: a name or a folder anywhere, or a path that
+    begins with a slash."""
+
+
+@dataclass(frozen=True)
 class ApprovalSettings:
     """Who may agree besides a person at a terminal. It holds once a person has agreed to it."""
 
@@ -94,6 +107,8 @@ class Settings:
     """Jobs: how their commands are run."""
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     """Jobs: the judges that gates ask."""
+    verify: VerifySettings = field(default_factory=VerifySettings)
+    """Jobs: what CI takes from the base branch."""
     approval: ApprovalSettings = field(default_factory=ApprovalSettings)
     """Jobs: who may agree."""
     root: Path = field(default_factory=Path.cwd, metadata={"setting": False})

@@ -241,6 +241,9 @@ def located(change: Change, plan: Job | Project, where: str, settings: Settings)
             return f"{settings.judge.missions}/{name.partition('.')[0]}"
         case "criteria":
             lines = [one.line for one in plan.criteria if change.after == criterion_term(one)]
+            # What is gone may still be there in words, with another check or none.
+            said = (change.before or "").rpartition(" [check: ")[0] or change.before
+            lines += [one.line for one in plan.criteria if one.text == said]
             lines += [one.line for one in plan.criteria] or [plan.document.first_body_line]
             return f"{where}:{lines[0]}"
         case _:

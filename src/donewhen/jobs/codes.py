@@ -44,6 +44,10 @@ class FindingCode(StrEnum):
     DEPENDENCY_CIRCLE = "dependency_circle"
     DONE_TOO_EARLY = "done_too_early"
     DONE_INVALID = "done_invalid"
+    NOT_ON_BASE = "not_on_base"
+    NOTHING_VERIFIED = "nothing_verified"
+    RECEIPT_UNFOUNDED = "receipt_unfounded"
+    RECEIPT_REFUTED = "receipt_refuted"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -182,5 +186,21 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.DONE_INVALID: Reason(
         "A job was done on something that has changed since.",
         "Look at it again, start it and complete it anew.",
+    ),
+    FindingCode.NOT_ON_BASE: Reason(
+        "A branch says that a job is done which nobody has agreed to on the base branch.",
+        "Merge the agreement first, then the work.",
+    ),
+    FindingCode.NOTHING_VERIFIED: Reason(
+        "No job was verified. Zero checks is never a pass.",
+        "Complete a job on the branch, or name one: donewhen verify --base REF --job JOB",
+    ),
+    FindingCode.RECEIPT_UNFOUNDED: Reason(
+        "A completion is on record that nothing on record bears out.",
+        "Take it back, and complete the job with donewhen complete JOB",
+    ),
+    FindingCode.RECEIPT_REFUTED: Reason(
+        "A branch says that a job is done, and running what was agreed again says that it is not.",
+        "Repair what did not pass, and complete the job again.",
     ),
 }

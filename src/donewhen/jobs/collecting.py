@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.suite_baseline import SuiteBaseline
 from donewhen.jobs.agreement import job_agreement, project_agreement
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.criteria import is_placeholder, sections
@@ -142,22 +141,19 @@ def _suites(
         if newest is None or newest not in reports:
             continue
         earlier = [one for one in reports if one.seq < begun]
-        now, before = _outcomes(store, newest), _outcomes(store, earlier[-1] if earlier else reports[0])
+        now, before = outcomes_of(store, newest), outcomes_of(store, earlier[-1] if earlier else reports[0])
         if now is None or before is None:
             missing.append(f"the test ids of a run of `{evidence}` are missing")
             continue
-        baseline = SuiteBaseline(
-            frozenset(name for name, one in before.items() if one != "skipped"),
-            frozenset(name for name, one in before.items() if one == "skipped"),
-        )
-        facts.append(_compared(evidence, now, baseline))
+        facts.append(compared_suite(evidence, now, before))
     return tuple(facts), tuple(missing)
 
 
-def _compared(evidence: str, now: Mapping[str, str], baseline: SuiteBaseline) -> SuiteFact:
-    lost = sorted((baseline.executed | baseline.skipped) - now.keys())
-    skipped = sorted(name for name in baseline.executed if now.get(name) == "skipped")
-    return SuiteFact(evidence, tuple(lost), tuple(skipped), len(baseline.executed), len(now))
+def compared_suite(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
+    """Which tests were there before and are not there, or don't run, now."""
+    executed = {name for name, one in before.items() if one != "skipped"}
+    skipped = sorted(name for name in executed if now.get(name) == "skipped")
+    return SuiteFact(evidence, tuple(sorted(before.keys() - now.keys())), tuple(skipped), len(executed), len(now))
 
 
 def _reports(entry: Entry, evidence: str) -> bool:
@@ -170,7 +166,8 @@ def _reports(entry: Entry, evidence: str) -> bool:
     )
 
 
-def _outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
+def outcomes_of(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
+    """What became of each test in a run; None where that is not known."""
     record: Any = store.get_json(str(entry.data.get("record")))
     report = record.get("report") if isinstance(record, dict) else None
     found: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None

@@ -352,6 +352,7 @@ _RULES: dict[str, Rule] = {
 _SETTINGS: dict[str, Rule] = {
     "files": _items,
     "commands": _items,
+    "from_base": _items,
     "pass_env": _permissions,
     "keys": _permissions,
     "ci": _LESS,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from donewhen.foundation.process import small_environment
 from donewhen.jobs.executables import safe_path
@@ -63,15 +64,34 @@ def toplevel(folder: Path) -> Path | None:
 
 def committed_files(top: Path, folder: str) -> Iterator[tuple[str, bytes]]:
     """The files of a folder in the current commit, each with its content; one question for all of them."""
-    listed = git(top, "ls-tree", "-r", "-z", "HEAD", "--", f"{folder}/") or b""
+    found = committed(top, "HEAD", f"{folder}/")
+    yield from zip((one.name for one in found), contents(top, [one.blob for one in found]), strict=False)
+
+
+class Committed(NamedTuple):
+    """A file of a commit."""
+
+    name: str
+    mode: str
+    blob: str
+
+
+def committed(top: Path, commit: str, *paths: str) -> list[Committed]:
+    """The files of a commit, or those of it at some paths; submodules are left out."""
+    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths) or b""
     rows = [row.partition(b"\t") for row in listed.split(b"\0") if row]
-    objects = [meta.split()[2] for meta, _, _ in rows]
-    answer = git(top, "cat-file", "--batch", given=b"\n".join(objects) + b"\n") if objects else None
+    files = [(os.fsdecode(name), meta.decode("ascii", "replace").split()) for meta, _, name in rows]
+    return [Committed(name, mode, blob) for name, (mode, kind, blob) in files if kind == "blob"]
+
+
+def contents(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
+    """The contents of files of a commit, in this order; one question for all of them."""
+    answer = git(top, "cat-file", "--batch", given="\n".join(blobs).encode() + b"\n") if blobs else None
     if answer is None:
         return
     position = 0
-    for _, _, name in rows:
+    for _ in blobs:
         end = answer.index(b"\n", position)
         size = int(answer[position:end].split()[2])
-        yield os.fsdecode(name), answer[end + 1 : end + 1 + size]
+        yield answer[end + 1 : end + 1 + size]
         position = end + 1 + size + 1

@@ -22,11 +22,12 @@ def harness_of(workspace: Workspace, job: Job) -> dict[str, str]:
     """The files (or their part for pytest) by content, tracked by git or not; none for a job that runs no tests."""
     if not any(one.check.kind == "run" and reports_tests(one.check.argv) for one in needs(job)):
         return {}
-    found = {workspace.where(path): _mark(path) for path in walked(workspace.root)}
+    found = {workspace.where(path): mark_of(path) for path in walked(workspace.root)}
     return {name: mark for name, mark in found.items() if mark is not None}
 
 
-def _mark(path: Path) -> str | None:
+def mark_of(path: Path) -> str | None:
+    """What a file tells the test framework, as a hash; None where it tells nothing."""
     if path.name in _WHOLE:
         return plain_hash(path)
     try:

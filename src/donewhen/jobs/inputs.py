@@ -193,11 +193,16 @@ def is_generated(workspace: Workspace, path: Path) -> bool:
 
 def _is_generated(form: Form, name: str) -> bool:
     project = "jobs/" if form == "small" else ""
-    if name.startswith(f"{FOLDER}/") or (name.endswith(PLAN) and _PLAN[form].fullmatch(name)):
+    if name.startswith(f"{FOLDER}/") or is_plan(form, name):
         return True
     return name.startswith(project) and (
         _SNAPSHOT.fullmatch(name) is not None or _GENERATED.fullmatch(name.removeprefix(project)) is not None
     )
+
+
+def is_plan(form: Form, name: str) -> bool:
+    """Whether a file of the project is a plan file."""
+    return name.endswith(PLAN) and _PLAN[form].fullmatch(name) is not None
 
 
 def plain_hash(path: Path | str) -> str:

@@ -177,7 +177,7 @@ def _of_file(workspace: Workspace, job: Job, need: Need, entry: Entry | None) ->
 
 
 def _of_person(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy) -> Standing:
-    found = [one for one in reversed(entries) if _is_sign_off(one, need.text)]
+    found = [one for one in reversed(entries) if is_sign_off(one, need.text)]
     if not found:
         return Standing(need, "missing", ("nobody has signed it off",))
     # What does not count does not take anything back, either.
@@ -268,7 +268,8 @@ _CHANGED = {
 }
 
 
-def _is_sign_off(entry: Entry, text: str) -> bool:
+def is_sign_off(entry: Entry, text: str) -> bool:
+    """Whether an entry signs off a criterion with these words."""
     value: Any = entry.data.get("value")
     return (
         entry.type == "decided"

@@ -62,7 +62,7 @@ def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()
         if changed <= _MOST_FILES:
             told += _file_diff(name, None if old is None else git(old.top, "cat-file", "blob", old.name), content)
         else:
-            more[name] = _blob(content, None)
+            more[name] = blob_name(content, None)
     if more:
         told.append(f"[… and {len(more)} more changed files, {digest_of(more)[7:19]}]")
     return "\n".join(told)
@@ -127,11 +127,11 @@ def _is_same(content: bytes | None, old: _Blob | None) -> bool:
     if content is None or old is None:
         return content is None and old is None
     # The one thing that git itself may do to a text on its way out.
-    return old.name in (_blob(content, old.name), _blob(content.replace(b"\r\n", b"\n"), old.name))
+    return old.name in (blob_name(content, old.name), blob_name(content.replace(b"\r\n", b"\n"), old.name))
 
 
-def _blob(content: bytes | None, like: str | None) -> str | None:
-    """The name that git would give a content."""
+def blob_name(content: bytes | None, like: str | None) -> str | None:
+    """The name that git would give a content, in the way in which ``like`` is one."""
     if content is None:
         return None
     made = hashlib.sha256() if like is not None and len(like) == 64 else hashlib.sha1(usedforsecurity=False)

@@ -10,7 +10,7 @@ from donewhen.jobs.gates.result import GateCode, GateReason, GateResult
 from donewhen.jobs.needs import VERIFICATION
 from donewhen.jobs.standing import Standing, State
 
-_CRITERION: dict[State, GateCode] = {
+CRITERION_CODES: dict[State, GateCode] = {
     "failed": GateCode.CRITERION_FAILED,
     "stale": GateCode.CRITERION_STALE,
     "missing": GateCode.CRITERION_NOT_SHOWN,
@@ -48,7 +48,7 @@ def _criteria(facts: Facts) -> Iterator[GateReason]:
         yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has no acceptance criteria.", facts.where)
     for one in facts.standings:
         if one.need.name != VERIFICATION and one.state != "passed":
-            yield GateReason(_CRITERION[one.state], _told(one), _where(facts, one))
+            yield GateReason(CRITERION_CODES[one.state], told_of(one), _where(facts, one))
 
 
 def _suites(facts: Facts) -> Iterator[GateReason]:
@@ -76,7 +76,7 @@ def _freshness(facts: Facts) -> Iterator[GateReason]:
     for one in facts.standings:
         if one.state == "stale":
             code = GateCode.COMMAND_NOT_PASSED if one.need.name == VERIFICATION else GateCode.CRITERION_STALE
-            yield GateReason(code, _told(one), _where(facts, one))
+            yield GateReason(code, told_of(one), _where(facts, one))
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
 
@@ -97,7 +97,7 @@ def _lesson(facts: Facts) -> Iterator[GateReason]:
 def _commands(facts: Facts) -> Iterator[GateReason]:
     for one in facts.standings:
         if one.need.name == VERIFICATION and one.state != "passed":
-            yield GateReason(GateCode.COMMAND_NOT_PASSED, _told(one), _where(facts, one))
+            yield GateReason(GateCode.COMMAND_NOT_PASSED, told_of(one), _where(facts, one))
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:
@@ -115,7 +115,8 @@ _CHECKS: dict[str, Callable[[Facts], Iterator[GateReason]]] = {
 }
 
 
-def _told(standing: Standing) -> str:
+def told_of(standing: Standing) -> str:
+    """How a need stands that is not met, in one sentence."""
     why = f": {'; '.join(standing.why)}" if standing.why else ""
     if standing.need.name == VERIFICATION:
         name, failed = f"`{standing.need.evidence}`", "did not pass"

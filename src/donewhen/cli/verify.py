@@ -1,0 +1,151 @@
+"""Does a branch keep what was agreed on its base?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
+from donewhen.foundation.files import write_atomically
+from donewhen.foundation.text import plain
+from donewhen.jobs.verifying import Case, Verification, verify
+from donewhen.reports.verification_github import annotation_lines, defused, summary
+from donewhen.reports.verification_junit import junit
+from donewhen.reports.verification_sarif import sarif
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("·", "yellow")}
+
+
+@click.command()
+@click.option("--base", metavar="REF", help="The branch that has the contract; in a pull request on GitHub, its base.")
+@click.option("--job", "jobs", multiple=True, metavar="JOB", help="This job and what it depends on, said done or not.")
+@click.option("--junit", "junit_file", type=_FILE, metavar="FILE", help="Write JUnit XML: a case a gate and criterion.")
+@click.option("--sarif", "sarif_file", type=_FILE, metavar="FILE", help="Write SARIF: each reason at its job file.")
+@click.option(
+    "--summary", "summary_file", type=_FILE, metavar="FILE", help="Add a summary in Markdown; on GitHub, the step's."
+)
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    base: str | None,
+    jobs: tuple[str, ...],
+    junit_file: Path | None,
+    sarif_file: Path | None,
+    summary_file: Path | None,
+    project: Path | None,
+) -> ExitCode:
+    """Run what was agreed on the base branch again, on the work that stands here.
+
+    Plans, agreements, settings and judges come from the base; so do its tests, and the scripts that agreed commands
+    name. The branch's own tests are run besides, and must have every test of the base. Ledger, receipts and evidence
+    on the branch prove nothing here: where they are false, that is told. Nothing in your folder is changed.
+
+    Every job that the branch says is done is run; what is not run is reported as skipped, and is no pass. In GitHub
+    Actions, reasons also appear beside the lines of the pull request.
+
+    \b
+    donewhen verify --base origin/main
+    donewhen verify --base main --junit verify.xml --sarif verify.sarif
+    """
+    on_github = os.environ.get("GITHUB_ACTIONS") == "true"
+    found = _verified(output, base or _base_on_github(), jobs, project)
+    status = _status(found)
+    if junit_file is not None:
+        write_atomically(junit_file, junit(found))
+    if sarif_file is not None:
+        write_atomically(sarif_file, sarif(found, status))
+    place = summary_file or (Path(os.environ["GITHUB_STEP_SUMMARY"]) if os.environ.get("GITHUB_STEP_SUMMARY") else None)
+    if place is not None:
+        with place.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(summary(found))
+    _show(output, found)
+    for line in annotation_lines(found) if on_github else ():
+        click.echo(line, err=output.json)
+    findings = [Finding(one.code, one.message, one.where or None, one.next) for one in found.reasons]
+    return output.finish(status, _data(found), findings)
+
+
+def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | None) -> Verification:
+    """What was found; an error is reported in the same form, so that nobody takes a missing report for a pass."""
+    try:
+        if not base:
+            raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
+        workspace = workspace_at(project)
+        with output.progress("verify") as tell:
+            return verify(workspace, base, jobs=jobs, tell=tell)
+    except DonewhenError as error:
+        if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):
+            raise
+        return Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
+
+
+def _base_on_github() -> str:
+    branch = os.environ.get("GITHUB_BASE_REF")
+    return f"origin/{branch}" if branch else ""
+
+
+def _status(found: Verification) -> ExitCode:
+    if found.passed:
+        return ExitCode.PASS
+    if found.broken:
+        return ExitCode.USAGE if not found.jobs else ExitCode.INTERNAL
+    return ExitCode.GATE_FAILED
+
+
+def _show(output: Output, found: Verification) -> None:
+    groups = [("project", "", found.project), *((one.id, one.title, one.cases) for one in found.jobs)]
+    for name, title, cases in groups:
+        output.say(defused(f"{name}  {title}".rstrip()), bold=True)
+        for case in cases:
+            _show_case(output, case)
+    for note in found.notes:
+        output.say(defused(f"! {note.message}"), fg="yellow")
+    claimed = [one for one in found.jobs if one.claimed]
+    good = sum(one.passed for one in claimed)
+    word = "verified." if found.passed else "not verified."
+    output.say(defused(f"{good} of {len(claimed)} job(s) hold by the contract of {found.base}: {word}"), bold=True)
+
+
+def _show_case(output: Output, case: Case) -> None:
+    mark, color = _MARKS[case.outcome]
+    text = f"  {case.text}" if case.text else ""
+    output.say(defused(f"  {mark} {case.name}{text}"), fg=color)
+    for reason in case.reasons:
+        output.say(defused(f"      [{reason.code}] {reason.message}"))
+        if reason.where:
+            output.say(defused(f"      {reason.where}"), dim=True)
+    for line in plain(case.output).splitlines():
+        output.say(defused(f"      {line}"), dim=True)
+
+
+def _data(found: Verification) -> dict[str, Any]:
+    return {
+        "passed": found.passed,
+        "base": found.base,
+        "commit": found.commit,
+        "project": [_case_data(one) for one in found.project],
+        "jobs": [
+            {
+                "job": one.id,
+                "title": one.title,
+                "claimed": one.claimed,
+                "passed": one.passed,
+                "cases": [_case_data(case) for case in one.cases],
+            }
+            for one in found.jobs
+        ],
+        "notes": [one._asdict() for one in found.notes],
+    }
+
+
+def _case_data(case: Case) -> dict[str, Any]:
+    return {**case._asdict(), "reasons": [one._asdict() for one in case.reasons]}

@@ -1,0 +1,118 @@
+"""What a branch did to the contract and the record of its base: said without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.agreement import Seal, located
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.audit import audit
+from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.jobs.contract import changes, job_terms, project_terms
+from donewhen.jobs.history import history_of
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.mission_folders import mission_folders
+from donewhen.jobs.verifying.cases import Reason
+from donewhen.jobs.verifying.receipts import unfounded
+from donewhen.jobs.verifying.trees import Base
+from donewhen.jobs.workspace import Workspace
+
+
+class Claim(NamedTuple):
+    """What the branch says about a job."""
+
+    job: Job | None
+    where: str
+    status: str
+    completed: Entry | None
+    """The completion on the branch that the base does not have."""
+    reasons: tuple[Reason, ...]
+    """How the branch's plan asks for less than what was agreed on the base."""
+
+    @property
+    def done(self) -> bool:
+        return self.status == "done" or self.completed is not None
+
+
+def claim_of(branch: Workspace, job: Job, where: str, seal: Seal | None, policy: Policy, known: set[str]) -> Claim:
+    """What the branch says about a job of the base; ``known`` are the hashes of the base's entries."""
+    entries = branch.ledger.read(job.id).entries
+    history = history_of(job.id, entries, policy)
+    completed = history.completed if history.completed and history.completed.hash not in known else None
+    try:
+        found = branch.job(job.id)
+    except DonewhenError as error:
+        code = FindingCode.JOB_MISSING if error.code == "usage" else error.code
+        told = f"{job.id} can't be read on the branch: {error.message}"
+        reason = Reason(code, told, error.where or where, "Restore its plan file from the base branch.")
+        return Claim(None, where, history.status, completed, (reason,))
+    place = branch.where(found.path)
+    reasons: list[Reason] = []
+    for one in changes(seal.terms, job_terms(found)) if seal is not None else ():
+        if one.voids:
+            told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
+            said = f"{job.id}: {one.field} was {one.kind} on the branch: {told}."
+            reasons.append(_voided(said, located(one, found, place, branch.settings())))
+    status = "done" if "done" in (found.status, history.status) else found.status
+    return Claim(found, place, status, completed, tuple(reasons))
+
+
+def project_reasons(branch: Workspace, seal: Seal) -> Iterator[Reason]:
+    """How the branch's project, settings, hooks and judges ask for less than what was agreed on the base."""
+    project = branch.project()
+    settings = branch.settings()
+    terms = project_terms(project, settings, mission_folders(branch.root, settings))
+    for one in changes(seal.terms, terms):
+        if one.voids:
+            told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
+            said = f"{project.id}: {one.field} was {one.kind} on the branch: {told}."
+            yield _voided(said, located(one, project, branch.where(project.path), settings))
+
+
+def receipt_reasons(branch: Workspace, job: Job, claim: Claim, policy: Policy) -> Iterator[Reason]:
+    """Why a completion on the branch can't be a real one."""
+    if claim.completed is None:
+        if claim.status == "done":
+            told = f"{job.id} says done, and the ledger on the branch has no completion."
+            yield _receipt(told, _status_line(claim))
+        return
+    for why in unfounded(job, branch.ledger.read(job.id).entries, claim.completed, policy):
+        told = f"The receipt {claim.completed.hash[:19]}… of {job.id} rests on nothing: {why}."
+        yield _receipt(told, _status_line(claim))
+
+
+def record_reasons(base: Base, branch: Workspace) -> Iterator[Reason]:
+    """Why the record on the branch can't be believed: it is not a continuation of the base's, or does not hold."""
+    folder = f"{base.inside}{branch.where(branch.folder / 'ledger')}/"
+    for name in base.files:
+        if name.startswith(folder) and name.endswith(".jsonl"):
+            path = base.top / name
+            now = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+            if not now.startswith(base.content(name) or b""):
+                told = "The chain on the branch does not continue that of the base: entries are gone or were changed."
+                yield Reason(FindingCode.REWRITTEN, told, name.removeprefix(base.inside), _next(FindingCode.REWRITTEN))
+    for one in audit(branch).findings:
+        # What was loosened is told against the base's own agreement.
+        if one.severity == "error" and one.code != FindingCode.VOIDED:
+            yield Reason(str(one.code), one.message, one.where, one.next)
+
+
+def _status_line(claim: Claim) -> str:
+    line = None if claim.job is None else claim.job.document.line_of("status")
+    return f"{claim.where}:{line}" if line else claim.where
+
+
+def _voided(told: str, where: str) -> Reason:
+    next_step = "Undo the edit, or let a person agree to it on the base branch first."
+    return Reason(FindingCode.VOIDED, told, where, next_step)
+
+
+def _receipt(told: str, where: str) -> Reason:
+    return Reason(FindingCode.RECEIPT_UNFOUNDED, told, where, _next(FindingCode.RECEIPT_UNFOUNDED))
+
+
+def _next(code: FindingCode) -> str:
+    return FINDINGS[code].next_step

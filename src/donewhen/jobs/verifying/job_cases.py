@@ -1,0 +1,179 @@
+"""What running one job's contract again came to: its gates, its criteria, and the receipt that the branch offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from donewhen.foundation.text import plain
+from donewhen.jobs.agreement import Seal
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.jobs.facts import DependencyFact, Facts
+from donewhen.jobs.gates.agreement import agreement_gate
+from donewhen.jobs.gates.dependency import dependency_gate
+from donewhen.jobs.gates.result import GATE_REASONS, GateCode, GateReason
+from donewhen.jobs.gates.truth import CRITERION_CODES, told_of, truth_gate
+from donewhen.jobs.job import Job
+from donewhen.jobs.needs import VERIFICATION, Need
+from donewhen.jobs.reward import score_of
+from donewhen.jobs.running import store_of
+from donewhen.jobs.standing import Standing
+from donewhen.jobs.verifying.branch import Claim, receipt_reasons
+from donewhen.jobs.verifying.cases import Case, CaseKind, Reason
+from donewhen.jobs.verifying.rerun import Memory, Signed, lost_tests, show_again, with_dependencies
+from donewhen.jobs.verifying.trees import Base
+from donewhen.jobs.workspace import Workspace
+
+Tell = Callable[[str], None]
+
+_LINES = 20
+# These compare with a start on the base, and everything that could be wrong with it is run again here.
+_NOT_HERE = frozenset({GateCode.NOT_STARTED, GateCode.REPORT_CONFIG_CHANGED})
+_OF_NEEDS = frozenset({*CRITERION_CODES.values(), GateCode.COMMAND_NOT_PASSED})
+_RUN_AGAIN = ("acceptance", "verification")
+
+
+class Agreed(NamedTuple):
+    """A job of the base, with what was agreed about it there."""
+
+    job: Job
+    seal: Seal | None
+    done: bool
+    known: frozenset[str]
+    """The hashes of its entries on the base."""
+    claim: Claim
+
+
+class Tree(NamedTuple):
+    """A folder to run in, and what is special about it."""
+
+    workspace: Workspace
+    label: str
+    memory: Memory
+
+
+def job_cases(
+    base: Base,
+    branch: Workspace,
+    policy: Policy,
+    trees: Sequence[Tree],
+    one: Agreed,
+    states: Mapping[str, DependencyFact],
+    tell: Tell,
+) -> Iterator[Case]:
+    """The gates in their order, then what they looked at. The facts are of each tree; all of them must be good."""
+    signed = Signed(branch.ledger.read(one.job.id).entries, policy)
+    looks: list[tuple[Tree, Facts]] = []
+    for tree in trees:
+        job = tree.workspace.job(one.job.id)
+
+        def told(need: Need, label: str = tree.label) -> None:
+            tell(f"{one.job.id}  {label}{need.evidence}")
+
+        facts = with_dependencies(show_again(base, tree.workspace, job, tree.memory, signed, told), states)
+        if one.done:
+            facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
+        if looks:
+            lost = lost_tests((looks[0][0].workspace, looks[0][1]), (tree.workspace, facts))
+            facts = facts._replace(suites=lost)
+        looks.append((tree, facts))
+    strict = looks[0][1]
+    agreement = [_of_gate(one, reason) for reason in agreement_gate(strict).reasons]
+    yield case_of("agreement", "gate", [*agreement, *one.claim.reasons])
+    yield Case("budget", "gate", "skipped", text="How often it was tried can't be run again.")
+    yield case_of("dependency", "gate", [_of_gate(one, reason) for reason in _left(dependency_gate(strict).reasons)])
+    criteria = [_criterion_case(one, looks, place) for place in range(len(strict.standings))]
+    yield _truth_case(one, looks, criteria)
+    yield _reward_case(one, strict)
+    yield from criteria
+    refuted = any(case.outcome == "failed" for case in criteria)
+    yield from _receipt_case(branch, one, policy, refuted=refuted)
+
+
+def case_of(name: str, kind: CaseKind, reasons: Iterable[Reason]) -> Case:
+    """A case that fails for reasons, and passes without any."""
+    found = tuple(reasons)
+    return Case(name, kind, "failed" if found else "passed", found)
+
+
+def _truth_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], criteria: Sequence[Case]) -> Case:
+    reasons: list[Reason] = []
+    for tree, facts in looks:
+        others = [reason for reason in _left(truth_gate(facts).reasons) if reason.code not in _OF_NEEDS]
+        reasons += [_of_gate(one, reason, tree.label) for reason in others]
+    unmet = sum(case.outcome != "passed" for case in criteria)
+    if not reasons and unmet:
+        return Case(
+            "truth", "gate", "failed", text=f"{unmet} of {len(criteria)} things that it has to show are not met."
+        )
+    return case_of("truth", "gate", dict.fromkeys(reasons))
+
+
+def _reward_case(one: Agreed, facts: Facts) -> Case:
+    """The part of the score that can be run again. What was noted on the way is the branch's own word."""
+    counted = [part for part in score_of(facts).components if part.name in _RUN_AGAIN]
+    points = round(100 * sum(part.got for part in counted) / sum(part.possible for part in counted))
+    target = facts.job.reward_target
+    told = f"{points} of 100 for what was run again; {target} was agreed."
+    if points >= target:
+        return Case("reward", "gate", "passed", text=told)
+    code = GateCode.SCORE_TOO_LOW
+    return Case("reward", "gate", "failed", (Reason(code, told, one.claim.where, GATE_REASONS[code].next_step),))
+
+
+def _criterion_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], place: int) -> Case:
+    need = looks[0][1].standings[place].need
+    kind: CaseKind = "command" if need.name == VERIFICATION else "criterion"
+    name = f"`{need.evidence}`" if kind == "command" else need.name
+    reasons: list[Reason] = []
+    output = ""
+    for tree, facts in looks:
+        found = facts.standings[place]
+        if found.state == "passed":
+            continue
+        code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[found.state]
+        told = f"{tree.label}{told_of(found)}"
+        reasons.append(Reason(code, told, _line_of(one, need), GATE_REASONS[code].next_step))
+        output = output or _said(tree.workspace, found)
+    return Case(name, kind, "failed" if reasons else "passed", tuple(reasons), need.text, output)
+
+
+def _receipt_case(branch: Workspace, one: Agreed, policy: Policy, *, refuted: bool) -> Iterator[Case]:
+    """What the branch offers as proof. It is never asked; where it is false, that is told."""
+    if one.claim.completed is None and (one.done or not one.claim.done):
+        return
+    reasons = list(receipt_reasons(branch, one.job, one.claim, policy))
+    if refuted and one.claim.completed is not None:
+        code = FindingCode.RECEIPT_REFUTED
+        told = f"The branch says that {one.job.id} is done ({one.claim.completed.hash[:19]}…); run again, it is not."
+        reasons.append(Reason(code, told, one.claim.where, FINDINGS[code].next_step))
+    yield case_of("receipt", "gate", reasons)
+
+
+def _left(reasons: Sequence[GateReason]) -> list[GateReason]:
+    return [one for one in reasons if one.code not in _NOT_HERE]
+
+
+def _of_gate(one: Agreed, reason: GateReason, label: str = "") -> Reason:
+    where = one.claim.where if reason.where is None or reason.where.startswith(one.claim.where) else reason.where
+    return Reason(reason.code, f"{label}{reason.message}", where, GATE_REASONS[reason.code].next_step)
+
+
+def _line_of(one: Agreed, need: Need) -> str:
+    """Where the branch's plan says it; the plan itself where it does not say it any more."""
+    job = one.claim.job
+    if job is None:
+        return one.claim.where
+    line = next((each.line for each in job.criteria if each.text == need.text), None)
+    line = line or next((each.line for each in job.criteria if each.id == need.name), None)
+    if need.name == VERIFICATION:
+        line = job.document.line_of("truth_required_commands")
+    return f"{one.claim.where}:{line}" if line else one.claim.where
+
+
+def _said(tree: Workspace, standing: Standing) -> str:
+    blob = None if standing.entry is None else standing.entry.data.get("output")
+    content = store_of(tree).get(blob) if isinstance(blob, str) else None
+    text = plain((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
+    return "\n".join(text.rstrip().splitlines()[-_LINES:])

@@ -1,0 +1,176 @@
+"""Running one job's contract again, in a folder that has the branch's work; what it comes to is the gates' to say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from donewhen.foundation.canonical import digest
+from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.jobs.approval import Policy, approves, somebody
+from donewhen.jobs.collecting import compared_suite, facts_of, outcomes_of
+from donewhen.jobs.facts import DependencyFact, Facts, SuiteFact
+from donewhen.jobs.inputs import MISSING, located, result_manifest
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Entry
+from donewhen.jobs.needs import VERIFICATION, Need, needs
+from donewhen.jobs.running import append, look, newest_run, run, situation, store_of
+from donewhen.jobs.standing import Standing, collect, is_sign_off
+from donewhen.jobs.verifying.trees import Base
+from donewhen.jobs.workspace import Workspace
+
+Memory = dict[str, Mapping[str, Any]]
+"""What a command came to in this folder, by everything that it depends on."""
+
+# What a program reads that is named by itself, and so says what it does.
+_READ_BY: dict[str, tuple[str, ...]] = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "gmake": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "nox": ("noxfile.py",),
+    "tox": ("tox.ini",),
+    **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), ("package.json",)),
+}
+
+
+class Signed(NamedTuple):
+    """Entries on the branch, and the keys by which some can be believed: those agreed to on the base."""
+
+    entries: tuple[Entry, ...]
+    policy: Policy
+
+
+def show_again(
+    base: Base, tree: Workspace, job: Job, memory: Memory, signed: Signed, tell: Callable[[Need], None]
+) -> Facts:
+    """Run and look at everything that a job has to show, and collect the facts. No proof that was there is used."""
+    by = somebody()
+    entries = tree.ledger.read(job.id).entries
+    if not any(one.type == "started" for one in entries):
+        tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _outputs_on(base, tree, job)}, by)
+    asked = needs(job)
+    for need in asked:
+        if need.check.kind in ("run", "file"):
+            tell(need)
+            with suppress(CommandNotRunnableError):
+                _show(tree, job, need, memory)
+    for need in asked:
+        if need.check.kind == "judge":
+            tell(need)
+            # What speaks against the work already needs no judge; its criterion is then not shown.
+            with suppress(UsageError):
+                collect(tree, job, by, again=True, only=need)
+    facts = facts_of(tree, tree.job_at(job.path))
+    return facts._replace(
+        standings=tuple(_signed_off(tree, job, one, signed) for one in facts.standings),
+        suites=(),
+        upstream_changed=(),
+        harness_changed=(),
+        chain_breaks=tuple(one.problem for one in tree.ledger.read(job.id).breaks if not one.torn),
+    )
+
+
+def lost_tests(before: tuple[Workspace, Facts], now: tuple[Workspace, Facts]) -> tuple[SuiteFact, ...]:
+    """The tests of the base that the branch's own no longer has, or skips."""
+    found: list[SuiteFact] = []
+    job = now[1].job.id
+    for evidence in dict.fromkeys(one.need.evidence for one in now[1].standings if one.need.check.kind == "run"):
+        outcomes = []
+        for tree, _ in (before, now):
+            entry = newest_run(tree.ledger.read(job).entries, evidence)
+            outcomes.append(None if entry is None else outcomes_of(store_of(tree), entry))
+        old, new = outcomes
+        if old is not None:
+            found.append(compared_suite(evidence, new or {}, old))
+    return tuple(found)
+
+
+def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Facts:
+    """The facts with dependencies as this look found them."""
+    open_ = {name: DependencyFact(name, "open", (name,)) for name in facts.job.depends_on}
+    return facts._replace(dependencies=tuple((open_ | dict(states))[name] for name in facts.job.depends_on))
+
+
+def judging_files(base: Base, tree: Workspace, jobs: Collection[Job]) -> frozenset[str]:
+    """The files that agreed commands and checks name, by their names in the repository: scripts, tests, schemas."""
+    found: set[str] = set()
+    for job in jobs:
+        for need in needs(job):
+            words = [one for word in need.check.argv for one in _paths(word)]
+            words += _READ_BY.get(PurePosixPath(need.check.argv[0]).name, ()) if need.check.argv else ()
+            found |= {os.path.normpath(f"{base.inside}{one}") for one in words}
+            if need.check.schema is not None:
+                with suppress(ConfigError):
+                    found.add(_in_repository(base, tree, job, need.check.schema))
+    return frozenset(one for one in found if not one.startswith((".git/", "..", "/")))
+
+
+def agreed_results(base: Base, tree: Workspace, jobs: Collection[Job]) -> Callable[[str], bool]:
+    """Whether a file was agreed to be a result of one of these jobs, so that it is work, and judges nothing."""
+    patterns: list[str] = []
+    for job in jobs:
+        for output in job.outputs:
+            with suppress(ConfigError):
+                patterns.append(_in_repository(base, tree, job, output))
+    return lambda name: any(name == one or name.startswith(f"{one}/") or fnmatchcase(name, one) for one in patterns)
+
+
+def _paths(word: str) -> Iterator[str]:
+    """What in a word of a command may be a file: the word, a test's file, the value of an option."""
+    for one in (word, word.partition("=")[2]):
+        path = one.partition("::")[0]
+        if path and not path.startswith(("-", "/")):
+            yield path
+
+
+def _show(tree: Workspace, job: Job, need: Need, memory: Memory) -> None:
+    by = somebody()
+    criterion = None if need.name == VERIFICATION else need.name
+    if need.check.kind == "file":
+        look(tree, job, need.check, need.evidence, by, criterion=criterion, again=True)
+        return
+    key = situation(tree, job, need.check.argv).parts.key
+    if key in memory:
+        append(tree, job, {**memory[key], "criterion": criterion}, by)
+        return
+    data = run(tree, job, need.check.argv, by, criterion=criterion, again=True).entry.data
+    if data["settled"]:
+        # Several jobs may ask for the same command on the same files.
+        memory[key] = {name: value for name, value in data.items() if name not in ("writes", "adopted")}
+
+
+def _signed_off(tree: Workspace, job: Job, standing: Standing, signed: Signed) -> Standing:
+    """A sign-off by a key that was agreed to on the base can be believed, wherever it stands."""
+    if standing.need.check.kind != "manual" or standing.state == "passed":
+        return standing
+    try:
+        subject = result_manifest(tree, job).hash
+    except ConfigError:
+        return standing
+    for entry in signed.entries:
+        if entry.by.kind == "key" and is_sign_off(entry, standing.need.text):
+            about = entry.data["value"].get("subject") == subject
+            if about and approves(entry, job.id, signed.policy):
+                return Standing(standing.need, "passed", (), entry)
+    return standing
+
+
+def _outputs_on(base: Base, tree: Workspace, job: Job) -> dict[str, str]:
+    """What stood in a job's outputs on the base."""
+    found: dict[str, str] = {}
+    for output in job.outputs:
+        with suppress(ConfigError):
+            name = _in_repository(base, tree, job, output)
+            content = base.content(name)
+            found[name.removeprefix(base.inside)] = MISSING if content is None else digest(content)
+    return found
+
+
+def _in_repository(base: Base, tree: Workspace, job: Job, path: str) -> str:
+    return f"{base.inside}{tree.where(located(tree, job, path, 'outputs'))}"

@@ -1,0 +1,342 @@
+"""A branch's work beside a base branch's contract: folders of their own, so that nobody's working tree is touched.
+
+What was agreed (plans, ledger, settings, judges) always comes from the base commit. What judges (tests, scripts that
+agreed commands name) comes from the base in one folder, and from the branch in another.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NamedTuple
+
+from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
+from donewhen.config.place import FOLDER
+from donewhen.config.project_hooks import PROJECT_FILES
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.jobs.git import Committed, committed, contents, git, toplevel
+from donewhen.jobs.harness import mark_of
+from donewhen.jobs.inputs import is_plan
+from donewhen.jobs.tree_diff import blob_name, commit_of
+from donewhen.jobs.workspace import PLAN, Form, Workspace, find_workspace
+
+ChangeKind = Literal["changed", "removed", "added"]
+
+_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", FOLDER, ".git"})
+_HARNESS = (PROJECT_FILE, "tox.ini", "setup.cfg")
+
+
+class BaseError(DonewhenError):
+    """The base branch can't be looked at."""
+
+    code = "base"
+    exit_code = ExitCode.USAGE
+
+
+class Base(NamedTuple):
+    """The commit that has the contract, and the repository around the project."""
+
+    ref: str
+    commit: str
+    top: Path
+    inside: str
+    """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
+    files: Mapping[str, Committed]
+
+    @property
+    def form(self) -> Form:
+        return "small" if f"{self.inside}jobs/{PLAN}" in self.files else "big"
+
+    def content(self, name: str) -> bytes | None:
+        """A file of the base, by its name in the repository."""
+        found = self.files.get(name)
+        return None if found is None else next(contents(self.top, [found.blob]), None)
+
+
+class Judging(NamedTuple):
+    """A file that judges the work, and what the branch did to it."""
+
+    name: str
+    kind: ChangeKind
+
+
+def base_of(workspace: Workspace, ref: str) -> Base:
+    """The base that a name stands for."""
+    top = toplevel(workspace.root)
+    if top is None or not workspace.root.is_relative_to(top):
+        raise BaseError(
+            "The project is not in a git repository, so there is no base branch to compare with.",
+            where=str(workspace.root),
+        )
+    commit = commit_of(top, ref)
+    if commit is None:
+        raise BaseError(
+            f"There is no commit {ref!r} here.",
+            next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in a checkout of CI, fetch all "
+            "of the history (fetch-depth: 0).",
+        )
+    inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    return Base(ref, commit, top, inside, {one.name: one for one in committed(top, commit)})
+
+
+def is_behind(base: Base) -> bool:
+    """Whether the branch lacks something of the base, so that what is looked at is not what would be merged."""
+    return git(base.top, "merge-base", "--is-ancestor", base.commit, "HEAD") is None
+
+
+def lay_contract(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """The contract alone, as it is on the base."""
+    _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
+    for name in _settings_files(base, PROJECT_FILE):
+        _write_base(base, folder, [name] if name in base.files else [])
+    found = _workspace_in(base, workspace, folder)
+    _write_base(base, folder, _of_settings(base, found))
+    return found
+
+
+def lay_work(
+    base: Base,
+    workspace: Workspace,
+    folder: Path,
+    patterns: Sequence[str],
+    named: Collection[str],
+    is_work: Callable[[str], bool],
+) -> tuple[Workspace, tuple[Judging, ...]]:
+    """The branch's work with the contract and what judges from the base; and what of that the branch changed.
+
+    ``named`` are files that agreed commands name, ``is_work`` says which files were agreed to be results.
+    """
+    work = lay_branch(base, workspace, folder)
+    changed: list[Judging] = []
+    ours = {name for name in base.files if _judges(base, name, patterns, named) and not is_work(name)}
+    theirs = {name for name in _branch_files(base) if _judges(base, name, patterns, ()) and not is_work(name)}
+    for name in sorted(ours | theirs):
+        if _is_contract(base, name) or name in _of_settings(base, work):
+            continue
+        if name not in base.files:
+            # A new test that an agreed command names is what was asked for.
+            if name not in named:
+                _remove(folder, name)
+                changed.append(Judging(name, "added"))
+        elif not _is_there(folder / name, base.files[name]):
+            changed.append(Judging(name, "changed" if os.path.lexists(folder / name) else "removed"))
+            _write_base(base, folder, [name])
+    changed += _harness(base, folder, is_work)
+    return work, tuple(changed)
+
+
+def lay_branch(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """The branch's work, tests and all, with the contract from the base."""
+    _repository(base, folder)
+    for name in _branch_files(base):
+        if not _is_contract(base, name):
+            _copy(base.top / name, folder, name)
+    _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
+    for name in _settings_files(base, PROJECT_FILE):
+        if _own_table(base.content(name)) != _own_table(_read(folder / name)):
+            _remove(folder, name)
+            _write_base(base, folder, [name] if name in base.files else [])
+    found = _workspace_in(base, workspace, folder)
+    for name in _of_settings(base, found):
+        _remove(folder, name)
+        _write_base(base, folder, [name] if name in base.files else [])
+    missions = f"{base.inside}{PurePosixPath(found.settings().judge.missions)}/"
+    _remove(folder, missions.rstrip("/"))
+    _write_base(base, folder, [name for name in base.files if name.startswith(missions)])
+    _link_ignored(base, folder)
+    return found
+
+
+def _is_contract(base: Base, name: str) -> bool:
+    """Whether a file holds what was agreed, or what happened since: never taken from the branch."""
+    if name in _settings_files(base, CONFIG_FILE):
+        return True
+    if not name.startswith(base.inside):
+        return False
+    inner = name.removeprefix(base.inside)
+    return inner.startswith(f"{FOLDER}/") or is_plan(base.form, inner) or inner in PROJECT_FILES
+
+
+def _settings_files(base: Base, kind: str) -> list[str]:
+    """Where settings may stand: in the project, and in each folder above it up to the repository."""
+    parts = base.inside.rstrip("/").split("/") if base.inside else []
+    return ["/".join((*parts[:depth], kind)) for depth in range(len(parts), -1, -1)]
+
+
+def _of_settings(base: Base, found: Workspace) -> list[str]:
+    """Files that the settings name, and that count as agreed: baselines, and the missions of the base."""
+    settings = found.settings()
+    above = Path(os.path.realpath(settings.root)).relative_to(os.path.realpath(_top_of(base, found))).as_posix()
+    prefix = "" if above == "." else f"{above}/"
+    guards = (settings.stop, settings.subagent_stop, settings.task_completed)
+    baselines = [one.tests.baseline for one in guards if one.tests is not None and one.tests.baseline is not None]
+    missions = f"{base.inside}{PurePosixPath(settings.judge.missions)}/"
+    return [f"{prefix}{one}" for one in baselines] + [name for name in base.files if name.startswith(missions)]
+
+
+def _top_of(base: Base, found: Workspace) -> Path:
+    return found.root.joinpath(*[".."] * base.inside.count("/"))
+
+
+def _judges(base: Base, name: str, patterns: Sequence[str], named: Collection[str]) -> bool:
+    return name in named or any(_matches(base, name, one) for one in patterns)
+
+
+def _matches(base: Base, name: str, pattern: str) -> bool:
+    """A pattern names a file or, with a slash at its end, a folder; anywhere, or with one in front, at its place."""
+    if pattern.startswith("/"):
+        inner = name.removeprefix(base.inside) if name.startswith(base.inside) else ""
+        return inner.startswith(pattern[1:]) if pattern.endswith("/") else fnmatchcase(inner, pattern[1:])
+    parts = name.split("/")
+    if pattern.endswith("/"):
+        return any(fnmatchcase(one, pattern[:-1]) for one in parts[:-1])
+    return fnmatchcase(parts[-1], pattern)
+
+
+def _harness(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[Judging]:
+    """Files of which a part tells the test framework how to run: where that part is another, the file is the base's."""
+    for name in sorted({*base.files, *_branch_files(base)}):
+        if name.rpartition("/")[2] not in _HARNESS or is_work(name):
+            continue
+        now = mark_of(folder / name) if (folder / name).is_file() else None
+        beside = folder / ".git" / "donewhen" / PurePosixPath(name).name
+        beside.parent.mkdir(exist_ok=True)
+        beside.write_bytes(base.content(name) or b"")
+        if now == mark_of(beside):
+            continue
+        yield Judging(name, "added" if name not in base.files else "changed" if (folder / name).exists() else "removed")
+        _remove(folder, name)
+        _write_base(base, folder, [name] if name in base.files else [])
+
+
+def _branch_files(base: Base) -> list[str]:
+    """What git tracks in the working tree, and is there."""
+    listed = git(base.top, "ls-files", "-z", "--recurse-submodules") or b""
+    names = dict.fromkeys(os.fsdecode(one) for one in listed.split(b"\0") if one)
+    return [one for one in names if os.path.lexists(base.top / one)]
+
+
+def untracked(base: Base) -> int:
+    """How many files stand in the working tree that git neither tracks nor ignores; they are not part of the work."""
+    listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
+    return sum(bool(one) for one in listed.split(b"\0"))
+
+
+def _link_ignored(base: Base, folder: Path) -> None:
+    """What was installed or built beside the work, such as an environment, serves here, too; caches do not."""
+    listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
+    for raw in listed.split(b"\0"):
+        name = os.fsdecode(raw).rstrip("/")
+        parts = name.split("/")
+        if not name or _CACHES.intersection(parts) or parts[-1].endswith(".pyc") or os.path.lexists(folder / name):
+            continue
+        _make_room(folder, name)
+        (folder / name).symlink_to(base.top / name)
+
+
+def _repository(base: Base, folder: Path) -> None:
+    """A repository that borrows the objects of the first, so that git answers here as it does there."""
+    kind = (git(base.top, "rev-parse", "--show-object-format") or b"sha1").decode().strip()
+    shared = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+    shallow = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "shallow")
+    head = commit_of(base.top) or base.commit
+    made = git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", ".")
+    if made is None or shared is None:
+        raise BaseError("git can't make a repository to work in.", where=str(folder), next_step="git --version")
+    (folder / ".git" / "objects" / "info").mkdir(exist_ok=True)
+    (folder / ".git" / "objects" / "info" / "alternates").write_bytes(shared)
+    if shallow is not None and (old := Path(os.fsdecode(shallow.rstrip(b"\n")))).is_file():
+        shutil.copyfile(old, folder / ".git" / "shallow")
+    git(folder, "update-ref", "--no-deref", "HEAD", head)
+    git(folder, "read-tree", head)
+
+
+def _write_base(base: Base, folder: Path, names: Sequence[str]) -> None:
+    files = [base.files[name] for name in names if name in base.files]
+    for one, content in zip(files, contents(base.top, [one.blob for one in files]), strict=True):
+        path = _make_room(folder, one.name)
+        if one.mode == "120000":
+            path.symlink_to(os.fsdecode(content))
+        else:
+            path.write_bytes(content)
+            path.chmod(0o755 if one.mode == "100755" else 0o644)
+
+
+def _copy(source: Path, folder: Path, name: str) -> None:
+    path = _make_room(folder, name)
+    if source.is_symlink():
+        path.symlink_to(os.readlink(source))  # noqa: PTH115
+    elif source.is_file():
+        shutil.copy2(source, path)
+
+
+def _make_room(folder: Path, name: str) -> Path:
+    """The place of a file. A link on the way to it would lead out, so whatever is no folder there makes room."""
+    place = folder
+    for part in name.split("/")[:-1]:
+        place = place / part
+        if place.is_symlink() or not place.is_dir():
+            place.unlink(missing_ok=True)
+            place.mkdir()
+    _remove(folder, name)
+    return folder / name
+
+
+def _remove(folder: Path, name: str) -> None:
+    place = folder
+    for part in name.split("/")[:-1]:
+        place = place / part
+        if place.is_symlink():
+            return
+    path = folder / name
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.unlink()
+
+
+def _is_there(path: Path, one: Committed) -> bool:
+    """Whether a file is that of the commit, by its content."""
+    if path.is_symlink() or one.mode == "120000":
+        link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
+        return one.mode == "120000" and blob_name(link, one.blob) == one.blob
+    found = _read(path)
+    if found is None or (one.mode == "100755") != bool(path.stat().st_mode & 0o100):
+        return False
+    # The one thing that git itself may do to a text on its way out.
+    return one.blob in (blob_name(found, one.blob), blob_name(found.replace(b"\r\n", b"\n"), one.blob))
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return None if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return None
+
+
+def _own_table(raw: bytes | None) -> Any:
+    """The settings in a pyproject.toml; a file that can't be read has some that nobody knows."""
+    if raw is None:
+        return None
+    try:
+        tools = tomllib.loads(raw.decode()).get("tool")
+    except (ValueError, RecursionError):
+        return raw
+    return tools.get("donewhen") if isinstance(tools, dict) else None
+
+
+def _workspace_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    root = Path(os.path.realpath(folder / base.inside))
+    try:
+        found = find_workspace(root, clock=workspace.clock)
+    except DonewhenError as error:
+        raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
+    if found.root != root:
+        raise BaseError(f"There are no jobs on {base.ref} at this place.", where=base.inside.rstrip("/"))
+    return found

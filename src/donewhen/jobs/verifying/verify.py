@@ -1,0 +1,234 @@
+"""Running the contract of a base branch again on a branch's work. What the branch offers as proof is not asked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.text import one_line
+from donewhen.jobs.agreement import Seal, project_seal, seal_in
+from donewhen.jobs.approval import Policy
+from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.jobs.facts import DependencyFact
+from donewhen.jobs.gates.result import GATE_REASONS, GateCode
+from donewhen.jobs.history import history_of
+from donewhen.jobs.verifying.branch import claim_of, project_reasons, record_reasons
+from donewhen.jobs.verifying.cases import Case, JobCases, Reason, Verification
+from donewhen.jobs.verifying.job_cases import Agreed, Tell, Tree, case_of, job_cases
+from donewhen.jobs.verifying.rerun import agreed_results, judging_files
+from donewhen.jobs.verifying.trees import (
+    Base,
+    Judging,
+    base_of,
+    is_behind,
+    lay_branch,
+    lay_contract,
+    lay_work,
+    untracked,
+)
+from donewhen.jobs.workspace import Workspace
+
+
+def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell = lambda _: None) -> Verification:
+    """Run the contract of ``ref`` again on the work that stands here: for every job that the branch says is done, or
+    for those that are named and what they depend on. Nothing here is written to."""
+    base = base_of(branch, ref)
+    with tempfile.TemporaryDirectory(prefix="donewhen-verify-", ignore_cleanup_errors=True) as folder:
+        place = Path(os.path.realpath(folder))
+        tell("the contract")
+        contract = lay_contract(base, branch, _made(place / "contract"))
+        project = contract.project()
+        seal = project_seal(contract, project)
+        policy = Policy.of(seal.terms if seal else None)
+        agreed, unreadable = _agreed(contract, branch, policy)
+        chosen = _chosen(agreed, contract, jobs)
+        tell("the record")
+        cases = [
+            _contract_case(base, branch, contract, seal),
+            case_of("record", "project", record_reasons(base, branch)),
+        ]
+        trees, changed = _trees(base, branch, contract, [agreed[one] for one in chosen], place)
+        cases += _judging_case(base, changed)
+        found = dict(_run(base, branch, policy, trees, agreed, chosen, tell))
+        rest = [_not_claimed(base, one) for name, one in agreed.items() if name not in found]
+        every = (*found.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
+    if not any(one.claimed for one in every):
+        cases.append(case_of("something is verified", "project", [_nothing(base)]))
+    return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside)
+
+
+def _agreed(contract: Workspace, branch: Workspace, policy: Policy) -> tuple[dict[str, Agreed], list[JobCases]]:
+    found: dict[str, Agreed] = {}
+    unreadable: list[JobCases] = []
+    for place in contract.places():
+        try:
+            job = contract.job_at(place.path)
+        except DonewhenError as error:
+            reason = Reason(error.code, error.message, error.where or contract.where(place.path), error.next_step)
+            case = Case("plan", "gate", "failed", (reason,))
+            unreadable.append(JobCases(place.id, place.id, contract.where(place.path), True, (case,)))
+            continue
+        entries = contract.ledger.read(job.id).entries
+        seal = seal_in(job.id, entries, policy)
+        known = {one.hash for one in entries}
+        claim = claim_of(branch, job, contract.where(job.path), seal, policy, known)
+        done = history_of(job.id, entries, policy).completed is not None
+        found[job.id] = Agreed(job, seal, done, frozenset(known), claim)
+    return found, unreadable
+
+
+def _chosen(agreed: Mapping[str, Agreed], contract: Workspace, names: Sequence[str]) -> list[str]:
+    """The jobs to run again, each after those that it depends on."""
+    claimed = [name for name, one in agreed.items() if one.claim.done]
+    wanted = [contract.job(name).id for name in names] if names else claimed
+    order: dict[str, None] = {}
+    waiting = [(name, False) for name in reversed(wanted)]
+    begun: set[str] = set()
+    while waiting:
+        name, after = waiting.pop()
+        if after:
+            order[name] = None
+        elif name not in begun:
+            begun.add(name)
+            waiting.append((name, True))
+            above = agreed[name].job.depends_on
+            waiting += [(one, False) for one in reversed(above) if one in agreed and agreed[one].claim.done]
+    return list(order)
+
+
+def _trees(
+    base: Base, branch: Workspace, contract: Workspace, chosen: Sequence[Agreed], place: Path
+) -> tuple[list[Tree], tuple[Judging, ...]]:
+    if not chosen:
+        return [], ()
+    named = judging_files(base, contract, [one.job for one in chosen])
+    is_work = agreed_results(base, contract, [one.job for one in chosen if not one.done])
+    patterns = contract.settings().verify.from_base
+    strict, changed = lay_work(base, branch, _made(place / "strict"), patterns, named, is_work)
+    if not changed:
+        return [Tree(strict, "", {})], ()
+    own = lay_branch(base, branch, _made(place / "own"))
+    labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
+    return [Tree(strict, labels[0], {}), Tree(own, labels[1], {})], changed
+
+
+def _run(
+    base: Base,
+    branch: Workspace,
+    policy: Policy,
+    trees: Sequence[Tree],
+    agreed: Mapping[str, Agreed],
+    chosen: Sequence[str],
+    tell: Tell,
+) -> Iterator[tuple[str, JobCases]]:
+    states: dict[str, DependencyFact] = {}
+    for name in chosen:
+        one = agreed[name]
+        where = one.claim.where
+        try:
+            cases = tuple(job_cases(base, branch, policy, trees, one, states, tell))
+        except DonewhenError as error:
+            reason = Reason(error.code, error.message, error.where or where, error.next_step)
+            cases = (Case("gates", "gate", "error", (reason,)),)
+        except Exception as error:
+            if os.environ.get("DONEWHEN_DEBUG"):
+                raise
+            told = one_line(f"The gate broke: {type(error).__name__}: {error}", 400)
+            next_step = GATE_REASONS[GateCode.GATE_ERROR].next_step
+            cases = (Case("gates", "gate", "error", (Reason(GateCode.GATE_ERROR, told, where, next_step),)),)
+        found = JobCases(name, one.job.title, where, True, cases)
+        why = "" if found.passed else "run again, it is not done"
+        states[name] = DependencyFact(name, "done" if found.passed else "invalid", (name,), why)
+        yield name, found
+
+
+def _contract_case(base: Base, branch: Workspace, contract: Workspace, seal: Seal | None) -> Case:
+    if seal is None:
+        told = f"Nothing is agreed on {base.ref}, so there is nothing that could be run again."
+        where = contract.where(contract.project_file)
+        return case_of("contract", "project", [Reason(FindingCode.PROPOSED, told, where, "donewhen agree")])
+    try:
+        return case_of("contract", "project", project_reasons(branch, seal))
+    except DonewhenError as error:
+        where = error.where or branch.where(branch.project_file)
+        return case_of("contract", "project", [Reason(error.code, error.message, where, error.next_step)])
+
+
+def _judging_case(base: Base, changed: Sequence[Judging]) -> list[Case]:
+    """Tests that are gone. Those of the base were run all the same."""
+    reasons = [
+        Reason(
+            GateCode.REPORT_TESTS_LOST,
+            f"{one.name} judges the work on {base.ref}, and the branch removes it.",
+            one.name.removeprefix(base.inside),
+            "Bring it back, or let a person agree on the base branch that it is an output of the job.",
+        )
+        for one in changed
+        if one.kind == "removed"
+    ]
+    return [case_of("tests", "project", reasons)]
+
+
+def _new_jobs(branch: Workspace, agreed: Mapping[str, Agreed]) -> Iterator[JobCases]:
+    """Jobs that only the branch has: nobody has agreed to them on the base."""
+    for place in branch.places():
+        if place.id in agreed:
+            continue
+        where = branch.where(place.path)
+        try:
+            job = branch.job_at(place.path)
+        except DonewhenError:
+            # The audit of the branch has told it.
+            continue
+        if job.id in agreed:
+            continue
+        if job.status != "done":
+            case = Case("agreement", "gate", "skipped", text="It is new on the branch.")
+            yield JobCases(job.id, job.title, where, False, (case,))
+            continue
+        code = FindingCode.NOT_ON_BASE
+        told = f"{job.id} is done on the branch, and nobody has agreed to it on the base branch."
+        yield JobCases(
+            job.id,
+            job.title,
+            where,
+            True,
+            (case_of("agreement", "gate", [Reason(code, told, where, FINDINGS[code].next_step)]),),
+        )
+
+
+def _not_claimed(base: Base, one: Agreed) -> JobCases:
+    """A job that nobody says is done: nothing was run, which is no pass. What the branch did to its terms is told."""
+    told = f"The branch says {one.claim.status}, so it was not run."
+    if one.done:
+        told = f"It was done on {base.ref}; the branch says {one.claim.status}, so it was not run."
+    cases = [Case("not run", "gate", "skipped", text=told)]
+    if one.claim.reasons:
+        cases.insert(0, case_of("agreement", "gate", one.claim.reasons))
+    return JobCases(one.job.id, one.job.title, one.claim.where, False, tuple(cases))
+
+
+def _notes(base: Base, changed: Sequence[Judging]) -> Iterator[Reason]:
+    if is_behind(base):
+        told = f"The branch lacks commits of {base.ref}; what was run is not what would be merged."
+        yield Reason(FindingCode.GIT, told, "", f"git merge {base.ref}")
+    if count := untracked(base):
+        yield Reason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")
+    for one in changed:
+        if one.kind != "removed":
+            told = f"{one.name} was {one.kind} on the branch; it also judged without that change."
+            yield Reason(GateCode.REPORT_CONFIG_CHANGED, told, one.name.removeprefix(base.inside))
+
+
+def _nothing(base: Base) -> Reason:
+    code = FindingCode.NOTHING_VERIFIED
+    told = f"The branch says of no job on {base.ref} that it is done, so nothing was verified."
+    return Reason(code, told, "", FINDINGS[code].next_step)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

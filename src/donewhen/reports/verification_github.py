@@ -1,0 +1,85 @@
+"""A verification in GitHub's own forms: annotations beside the lines of a pull request, and the summary of a step.
+
+What is printed in a step can be a command to the runner, so nothing of others' words may look like one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from donewhen.foundation.text import one_line
+from donewhen.jobs.verifying import Case, JobCases, Verification
+from donewhen.reports.verification_junit import name_of
+from donewhen.reports.verification_places import place_of
+
+_MARKS = {"passed": "✅", "failed": "❌", "error": "💥", "skipped": "⏭️"}
+_COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\[)")
+_MOST = 200
+
+
+def annotation_lines(found: Verification) -> Iterator[str]:
+    """A line a reason, for standard output; the runner shows the first ones beside the files."""
+    for level, reasons in (("error", found.reasons), ("notice", found.notes)):
+        for one in reasons:
+            place = place_of(found, one)
+            about = [f"title={_property(f'donewhen: {one.code}')}"]
+            if place is not None:
+                about = [f"file={_property(place.path)}", f"line={place.line}", *about]
+            told = one.message if one.next is None else f"{one.message} Next: {one.next}"
+            yield f"::{level} {','.join(about)}::{_data(one_line(told, 1000))}"
+
+
+def defused(line: str) -> str:
+    """A line that the runner takes for text, whatever somebody has written into it."""
+    return _COMMAND.sub(lambda one: f"{one[1]}∶" if one[1] is not None else "# #", line)
+
+
+def summary(found: Verification) -> str:
+    """The summary in Markdown."""
+    verdict = "verified" if found.passed else "could not be verified" if found.broken else "not verified"
+    claimed = [one for one in found.jobs if one.claimed]
+    good = sum(one.passed for one in claimed)
+    commit = f" ({found.commit[:10]})" if found.commit else ""
+    told = f"{good} of {len(claimed)} job(s) that are said to be done hold, run again by the contract of "
+    told += f"{_cell(found.base)}{commit}. {len(found.jobs) - len(claimed)} job(s) were not run."
+    lines = [
+        f"## donewhen: {verdict}",
+        "",
+        told,
+        "",
+        "| | job | case | why |",
+        "| --- | --- | --- | --- |",
+    ]
+    rows = [*_rows("project", found.project), *(row for job in found.jobs for row in _of_job(job))]
+    lines += rows[:_MOST]
+    if len(rows) > _MOST:
+        lines += ["", f"And {len(rows) - _MOST} more."]
+    lines += [f"\n- {_cell(one.message)}" for one in found.notes[:_MOST]]
+    return "\n".join(lines) + "\n"
+
+
+def _of_job(job: JobCases) -> Iterator[str]:
+    yield from _rows(f"{job.id} {one_line(job.title, 80)}", job.cases)
+
+
+def _rows(job: str, cases: tuple[Case, ...]) -> Iterator[str]:
+    for case in cases:
+        why = "; ".join(one.message for one in case.reasons) or (case.text if case.outcome != "passed" else "")
+        yield f"| {_MARKS[case.outcome]} {case.outcome} | {_cell(job)} | {_cell(name_of(case))} | {_cell(why)} |"
+
+
+def _cell(text: str) -> str:
+    """Somebody's words as text: no markup, no mention of a person, no link, one line."""
+    escaped = one_line(text, 400)
+    for old, new in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "&#64;"), ("#", "&#35;"), ("://", ":&#47;/")):
+        escaped = escaped.replace(old, new) if old != "#" else re.sub(r"(?<!&)#", new, escaped)
+    return re.sub(r"([\\|`*_\[\]!~])", r"\\\1", escaped)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(one_line(text, 400)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,63 @@
+"""A verification as JUnit XML: a suite a job, a case a gate and criterion. What was not run is skipped, not passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from donewhen.foundation.text import one_line, plain
+from donewhen.jobs.verifying import Case, Verification
+from donewhen.reports.verification_places import place_of
+
+
+def junit(found: Verification) -> bytes:
+    """The document."""
+    root = Element("testsuites", name="donewhen verify")
+    _suite(root, found, "project", "project", found.project)
+    for job in found.jobs:
+        _suite(root, found, f"{job.id} {one_line(job.title, 120)}", job.id, job.cases)
+    _count(root, found.cases)
+    indent(root)
+    document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _suite(root: Element, found: Verification, name: str, group: str, cases: Iterable[Case]) -> None:
+    every = list(cases)
+    suite = SubElement(root, "testsuite", name=_safe(name))
+    _count(suite, every)
+    for case in every:
+        element = SubElement(suite, "testcase", classname=_safe(group), name=_safe(name_of(case)))
+        places = [place for reason in case.reasons if (place := place_of(found, reason)) is not None]
+        if places:
+            element.set("file", _safe(places[0].path))
+            element.set("line", str(places[0].line))
+        if case.outcome in ("failed", "error"):
+            told = "\n".join(f"[{one.code}] {one.message}" for one in case.reasons) or case.text
+            kind = case.reasons[0].code if case.reasons else case.outcome
+            first = case.reasons[0].message if case.reasons else case.text
+            tag = "failure" if case.outcome == "failed" else "error"
+            SubElement(element, tag, message=_safe(one_line(first, 400)), type=_safe(kind)).text = _safe(told)
+        elif case.outcome == "skipped":
+            SubElement(element, "skipped", message=_safe(one_line(case.text, 400)))
+        if case.output:
+            SubElement(element, "system-out").text = _safe(case.output)
+
+
+def name_of(case: Case) -> str:
+    """A case's name for people."""
+    text = f" {one_line(case.text, 120)}" if case.kind == "criterion" else ""
+    return f"{case.kind}: {case.name}{text}"
+
+
+def _count(element: Element, cases: Iterable[Case]) -> None:
+    outcomes = [one.outcome for one in cases]
+    element.set("tests", str(len(outcomes)))
+    for name, outcome in (("failures", "failed"), ("errors", "error"), ("skipped", "skipped")):
+        element.set(name, str(outcomes.count(outcome)))  # type: ignore[arg-type]
+
+
+def _safe(text: str) -> str:
+    """Text that XML can hold: it has no way to write most control characters, nor halves of pairs."""
+    cleaned = plain(text).encode("utf-8", "replace").decode()
+    return "".join(one for one in cleaned if one >= " " or one in "\n\t")

@@ -1,0 +1,25 @@
+"""Where a reason stands, in the way in which programs that show files want it: a path in the repository, and a line."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from donewhen.jobs.verifying import Reason, Verification
+
+_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>[1-9][0-9]{0,8}))?")
+
+
+class Place(NamedTuple):
+    """A file of the repository; the line is 1 where none is known."""
+
+    path: str
+    line: int
+
+
+def place_of(found: Verification, reason: Reason) -> Place | None:
+    """None where a reason is about no file in the repository."""
+    parts = _PLACE.fullmatch(reason.where)
+    if parts is None or parts["path"].startswith("/") or ".." in parts["path"].split("/") or " " in parts["path"][:1]:
+        return None
+    return Place(f"{found.inside}{parts['path']}", int(parts["line"] or 1))

@@ -1,0 +1,90 @@
+"""A pull request that weakens a criterion, deletes a test and commits a forged receipt; the same without cheating."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from verify_kit import HONEST, PYTEST, TESTS, Shop, case
+
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
+
+CRITERIA = (
+    f"No test fails\n  check: run {PYTEST}",
+    "The refusal names the price\n  check: file /prices.py matches /negative/",
+)
+MORE = "from prices import total\n\n\ndef test_nothing_costs_nothing():\n    assert total([]) == 0\n"
+ONE_TEST = TESTS.partition("\n\ndef test_negative")[0] + "\n"
+
+
+def forge(shop: Shop, job: Job) -> str:
+    """Append a completion to the ledger that holds together and rests on nothing, and say so in the plan."""
+    data = {"score": 100, "gates": {}, "outputs": {}, "writes": {"status": [job.status, "done"]}}
+    entry = shop.workspace.ledger.append(job.id, "completed", data, Actor("Ada", "person"))
+    shop.edit(shop.plan(job), "status: planned", "status: done")
+    return entry.hash
+
+
+def test_a_pull_request_that_cheats_is_red_with_the_reasons_in_the_annotations(shop: Shop, tmp_path: Path) -> None:
+    job = shop.job(criteria=CRITERIA)
+    shop.branch()
+    shop.edit(shop.plan(job), "  check: file /prices.py matches /negative/", "  check: file /prices.py")
+    shop.write("test_prices.py", ONE_TEST)
+    receipt = forge(shop, job)
+    shop.commit("Refuse negative prices")
+
+    summary = tmp_path / "summary.md"
+    done = shop.verify(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
+    plan = shop.plan(job)
+    weakened = [one for one in told if "voided" in one]
+    assert len(weakened) == 1
+    assert re.match(rf"::error file={re.escape(plan)},line=\d+,title=donewhen%3A voided::", weakened[0])
+    assert "The refusal names the price [check: file /prices.py matches /negative/]" in weakened[0]
+    line = int(re.search(r"line=(\d+)", weakened[0])[1])  # type: ignore[index]
+    assert "The refusal names the price" in (shop.root / plan).read_text().splitlines()[line - 1]
+    lost = [one for one in told if "report_tests_lost" in one]
+    assert len(lost) == 1
+    assert "test_negative_prices_are_refused" in lost[0]
+    forged = [one for one in told if "receipt_unfounded" in one]
+    assert any(receipt[:19] in one and "no run of" in one for one in forged)
+    refuted = [one for one in told if "receipt_refuted" in one]
+    assert len(refuted) == 1
+    failed = [one for one in told if "criterion_failed" in one]
+    assert any("With the tests of main: AC-1" in one for one in failed)
+    assert any("AC-2" in one for one in failed)
+    assert "## donewhen: not verified" in summary.read_text()
+    assert "report_tests_lost" not in summary.read_text()
+    assert "are gone from" in summary.read_text()
+
+
+def test_the_same_without_the_cheating_is_green(shop: Shop, tmp_path: Path) -> None:
+    job = shop.job(criteria=CRITERIA)
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    shop.write(
+        "test_more_prices.py",
+        "from prices import total\n\n\ndef test_nothing_costs_nothing():\n    assert total([]) == 0\n",
+    )
+    assert shop.complete(job).done
+    shop.commit("Refuse negative prices")
+    before = shop.git("status", "--porcelain")
+
+    summary = tmp_path / "summary.md"
+    done = shop.verify(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "::error" not in done.stdout
+    assert "## donewhen: verified" in summary.read_text()
+    assert "1 of 1 job(s) hold by the contract of main: verified." in done.stdout
+    assert shop.git("status", "--porcelain") == before == ""
+    found = shop.verified()
+    assert [one["outcome"] for one in found["data"]["jobs"][0]["cases"]] == [
+        *("passed", "skipped", "passed", "passed", "passed"),
+        *("passed", "passed"),
+        "passed",
+    ]
+    assert case(found, "budget", job.id)["outcome"] == "skipped"

@@ -1,0 +1,138 @@
+"""A shop in a repository: what done means is agreed on main, and an agent works on a branch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import AGENT_VARIABLES, Approval, person, somebody
+from donewhen.jobs.completion import Completion, complete
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.job import Job
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.workspace import Workspace, find_workspace
+
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+NAIVE = "def total(prices):\n    return sum(prices)\n"
+HONEST = """def total(prices):
+    if min(prices, default=0) < 0:
+        raise ValueError("a price is negative")
+    return sum(prices)
+"""
+TESTS = """import pytest
+
+from prices import total
+
+
+def test_prices_add_up():
+    assert total([1, 2]) == 3
+
+
+def test_negative_prices_are_refused():
+    with pytest.raises(ValueError):
+        total([-1])
+"""
+
+
+class Shop:
+    """The repository, with git and donewhen at hand."""
+
+    def __init__(self, folder: Path, inside: str = "") -> None:
+        self.folder = folder
+        self.root = folder / inside
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.git("init", "-q", "-b", "main")
+        self.write(".gitignore", "__pycache__/\n.pytest_cache/\n")
+        self.write("prices.py", NAIVE)
+        self.write("test_prices.py", TESTS)
+        init(self.root, "Shop")
+
+    @property
+    def workspace(self) -> Workspace:
+        return find_workspace(self.root)
+
+    def job(
+        self,
+        title: str = "Refuse negative prices",
+        criteria: Sequence[str] = (f"No test fails\n  check: run {PYTEST}",),
+        outputs: Sequence[str] = ("/prices.py",),
+        **more: Any,
+    ) -> Job:
+        """A job that a person agrees to."""
+        job = add_job(self.workspace, title, criteria=criteria, outputs=outputs, **more)
+        for one in proposals(self.workspace, [job]):
+            agree(self.workspace, one, Approval(person()))
+        return self.workspace.job(job.id)
+
+    def commit(self, message: str = "Something") -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD").strip()
+
+    def branch(self, name: str = "agent") -> None:
+        self.commit("What done means")
+        self.git("switch", "-q", "-c", name)
+
+    def complete(self, job: Job) -> Completion:
+        assert start(self.workspace, job.id, somebody()).started
+        return complete(self.workspace, job.id, somebody())
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.root / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def plan(self, job: Job) -> str:
+        return job.path.relative_to(self.root).as_posix()
+
+    def git(self, *arguments: str) -> str:
+        identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(["git", *identity, *arguments], cwd=self.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def verify(self, *arguments: str, base: str = "main", **env: str) -> subprocess.CompletedProcess[str]:
+        """`donewhen verify`, as a step of a CI run has it."""
+        hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_BASE_REF"}
+        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        return subprocess.run(
+            [sys.executable, "-m", "donewhen", "verify", *(("--base", base) if base else ()), *arguments],
+            cwd=self.root,
+            env=kept | {"NO_COLOR": "1"} | env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+
+    def verified(self, *arguments: str, base: str = "main") -> dict[str, Any]:
+        """The envelope of `donewhen verify --json`."""
+        done = self.verify("--json", *arguments, base=base)
+        found: dict[str, Any] = json.loads(done.stdout)
+        found["status"] = done.returncode
+        return found
+
+
+def codes(found: dict[str, Any]) -> set[str]:
+    return {one["code"] for one in found["findings"]}
+
+
+def case(found: dict[str, Any], name: str, job: str | None = None) -> dict[str, Any]:
+    """One case, of the project or of a job."""
+    groups = [found["data"]["project"]] if job is None else []
+    groups += [one["cases"] for one in found["data"]["jobs"] if one["job"] == job]
+    cases = [one for group in groups for one in group if one["name"] == name]
+    assert len(cases) == 1, [one["name"] for group in groups for one in group]
+    return dict(cases[0])
