@@ -46,6 +46,7 @@ class FindingCode(StrEnum):
     DONE_INVALID = "done_invalid"
     NOT_ON_BASE = "not_on_base"
     NOTHING_VERIFIED = "nothing_verified"
+    JUDGING_CHANGED = "judging_changed"
     RECEIPT_UNFOUNDED = "receipt_unfounded"
     RECEIPT_REFUTED = "receipt_refuted"
 
@@ -194,6 +195,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.NOTHING_VERIFIED: Reason(
         "No job was verified. Zero checks is never a pass.",
         "Complete a job on the branch, or name one: donewhen verify --base REF --job JOB",
+    ),
+    FindingCode.JUDGING_CHANGED: Reason(
+        "A branch changes a file that judges its work. The work was judged with the file of the base branch as well.",
+        "Look at the change in the review.",
     ),
     FindingCode.RECEIPT_UNFOUNDED: Reason(
         "A completion is on record that nothing on record bears out.",

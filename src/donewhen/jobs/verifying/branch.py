@@ -79,8 +79,9 @@ def receipt_reasons(branch: Workspace, job: Job, claim: Claim, policy: Policy) -
             told = f"{job.id} says done, and the ledger on the branch has no completion."
             yield _receipt(told, _status_line(claim))
         return
-    for why in unfounded(job, branch.ledger.read(job.id).entries, claim.completed, policy):
-        told = f"The receipt {claim.completed.hash[:19]}… of {job.id} rests on nothing: {why}."
+    problems = list(unfounded(job, branch.ledger.read(job.id).entries, claim.completed, policy))
+    if problems:
+        told = f"The receipt {claim.completed.hash[:19]}… of {job.id} rests on nothing: {'; '.join(problems)}."
         yield _receipt(told, _status_line(claim))
 
 

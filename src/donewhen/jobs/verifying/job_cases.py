@@ -119,7 +119,7 @@ def _reward_case(one: Agreed, facts: Facts) -> Case:
     if points >= target:
         return Case("reward", "gate", "passed", text=told)
     code = GateCode.SCORE_TOO_LOW
-    return Case("reward", "gate", "failed", (Reason(code, told, one.claim.where, GATE_REASONS[code].next_step),))
+    return Case("reward", "gate", "failed", (Reason(code, told, one.claim.where, _next(one, code)),))
 
 
 def _criterion_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], place: int) -> Case:
@@ -133,9 +133,12 @@ def _criterion_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], place: int
         if found.state == "passed":
             continue
         code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[found.state]
-        told = f"{tree.label}{told_of(found)}"
-        reasons.append(Reason(code, told, _line_of(one, need), GATE_REASONS[code].next_step))
+        reasons.append(Reason(code, f"{tree.label}{told_of(found)}", _line_of(one, need), _next(one, code)))
         output = output or _said(tree.workspace, found)
+    said = [one.message.removeprefix(tree.label) for one, (tree, _) in zip(reasons, looks, strict=False)]
+    if len(said) > 1 and len(set(said)) == 1:
+        # Whose tests they are makes no difference to it.
+        reasons = [reasons[0]._replace(message=said[0])]
     return Case(name, kind, "failed" if reasons else "passed", tuple(reasons), need.text, output)
 
 
@@ -157,7 +160,11 @@ def _left(reasons: Sequence[GateReason]) -> list[GateReason]:
 
 def _of_gate(one: Agreed, reason: GateReason, label: str = "") -> Reason:
     where = one.claim.where if reason.where is None or reason.where.startswith(one.claim.where) else reason.where
-    return Reason(reason.code, f"{label}{reason.message}", where, GATE_REASONS[reason.code].next_step)
+    return Reason(reason.code, f"{label}{reason.message}", where, _next(one, reason.code))
+
+
+def _next(one: Agreed, code: GateCode) -> str:
+    return GATE_REASONS[code].next_step.replace("JOB", one.job.id)
 
 
 def _line_of(one: Agreed, need: Need) -> str:

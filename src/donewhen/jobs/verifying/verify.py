@@ -219,8 +219,8 @@ def _notes(base: Base, changed: Sequence[Judging]) -> Iterator[Reason]:
         yield Reason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")
     for one in changed:
         if one.kind != "removed":
-            told = f"{one.name} was {one.kind} on the branch; it also judged without that change."
-            yield Reason(GateCode.REPORT_CONFIG_CHANGED, told, one.name.removeprefix(base.inside))
+            told = f"{one.name} was {one.kind} on the branch; the work was judged without that change, too."
+            yield Reason(FindingCode.JUDGING_CHANGED, told, one.name.removeprefix(base.inside))
 
 
 def _nothing(base: Base) -> Reason:

@@ -1,0 +1,170 @@
+"""The composite action and the hooks for pre-commit: their steps are run as a runner and pre-commit run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from verify_kit import HONEST, Shop
+
+from donewhen.jobs.approval import AGENT_VARIABLES
+
+HERE = Path(__file__).parents[2]
+HIDDEN = {*AGENT_VARIABLES, "CI", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COV_CORE_SOURCE"}
+
+
+class Ran(NamedTuple):
+    """What became of an action."""
+
+    status: int
+    said: str
+    outputs: dict[str, str]
+    summary: str
+
+
+class Runner:
+    """Runs the steps of a composite action in a checkout, with bash as a runner calls it."""
+
+    def __init__(self, checkout: Path, temp: Path) -> None:
+        self.checkout = checkout
+        self.temp = temp
+        temp.mkdir()
+
+    def run(self, base_ref: str, **inputs: str) -> Ran:
+        action = yaml.safe_load((HERE / "action.yml").read_text())
+        given = {name: inputs.get(name, one["default"]) for name, one in action["inputs"].items()}
+        output, summary = self.temp / "output", self.temp / "summary"
+        output.touch()
+        summary.touch()
+        said = ""
+        for step in action["runs"]["steps"]:
+            assert step["shell"] == "bash"
+            assert "${{" not in step["run"], "an expression in a script would let a branch's name run commands"
+            known = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+            env = {
+                **known,
+                **{name: self._value(text, given, base_ref) for name, text in step.get("env", {}).items()},
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_ACTION_PATH": str(HERE),
+                "GITHUB_OUTPUT": str(output),
+                "GITHUB_STEP_SUMMARY": str(summary),
+                "RUNNER_TEMP": str(self.temp),
+            }
+            script = self.temp / "step.sh"
+            script.write_text(step["run"])
+            done = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+                cwd=self.checkout,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            said += done.stdout
+            if done.returncode:
+                break
+        outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        return Ran(done.returncode, said, outputs, summary.read_text())
+
+    def _value(self, text: str, inputs: dict[str, str], base_ref: str) -> str:
+        """The few expressions that the action uses."""
+
+        def looked_up(found: re.Match[str]) -> str:
+            names = [one.strip() for one in found[1].split("||")]
+            values = {"github.base_ref": base_ref, **{f"inputs.{name}": value for name, value in inputs.items()}}
+            return next((values[name] for name in names if values[name]), "")
+
+        return re.sub(r"\$\{\{(.*?)\}\}", looked_up, text)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A repository on a server, with an honest branch and one that cheats."""
+    shop = Shop(tmp_path_factory.mktemp("action") / "shop")
+    job = shop.job(criteria=("No test fails\n  check: run python3 -m unittest -q check_prices",))
+    shop.write(
+        "check_prices.py",
+        "import unittest\n\nimport prices\n\n\nclass Prices(unittest.TestCase):\n"
+        "    def test_negative(self):\n        self.assertRaises(ValueError, prices.total, [-1])\n",
+    )
+    shop.branch("honest")
+    shop.write("prices.py", HONEST)
+    assert shop.complete(job).done
+    shop.commit()
+    shop.git("switch", "-q", "main")
+    shop.git("switch", "-q", "-c", "cheating")
+    shop.write("prices.py", "def total(prices):\n    return 0\n")
+    shop.edit(shop.plan(job), "status: planned", "status: done")
+    shop.commit()
+    server = shop.folder.parent / "server.git"
+    subprocess.run(["git", "clone", "-q", "--bare", str(shop.folder), str(server)], check=True)
+    return {"server": server, "temp": shop.folder.parent}
+
+
+def checked_out(project: dict[str, Any], branch: str, place: Path) -> Path:
+    """As actions/checkout leaves it: one commit deep, without the base branch."""
+    address = f"file://{project['server']}"
+    subprocess.run(["git", "clone", "-q", "--depth=1", "--branch", branch, address, str(place)], check=True)
+    return place
+
+
+def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_rest(
+    project: dict[str, Any], tmp_path: Path
+) -> None:
+    honest = Runner(checked_out(project, "honest", tmp_path / "honest"), tmp_path / "runner")
+    # What stands in the checkout under the names of our own modules is not what decides.
+    (honest.checkout / "click.py").write_text("raise SystemExit(0)\n")
+    (honest.checkout / "donewhen").mkdir()
+    (honest.checkout / "donewhen" / "__init__.py").write_text("raise SystemExit(0)\n")
+    done = honest.run("main")
+    assert done.status == 0, done.said
+    assert done.outputs == {"verified": "true"}
+    assert "## donewhen: verified" in done.summary
+    assert (honest.checkout / "donewhen-verify.xml").is_file()
+    assert (honest.checkout / "donewhen-verify.sarif").is_file()
+
+    cheating = Runner(checked_out(project, "cheating", tmp_path / "cheating"), tmp_path / "runner2")
+    shutil.copytree(tmp_path / "runner" / "donewhen", tmp_path / "runner2" / "donewhen", symlinks=True)
+    done = cheating.run("main")
+    assert done.status == 1, done.said
+    assert done.outputs == {"verified": "false"}
+    assert "title=donewhen%3A criterion_failed::" in done.said
+    assert "title=donewhen%3A receipt_unfounded::" in done.said
+    assert "## donewhen: not verified" in done.summary
+    assert (cheating.checkout / "donewhen-verify.xml").is_file()
+
+    # Outside of a pull request nobody says what the base is; that is an error, and it is reported.
+    done = cheating.run("")
+    assert done.status == 2, done.said
+    assert done.outputs["verified"] == "false"
+    assert "could not be verified" in done.summary
+
+
+def test_the_hooks_run_in_pre_commit(project: dict[str, Any], tmp_path: Path) -> None:
+    if shutil.which("pre-commit", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("LOUD: pre-commit is not installed; the hooks for it are NOT tested")
+    place = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--branch", "cheating", str(project["server"]), str(place)], check=True)
+    known = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+    env = known | {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PRE_COMMIT_COLOR": "never"}
+    hooks = [one["id"] for one in yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text())]
+    assert hooks == ["donewhen-audit", "donewhen-plan-check", "donewhen-verify"]
+    said = {}
+    for hook in hooks:
+        stage = "pre-push" if hook == "donewhen-verify" else "pre-commit"
+        argv = [sys.executable, "-m", "pre_commit", "try-repo", str(HERE), hook, "--verbose", "--hook-stage", stage]
+        done = subprocess.run([*argv, "--all-files"], cwd=place, env=env, capture_output=True, text=True)
+        said[hook] = (done.returncode, done.stdout + done.stderr)
+    assert said["donewhen-audit"][0] == 1
+    assert "tampered" in said["donewhen-audit"][1]
+    assert said["donewhen-plan-check"][0] == 1
+    assert said["donewhen-verify"][0] == 1
+    assert "criterion_failed" in said["donewhen-verify"][1]
+
