@@ -99,6 +99,7 @@ $(VENV)/.clients: $(VENV)/.test
 	@$(call INSTALL,-e '.[web]') || echo "LOUD: starlette and uvicorn can't be installed; the page will NOT be tested."
 	@$(call INSTALL,-e '.[mcp]') || echo "LOUD: mcp can't be installed; the tools for agents will NOT be tested."
 	@$(call INSTALL,playwright) || echo "LOUD: playwright can't be installed; the page will NOT be tested in a browser."
+	@$(call INSTALL,pre-commit) || echo "LOUD: pre-commit can't be installed; the hooks for it will NOT be tested."
 	@$(call INSTALL,-e '.[ray]') || echo "LOUD: ray can't be installed; many machines will NOT be tested."
 	@$(call INSTALL,-e '.[local]') && $(MODELS) $(BIN)/donewhen models fetch --quiet smollm2-135m \
 		|| echo "LOUD: xllamacpp or its weights can't be had; a model on this machine will NOT be tested."
