@@ -10,7 +10,8 @@
 * A block marked ``file=NAME`` is written to that file instead; the sentence above it must name the file.
 * A block marked ``needs=CLIENT`` is run where that client is installed; elsewhere the test says what it left out.
 * A ``text`` block marked ``same-as=PATH`` has the very text of that file of the project.
-* In a ``yaml`` block, the ``run:`` lines that call donewhen are run.
+* In a ``yaml`` block, the ``run:`` lines that call donewhen are run; the project's action and its hooks for pre-commit,
+  which others test by running their steps, must have what a block gives them.
 
 The reader has a home of their own, and a name for git: whatever a page installs or a client writes goes there, never
 to the real one.
@@ -33,6 +34,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -252,10 +254,23 @@ def console_steps(block: Block) -> Iterator[tuple[str, list[str]]]:
 
 def run_workflow(block: Block) -> None:
     commands = re.findall(r"run: (donewhen .*)", block.text)
-    assert commands, f"{block}: no line calls donewhen"
+    assert commands or uses_our_files(block), f"{block}: no line calls donewhen"
     for command in commands:
         done = run(command)
         assert done.returncode == 0, f"{block}: {command!r} ended with {done.returncode}:\n{done.stdout}"
+
+
+def uses_our_files(block: Block) -> bool:
+    """Whether a block has our action as a step, or our hooks, and asks only for what they have."""
+    data = yaml.safe_load(block.text)
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    known = {one["id"] for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
+    steps = [step for job in data.get("jobs", {}).values() for step in job["steps"]]
+    ours = [step for step in steps if step.get("uses", "").endswith("/donewhen")]
+    hooks = {hook["id"] for one in data.get("repos", ()) for hook in one["hooks"]}
+    assert all(inputs.keys() >= step.get("with", {}).keys() for step in ours), block
+    assert hooks <= known, block
+    return bool(ours or hooks)
 
 
 def environment() -> dict[str, str]:

@@ -349,7 +349,7 @@ def test_the_exact_line_of_what_changed_is_named(agreed: Workspace) -> None:
         ("loosened", "reward_target"): line("reward_target:"),
         ("removed", "commands"): line("truth_required_commands:"),
         ("loosened", "exemptions.execution_log_exemption_reason"): line("execution_log_exemption_reason:"),
-        ("removed", "criteria"): line("- AC-1:"),
+        ("removed", "criteria"): line("- AC-3:"),
         ("added", "criteria"): line("- AC-3:"),
     }
     assert job.place(Change("removed", "inputs", "a", None)) == job.where
