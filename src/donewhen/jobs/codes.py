@@ -44,6 +44,14 @@ class FindingCode(StrEnum):
     DEPENDENCY_CIRCLE = "dependency_circle"
     DONE_TOO_EARLY = "done_too_early"
     DONE_INVALID = "done_invalid"
+    IMPORT_LEFT_OUT = "import_left_out"
+    IMPORT_NOT_UNDERSTOOD = "import_not_understood"
+    IMPORT_NO_CRITERIA = "import_no_criteria"
+    IMPORT_DEPENDENCY = "import_dependency"
+    IMPORT_COMMAND = "import_command"
+    IMPORT_SHORTENED = "import_shortened"
+    IMPORT_CHANGED = "import_changed"
+    IMPORT_GONE = "import_gone"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -182,5 +190,37 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.DONE_INVALID: Reason(
         "A job was done on something that has changed since.",
         "Look at it again, start it and complete it anew.",
+    ),
+    FindingCode.IMPORT_LEFT_OUT: Reason(
+        "The source has it, but not as work to be done: a draft, or something that was put away.",
+        "Nothing, if that is right. Otherwise move it to where the source keeps its work, and import again.",
+    ),
+    FindingCode.IMPORT_NOT_UNDERSTOOD: Reason(
+        "A part of the source can't be read as its format says, so nothing was made of it.",
+        "Repair the line that is named, and import again: what is there already is not made twice.",
+    ),
+    FindingCode.IMPORT_NO_CRITERIA: Reason(
+        "The source does not say when it would be done, so the job has no criteria yet.",
+        "Write them into the plan; nobody can agree to the job before.",
+    ),
+    FindingCode.IMPORT_DEPENDENCY: Reason(
+        "The source names a dependency that is not there, or dependencies that go in a circle; they were not taken over.",
+        "Write depends_on into the plan as it is meant, before somebody agrees.",
+    ),
+    FindingCode.IMPORT_COMMAND: Reason(
+        "The source names a command. A source's text never becomes something that donewhen runs.",
+        "Read it, and write it into the plan as a check, or give it with --run.",
+    ),
+    FindingCode.IMPORT_SHORTENED: Reason(
+        "A text of the source is too long for a plan, and was cut.",
+        "Read the source, and write down in the plan what the rest asks for.",
+    ),
+    FindingCode.IMPORT_CHANGED: Reason(
+        "The source says something else now than when the job was made of it. The job was not touched.",
+        "Edit the plan where the source is right, and agree again where that loosens something.",
+    ),
+    FindingCode.IMPORT_GONE: Reason(
+        "A job was made of something that the source has no more. The job was not touched.",
+        "Cancel it, if it is not wanted: donewhen decide JOB --cancel",
     ),
 }

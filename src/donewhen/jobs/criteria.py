@@ -111,7 +111,9 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
             headings.append((index, len(heading[1]), title))
     found = []
     for place, (index, level, title) in enumerate(headings):
-        end = next((other for other, above, _ in headings[place + 1 :] if above <= level), len(lines))
+        # By index: a copy of the rest for every heading would take minutes for a file of nothing but headings.
+        after = range(place + 1, len(headings))
+        end = next((headings[other][0] for other in after if headings[other][1] <= level), len(lines))
         below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
         found.append(Section(title, level, first_line + index, below))
     return found
