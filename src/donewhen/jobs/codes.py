@@ -204,7 +204,7 @@ FINDINGS: dict[FindingCode, Reason] = {
         "Write them into the plan; nobody can agree to the job before.",
     ),
     FindingCode.IMPORT_DEPENDENCY: Reason(
-        "The source names a dependency that is not there, or dependencies that go in a circle; they were not taken over.",
+        "The source names a dependency that is not there, or that leads in a circle; it was not taken over.",
         "Write depends_on into the plan as it is meant, before somebody agrees.",
     ),
     FindingCode.IMPORT_COMMAND: Reason(

@@ -101,14 +101,11 @@ def making_jobs(workspace: Workspace, workstream: str | None = None) -> Iterator
 
 @contextmanager
 def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[NewJob], Path]]:
-    jobs = workspace.root / "jobs"
-    above: Path | None = None
-    if workspace.form == "big":
-        above = _workstream(workspace, workstream)
-        jobs = above / "jobs"
-        jobs.mkdir(exist_ok=True)
-    elif workstream is not None:
-        raise UsageError("This project has no workstreams.", where=str(workspace.root))
+    above = workstream_folder(workspace, workstream)
+    if above is None and workstream is not None:
+        above = _new_workstream(workspace, workstream)
+    jobs = (above or workspace.root) / "jobs"
+    jobs.mkdir(exist_ok=True)
     _swept(jobs)
     taken = [one.id for one in workspace.places()]
     last = ""
@@ -146,7 +143,12 @@ def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[
             _listed(workspace, workspace.project_file, "workstreams", above.parent)
 
 
-def _workstream(workspace: Workspace, name: str | None) -> Path:
+def workstream_folder(workspace: Workspace, name: str | None) -> Path | None:
+    """The folder of the workstream that is meant; None where it is still to be made, or where the form has none."""
+    if workspace.form == "small":
+        if name is not None:
+            raise UsageError("This project has no workstreams.", where=str(workspace.root))
+        return None
     known = list(workspace.workstream_folders())
     if name is None:
         if len(known) != 1:
@@ -159,13 +161,18 @@ def _workstream(workspace: Workspace, name: str | None) -> Path:
     for folder in known:
         if name in (id_in(folder.name), folder.name) or folder.name == f"{id_in(folder.name)}-{wanted}":
             return folder
+    return None
+
+
+def _new_workstream(workspace: Workspace, name: str) -> Path:
     title = _title(name)
-    identifier = _free_id(workspace, "WS", (found for one in known if (found := id_in(one.name))))
+    taken = (found for one in workspace.workstream_folders() if (found := id_in(one.name)))
+    identifier = _free_id(workspace, "WS", taken)
     streams = workspace.root / "workstreams"
     streams.mkdir(exist_ok=True)
     _swept(streams)
     plan = workstream_plan(identifier, title, workspace.now())
-    return _new_folder(streams, f"{identifier}-{wanted}", plan, ("jobs",))
+    return _new_folder(streams, f"{identifier}-{slug(name)}", plan, ("jobs",))
 
 
 def _free_id(workspace: Workspace, prefix: Prefix, taken: Iterable[str]) -> str:

@@ -101,7 +101,7 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
     fence = ""
     for index, line in enumerate(lines):
         if line[:1] in _MARKS:
-            fence = _fence_after(line, fence)
+            fence = fence_after(line, fence)
         if (
             not fence
             and line[:1] == "#"
@@ -119,7 +119,7 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
     return found
 
 
-def _fence_after(line: str, fence: str) -> str:
+def fence_after(line: str, fence: str) -> str:
     """The code fence that is open after a line, where ``fence`` was open before it."""
     marker = _FENCE.fullmatch(line)
     if marker is None:
@@ -198,7 +198,7 @@ def _items(section: Section, where: str) -> Iterator[tuple[int, str, tuple[int, 
     """Each list item at the left margin: its line, its text with what continues it, and its check."""
     line, texts, check, fence = 0, [""], None, ""
     for number, content in section.lines:
-        fence = _fence_after(content, fence)
+        fence = fence_after(content, fence)
         item = None if fence else _ITEM.fullmatch(content)
         stated = None if fence else _CHECK.fullmatch(content)
         if item:
