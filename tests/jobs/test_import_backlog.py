@@ -129,7 +129,13 @@ def test_dependencies_are_named_alike_however_they_are_written() -> None:
 
 
 def test_a_task_waits_for_its_parts() -> None:
-    imported = read([task("task-4"), task("task-4.1", more="parent_task_id: task-4"), task("task-4.2", more="parent_task_id: TASK-4")])
+    imported = read(
+        [
+            task("task-4"),
+            task("task-4.1", more="parent_task_id: task-4"),
+            task("task-4.2", more="parent_task_id: TASK-4"),
+        ]
+    )
     assert not imported.findings
     above, first, second = imported.items
     assert above.parts == ("backlog:task-4.1", "backlog:task-4.2")
@@ -160,7 +166,8 @@ def test_a_description_has_no_sections_of_its_own() -> None:
 
 
 def test_a_file_of_an_older_version_has_no_markers_and_no_numbers() -> None:
-    text = "---\nid: task-1\ntitle: >-\n  A long\n  title\nstatus: To Do\n---\n## Description\n\nShort.\n\n## Acceptance Criteria\n\n- [ ] It holds\n* It stays\n"
+    head = "---\nid: task-1\ntitle: >-\n  A long\n  title\nstatus: To Do\n---\n"
+    text = f"{head}## Description\n\nShort.\n\n## Acceptance Criteria\n\n- [ ] It holds\n* It stays\n"
     item = only(read([Text("tasks/task-1 - A.md", "t.md", text)]))
     assert item.title == "A long title"
     assert item.objective == "Short."
@@ -181,7 +188,12 @@ def test_without_an_id_the_file_name_says_it() -> None:
         ("---\nid: task-1\n", "t.md:1"),
         ("---\nid: task-1\ntitle: a: b\n---\n", "t.md:3:9"),
         ("---\nid: task-1\nid: task-2\n---\n", "t.md:3:1"),
-        ("---\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'x'}]\n" for n in range(9)) + "---\n", "t.md:"),
+        (
+            "---\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'x'}]\n" for n in range(9))
+            + "---\n",
+            "t.md:",
+        ),
     ],
 )
 def test_a_broken_task_is_left_out_with_its_place_and_stops_no_other(text: str, where: str) -> None:

@@ -126,7 +126,8 @@ def test_a_name_that_was_used_again_keeps_its_day() -> None:
 
 
 def test_what_is_no_requirement_is_told_with_its_line() -> None:
-    delta = "## ADDED Requirements\n\n### Feature: Bell\n\n### Requirement: Rope\nIt SHALL hold.\n\n#### Case: rain\n- **WHEN** it rains\n"
+    rope = "### Requirement: Rope\nIt SHALL hold.\n\n#### Case: rain\n- **WHEN** it rains\n"
+    delta = f"## ADDED Requirements\n\n### Feature: Bell\n\n{rope}"
     imported = read(change(delta=delta))
     assert [one.where for one in imported.findings] == [
         "changes/ring-the-bell/specs/gate/spec.md:3",

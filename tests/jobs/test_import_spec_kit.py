@@ -154,7 +154,7 @@ def test_stories_stand_side_by_side_between_foundations_and_polish() -> None:
 
 
 def test_phases_of_an_older_version_follow_each_other() -> None:
-    tasks = "## Phase 3.1: Setup\n- [ ] T001 a b\n## Phase 3.2: Tests First\n- [ ] T002 c d\n## Phase 3.3: Core\n- [ ] T003 e f\n"
+    tasks = "".join(f"## Phase 3.{one}: {name}\n- [ ] T00{one} Do it\n" for one, name in enumerate(("A", "B", "C"), 1))
     assert after(read(texts(tasks, None))) == {"phase-3.1": [], "phase-3.2": ["phase-3.1"], "phase-3.3": ["phase-3.2"]}
 
 
@@ -200,7 +200,8 @@ def test_a_file_without_tasks_is_told() -> None:
 
 
 def test_sections_that_are_no_phases_go_by_their_titles_and_marks_name_the_story() -> None:
-    tasks = "## Setup\n- [ ] T001 a b\n## The light\n- [ ] T002 [US4] c\n- [ ] T003 [US4] d\n## Mixed\n- [ ] T004 [US4] c\n- [ ] T005 e\n"
+    tasks = "## Setup\n- [ ] T001 a b\n## The light\n- [ ] T002 [US4] c\n- [ ] T003 [US4] d\n"
+    tasks += "## Mixed\n- [ ] T004 [US4] c\n- [ ] T005 e\n"
     assert after(read(texts(tasks, None))) == {"setup": [], "US4": ["setup"], "mixed": ["US4"]}
 
 
@@ -212,7 +213,8 @@ def test_two_phases_for_one_story_are_one() -> None:
 
 
 def test_scenarios_that_belong_to_no_story_are_told() -> None:
-    spec = "## User Scenarios & Testing\n\n### Primary User Story\nSee it.\n\n### Acceptance Scenarios\n1. **Given** a, **When** b, **Then** c\n"
+    spec = "## User Scenarios & Testing\n\n### Primary User Story\nSee it.\n\n"
+    spec += "### Acceptance Scenarios\n1. **Given** a, **When** b, **Then** c\n"
     imported = read(texts("## Phase 1: Setup\n- [ ] T001 a b\n", spec))
     assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:6")]
 

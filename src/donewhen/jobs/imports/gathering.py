@@ -47,31 +47,30 @@ class _Candidate(NamedTuple):
 
 def gather(source: Path, wanted: Kind | None) -> Gathered:
     """Find out what the source is, and read it. Where it could be two things, the caller has to say which."""
+    try:
+        return _read(_chosen(source, wanted), source)
+    except OSError as error:
+        place = one_line(str(error.filename or source), 300)
+        raise UsageError(f"The source can't be read: {error.strerror}.", where=place) from error
+
+
+def _chosen(source: Path, wanted: Kind | None) -> _Candidate:
     # The person named it, so a link is followed here, and only here.
     path = Path(os.path.realpath(source))
-    try:
-        found = list(_in_file(path) if not path.is_dir() else _in_folder(path))
-    except OSError as error:
-        raise UsageError(f"The source can't be read: {error.strerror}.", where=str(source)) from error
-    chosen = [one for one in found if wanted is None or one.kind == wanted]
-    if not chosen:
-        what = NAMES[wanted] if wanted else "anything that can be imported"
-        raise UsageError(
-            f"There is not {what} in it." if wanted else f"There is not {what} in it: {_expected()}.",
-            where=str(source),
-        )
-    if len(chosen) > 1:
-        kinds = ", ".join(one.kind for one in chosen)
-        raise UsageError(
-            f"It could be {len(chosen)} things: {kinds}.",
-            where=str(source),
-            next_step=f"Say which: --from {chosen[0].kind}",
-        )
-    return _read(chosen[0], source)
-
-
-def _expected() -> str:
-    return "backlog/tasks/, specs/*/tasks.md, openspec/changes/, or feature_list.json were looked for"
+    found = [one for one in (_in_folder(path) if path.is_dir() else _in_file(path)) if wanted in (None, one.kind)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        kinds = ", ".join(one.kind for one in found)
+        next_step = f"Say which: --from {found[0].kind}"
+        raise UsageError(f"It could be {len(found)} things: {kinds}.", where=str(source), next_step=next_step)
+    if wanted is not None:
+        raise UsageError(f"There are no {NAMES[wanted]} in it.", where=str(source))
+    raise UsageError(
+        "There is nothing in it that can be imported.",
+        where=str(source),
+        next_step="Looked for: backlog/tasks/, specs/*/tasks.md, openspec/changes/, feature_list.json, or such a file.",
+    )
 
 
 def _in_file(path: Path) -> Iterator[_Candidate]:

@@ -153,6 +153,10 @@ def _imported(
             ids[item] = job
             count += 1
             watch(count, len(new))
+    if maker is not None and not new and workstream_folder(workspace, maker.workstream) is not None:
+        # An import that was killed may have made jobs that are in no list yet; whoever makes jobs lists them.
+        with making_jobs(workspace, maker.workstream):
+            pass
     sound = {item.key: item for item in order.items}
     made = tuple(
         Made(sound[key], ids.get(key) or None, _state(known.get(key), identity)) for key, identity in hashes.items()

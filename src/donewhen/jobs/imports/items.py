@@ -14,9 +14,9 @@ Kind = Literal["backlog", "spec-kit", "openspec", "feature-list"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NAMES: dict[Kind, str] = {
     "backlog": "Backlog.md tasks",
-    "spec-kit": "spec-kit tasks",
+    "spec-kit": "spec-kit phases",
     "openspec": "OpenSpec changes",
-    "feature-list": "a list of features",
+    "feature-list": "features",
 }
 PRIORITIES = {
     "critical": 0, "urgent": 0, "highest": 0, "p0": 0,
