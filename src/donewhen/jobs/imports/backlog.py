@@ -83,7 +83,7 @@ def _done_statuses(texts: Sequence[Text], findings: list[Finding]) -> tuple[str,
 
 def _task(text: Text, done: tuple[str, ...], completed: bool, findings: list[Finding]) -> tuple[Item, str | None]:
     """A task, and the id of the one that it is a part of."""
-    document = parse(text.text.encode("utf-8", "surrogatepass"), text.where)
+    document = parse(text.text.encode(), text.where)
     fields = document.fields
     named = TASK_FILE.fullmatch(text.name.split("/")[-1])
     identifier = _word(document, "id") or (named["id"] if named else "")
