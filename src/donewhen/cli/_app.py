@@ -35,6 +35,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     "Jobs: agree on what done means": {
         "init": Verb("init", "Make a project with jobs, here."),
         "add": Verb("add", "Make a job."),
+        "import": Verb("import_", "Make jobs of what Backlog.md, spec-kit, OpenSpec or a feature list hold."),
         "agree": Verb("agree", "Seal what done means."),
         "contract": Verb("contract", "What was agreed, and what has changed since?"),
         "decide": Verb("decide", "Raise a budget, change stakes or target, cancel: on record."),

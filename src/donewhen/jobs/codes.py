@@ -49,6 +49,14 @@ class FindingCode(StrEnum):
     JUDGING_CHANGED = "judging_changed"
     RECEIPT_UNFOUNDED = "receipt_unfounded"
     RECEIPT_REFUTED = "receipt_refuted"
+    IMPORT_LEFT_OUT = "import_left_out"
+    IMPORT_NOT_UNDERSTOOD = "import_not_understood"
+    IMPORT_NO_CRITERIA = "import_no_criteria"
+    IMPORT_DEPENDENCY = "import_dependency"
+    IMPORT_COMMAND = "import_command"
+    IMPORT_SHORTENED = "import_shortened"
+    IMPORT_CHANGED = "import_changed"
+    IMPORT_GONE = "import_gone"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -207,5 +215,37 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.RECEIPT_REFUTED: Reason(
         "A branch says that a job is done, and running what was agreed again says that it is not.",
         "Repair what did not pass, and complete the job again.",
+    ),
+    FindingCode.IMPORT_LEFT_OUT: Reason(
+        "The source has it, but not as work to be done: a draft, or something that was put away.",
+        "Nothing, if that is right. Otherwise move it to where the source keeps its work, and import again.",
+    ),
+    FindingCode.IMPORT_NOT_UNDERSTOOD: Reason(
+        "A part of the source can't be read as its format says, so nothing was made of it.",
+        "Repair the line that is named, and import again: what is there already is not made twice.",
+    ),
+    FindingCode.IMPORT_NO_CRITERIA: Reason(
+        "The source does not say when it would be done, so the job has no criteria yet.",
+        "Write them into the plan; nobody can agree to the job before.",
+    ),
+    FindingCode.IMPORT_DEPENDENCY: Reason(
+        "The source names a dependency that is not there, or that leads in a circle; it was not taken over.",
+        "Write depends_on into the plan as it is meant, before somebody agrees.",
+    ),
+    FindingCode.IMPORT_COMMAND: Reason(
+        "The source names a command. A source's text never becomes something that donewhen runs.",
+        "Read it, and write it into the plan as a check, or give it with --run.",
+    ),
+    FindingCode.IMPORT_SHORTENED: Reason(
+        "A text of the source is too long for a plan, and was cut.",
+        "Read the source, and write down in the plan what the rest asks for.",
+    ),
+    FindingCode.IMPORT_CHANGED: Reason(
+        "The source says something else now than when the job was made of it. The job was not touched.",
+        "Edit the plan where the source is right, and agree again where that loosens something.",
+    ),
+    FindingCode.IMPORT_GONE: Reason(
+        "A job was made of something that the source has no more. The job was not touched.",
+        "Cancel it, if it is not wanted: donewhen decide JOB --cancel",
     ),
 }

@@ -101,7 +101,7 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
     fence = ""
     for index, line in enumerate(lines):
         if line[:1] in _MARKS:
-            fence = _fence_after(line, fence)
+            fence = fence_after(line, fence)
         if (
             not fence
             and line[:1] == "#"
@@ -111,13 +111,15 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
             headings.append((index, len(heading[1]), title))
     found = []
     for place, (index, level, title) in enumerate(headings):
-        end = next((other for other, above, _ in headings[place + 1 :] if above <= level), len(lines))
+        # By index: a copy of the rest for every heading would take minutes for a file of nothing but headings.
+        after = range(place + 1, len(headings))
+        end = next((headings[other][0] for other in after if headings[other][1] <= level), len(lines))
         below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
         found.append(Section(title, level, first_line + index, below))
     return found
 
 
-def _fence_after(line: str, fence: str) -> str:
+def fence_after(line: str, fence: str) -> str:
     """The code fence that is open after a line, where ``fence`` was open before it."""
     marker = _FENCE.fullmatch(line)
     if marker is None:
@@ -196,7 +198,7 @@ def _items(section: Section, where: str) -> Iterator[tuple[int, str, tuple[int, 
     """Each list item at the left margin: its line, its text with what continues it, and its check."""
     line, texts, check, fence = 0, [""], None, ""
     for number, content in section.lines:
-        fence = _fence_after(content, fence)
+        fence = fence_after(content, fence)
         item = None if fence else _ITEM.fullmatch(content)
         stated = None if fence else _CHECK.fullmatch(content)
         if item:

@@ -67,8 +67,12 @@ def job_plan(
     inputs: Sequence[str] = (),
     commands: Sequence[str] = (),
     criteria: Sequence[str] = (),
+    objective: str = "",
+    priority: int = 2,
+    wave: str = "",
+    more: Mapping[str, Value] | None = None,
 ) -> bytes:
-    """A job with everything that the format asks for."""
+    """A job with everything that the format asks for, and ``more`` that is no part of it."""
     fields: dict[str, Value] = {
         "schema": SCHEMA,
         "kind": "job",
@@ -76,8 +80,8 @@ def job_plan(
         "title": title,
         "status": "planned",
         "depends_on": list(depends_on),
-        "wave_id": "",
-        "priority": 2,
+        "wave_id": wave,
+        "priority": priority,
         "estimate_hours": 1.0,
         "due_date": "",
         "stakes": stakes,
@@ -111,10 +115,11 @@ def job_plan(
         "github_issue_url": "",
         "uat_last_status": "",
         "uat_open_issues": [],
+        **(more or {}),
     }
     listed = "\n".join(f"- AC-{number}: {text}" for number, text in enumerate(criteria or (PLACEHOLDER,), 1))
     sections = {
-        "Objective": "",
+        "Objective": objective,
         "Inputs": "",
         "Outputs": "",
         "Acceptance Criteria": listed,

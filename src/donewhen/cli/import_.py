@@ -1,0 +1,154 @@
+"""Jobs out of what other tools keep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.process import split_command
+from donewhen.foundation.text import one_line
+from donewhen.jobs.codes import FINDINGS
+from donewhen.jobs.imports.importing import Import, Made, Watch, import_jobs
+from donewhen.jobs.imports.items import KINDS, NAMES, Kind
+from donewhen.jobs.views import refresh
+
+_MOST_ROWS = 40
+_MOST_FINDINGS = 40
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "kind",
+    type=click.Choice(KINDS),
+    help="What the source is; without it, that is found out by what is there.",
+)
+@click.option(
+    "--run",
+    "commands",
+    multiple=True,
+    metavar="CMD",
+    help="A command that must succeed for every job that is made; there is no shell.",
+)
+@click.option("--workstream", metavar="NAME", help="The workstream they belong to; made where there is none.")
+@click.option("--dry-run", is_flag=True, help="Show what would be made, and write nothing.")
+@project_option
+@common_options
+@click.pass_obj
+def command(
+    output: Output,
+    source: Path,
+    kind: Kind | None,
+    commands: tuple[str, ...],
+    workstream: str | None,
+    dry_run: bool,
+    project: Path | None,
+) -> ExitCode:
+    """Make jobs of what another tool keeps in SOURCE, a file or a folder.
+
+    Whatever the source says is done, is planned here: nothing is taken on trust, and nobody has agreed to anything.
+    Importing again makes what is new, and tells what has changed.
+
+    \b
+    donewhen import .                            # what is here: backlog/, specs/, openspec/, feature_list.json
+    donewhen import backlog --dry-run
+    donewhen import feature_list.json --run "python -m pytest -q"
+    donewhen import openspec/changes/add-search --from openspec
+    """
+    for text in commands:
+        split_command(text)
+    workspace = workspace_at(project)
+    with _bar(output) as watch:
+        done = import_jobs(
+            workspace, source, kind, commands=commands, workstream=workstream, dry_run=dry_run, watch=watch
+        )
+        if not dry_run:
+            refresh(workspace)
+    _show(output, done, dry_run)
+    data = {
+        "kind": done.kind,
+        "source": str(done.root),
+        "dry_run": dry_run,
+        "made": 0 if dry_run else done.new,
+        "would_be_made": done.new if dry_run else 0,
+        "claimed_done": done.claimed,
+        "taken_on_trust": 0,
+        "items": [_row(one) for one in done.made],
+    }
+    findings = [Finding(one.code, one.message, one.where, FINDINGS[one.code].next_step) for one in done.findings]
+    return output.finish(ExitCode.PASS if done.complete else ExitCode.GATE_FAILED, data, findings)
+
+
+def _row(one: Made) -> dict[str, object]:
+    return {
+        "from": one.item.key,
+        "where": one.item.where,
+        "job": one.job,
+        "state": one.state,
+        "title": one.item.title,
+        "criteria": len(one.item.criteria),
+        "depends_on": list(one.item.depends_on),
+        "claim": one.item.claim.told,
+        "claimed_done": one.item.claim.done,
+    }
+
+
+def _show(output: Output, done: Import, dry_run: bool) -> None:
+    output.say(f"{NAMES[done.kind]} in {done.root}", bold=True)
+    width = min(40, max(len(one.item.name) for one in done.made[:_MOST_ROWS]))
+    for one in done.made[:_MOST_ROWS]:
+        output.say(f"  {_line(one, width, dry_run)}")
+    if len(done.made) > _MOST_ROWS:
+        output.say(f"  … and {len(done.made) - _MOST_ROWS:,} more; --json has all of them", dim=True)
+    for finding in done.findings[:_MOST_FINDINGS]:
+        output.say(f"  ! {finding.message}", fg="yellow")
+        output.say(f"    {finding.where}", dim=True)
+    if len(done.findings) > _MOST_FINDINGS:
+        output.say(f"  … and {len(done.findings) - _MOST_FINDINGS:,} more; --json has all of them", dim=True)
+    verb = "would be made" if dry_run else "made"
+    there = len(done.made) - done.new
+    output.say(f"{_jobs(done.new)} {verb}" + (f", {there:,} there already" if there else "") + ".", bold=True)
+    if done.claimed:
+        output.say(f"{done.claimed:,} of {len(done.made):,} are claimed done: none is taken on trust.")
+    if done.new and not dry_run:
+        output.say("  next: read the plans, and agree to what is right: donewhen agree", dim=True)
+
+
+def _line(one: Made, width: int, dry_run: bool) -> str:
+    item = one.item
+    waits = [key.partition(":")[2] for key in item.depends_on]
+    after = f"  after {one_line(', '.join(waits), 60)}" if waits else ""
+    criteria = f"{len(item.criteria)} {'criterion' if len(item.criteria) == 1 else 'criteria'}"
+    job = one.job or ("a new job" if dry_run else "")
+    state = "" if one.state == "new" else "  (there already)" if one.state == "there" else "  (changed in the source)"
+    says = "" if item.claim.told == "nothing" else f'  says "{item.claim.told}"'
+    return f"{one_line(item.name, width):<{width}} → {job}  {one_line(item.title, 60)}: {criteria}{after}{says}{state}"
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
+@contextmanager
+def _bar(output: Output) -> Iterator[Watch]:
+    """A bar where somebody is watching."""
+    if output.json or not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True, no_color=not output.color)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("jobs", total=None)
+        yield lambda done, every: bar.update(task, completed=done, total=every)

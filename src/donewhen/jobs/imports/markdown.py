@@ -1,0 +1,112 @@
+"""The little Markdown that sources are made of: comments, boxes, and lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from donewhen.foundation.text import uncovered
+from donewhen.jobs.criteria import fence_after
+
+Line = tuple[int, str]
+
+_BOX = re.compile(r"[ \t]*[-*+][ \t]+\[([ xX~-]?)\][ \t]*(.*)")
+_ITEM = re.compile(r"[ ]{0,3}(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+_RULE = re.compile(r"[ ]{0,3}(?:-[ \t]*){3,}|[ ]{0,3}(?:\*[ \t]*){3,}")
+
+
+class Box(NamedTuple):
+    """A line with a box, and the lines that continue it."""
+
+    line: int
+    ticked: bool
+    text: str
+
+
+class Lines(NamedTuple):
+    """What stands in a part of a text: the items of its lists, and the lines that belong to none."""
+
+    items: tuple[Box, ...]
+    others: tuple[Line, ...]
+
+
+def readable(text: str) -> str:
+    """A text with one kind of line end and without hidden characters and comments; every line keeps its number."""
+    return _without_comments(uncovered(text))
+
+
+def _without_comments(text: str) -> str:
+    """Without what stands between ``<!--`` and ``-->``; a comment without an end stays. In one pass over the text."""
+    parts: list[str] = []
+    start = 0
+    while (opening := text.find("<!--", start)) >= 0:
+        closing = text.find("-->", opening)
+        if closing < 0:
+            break
+        parts += (text[start:opening], "\n" * text.count("\n", opening, closing))
+        start = closing + len("-->")
+    return "".join((*parts, text[start:]))
+
+
+def boxes(lines: Iterable[Line]) -> Lines:
+    """The lines with boxes, wherever they are indented; code between fences is passed over."""
+    return _listed(lines, with_box=True)
+
+
+def listed(lines: Iterable[Line]) -> Lines:
+    """The items of the lists at the margin, with boxes or without."""
+    return _listed(lines, with_box=False)
+
+
+def _listed(lines: Iterable[Line], *, with_box: bool) -> Lines:
+    items: list[tuple[int, bool, list[str]]] = []
+    others: list[Line] = []
+    fence = ""
+    open_item = False
+    for number, line in lines:
+        before, fence = fence, fence_after(line, fence)
+        if before or fence:
+            continue
+        box = _BOX.fullmatch(line)
+        item = None if box or with_box else _ITEM.fullmatch(line)
+        if not line.strip() or _RULE.fullmatch(line):
+            # A paragraph below a blank line is still the item's if it is indented.
+            continue
+        if box:
+            items.append((number, box[1] in ("x", "X"), [box[2]]))
+            open_item = True
+        elif item:
+            items.append((number, False, [item[1]]))
+            open_item = True
+        elif open_item and line[:1] in " \t":
+            items[-1][2].append(line)
+        else:
+            open_item = False
+            others.append((number, line))
+    return Lines(
+        tuple(Box(number, ticked, " ".join(" ".join(texts).split())) for number, ticked, texts in items), tuple(others)
+    )
+
+
+def without_marks(text: str) -> str:
+    """A line without the asterisks and backquotes that only make it bold."""
+    return text.replace("**", "").replace("__", "").strip()
+
+
+def own_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """The lines of a section up to the first heading in it."""
+    own: list[Line] = []
+    fence = ""
+    for number, line in lines:
+        fence = fence_after(line, fence)
+        if not fence and _HEADING.match(line):
+            break
+        own.append((number, line))
+    return tuple(own)
+
+
+def prose(lines: Iterable[Line]) -> str:
+    """Lines as a text."""
+    return "\n".join(line for _, line in lines).strip()

@@ -1,0 +1,152 @@
+"""OpenSpec: a folder a change, ``changes/<id>/`` with ``proposal.md``, ``tasks.md`` and deltas in ``specs/*/spec.md``.
+
+A job is a change, for that is what OpenSpec archives when it is done. Its criteria are the scenarios of its deltas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from donewhen.foundation.text import one_line
+from donewhen.jobs.criteria import Section, sections
+from donewhen.jobs.imports.items import Claim, Finding, Imported, Item, Text, not_understood, without_doubles
+from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
+
+_DELTA = re.compile(r"(ADDED|MODIFIED|REMOVED|RENAMED)[ \t]+Requirements", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"Requirement:[ \t]*(.+)", re.IGNORECASE)
+_SCENARIO = re.compile(r"Scenario:[ \t]*(.+)", re.IGNORECASE)
+_DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)")
+_RENAMED = re.compile(r"(FROM|TO):[ \t]*`?(?:#+[ \t]*)?(?:Requirement:[ \t]*)?(.*?)`?", re.IGNORECASE)
+
+
+def read(texts: Sequence[Text]) -> Imported:
+    """A job a change, archived or not: that it was archived is the source's word."""
+    changes: dict[tuple[bool, str], list[Text]] = {}
+    for text in texts:
+        parts = text.name.split("/")
+        archived = parts[0] == "archive"
+        name = parts[1 if archived else 0]
+        changes.setdefault((archived, name), []).append(text)
+    findings: list[Finding] = []
+    items: list[Item] = []
+    taken = {name for archived, name in changes if not archived}
+    for (archived, folder), files in changes.items():
+        dated = _DATED.fullmatch(folder) if archived else None
+        # A change that is archived later is still the same one; only where the name was used again, the day tells.
+        name = dated[1] if dated and dated[1] not in taken else folder
+        taken.add(name)
+        item = _change(name, archived, files, findings)
+        if item is not None:
+            items.append(item)
+    return without_doubles(Imported(tuple(items), tuple(findings)))
+
+
+def _change(name: str, archived: bool, files: Sequence[Text], findings: list[Finding]) -> Item | None:
+    named = {text.name.split("/", 2 if archived else 1)[-1]: text for text in files}
+    proposal, tasks = named.get("proposal.md"), named.get("tasks.md")
+    deltas = [text for path, text in sorted(named.items()) if path.startswith("specs/")]
+    first = proposal or tasks or (deltas[0] if deltas else None)
+    if first is None:
+        told = f"The change {one_line(name, 60)!r} has neither proposal.md nor tasks.md nor specs; it was left out."
+        findings.append(not_understood(told, files[0].where))
+        return None
+    done = _tasks(tasks, findings) if tasks is not None else ()
+    required = tuple(one for text in deltas for one in _required(text, findings))
+    steps = [box.text for box in done]
+    title, objective = _proposal(proposal) if proposal is not None else ("", "")
+    if required and steps:
+        objective = "\n\n".join((objective, "\n".join(("Tasks:", *(f"- {one}" for one in steps))))).strip()
+    ticked = sum(box.ticked for box in done)
+    claims = ["archived"] if archived else []
+    claims += [f"{ticked} of {len(done)} tasks ticked"] if ticked else []
+    return Item(
+        key=f"openspec:{name}",
+        title=title or name,
+        where=first.where,
+        objective=objective,
+        criteria=required or tuple(steps),
+        claim=Claim(", ".join(claims) or "nothing", archived or (bool(done) and ticked == len(done))),
+    )
+
+
+def _proposal(text: Text) -> tuple[str, str]:
+    """The title, where there is one, and why and what."""
+    found = sections(readable(text.text))
+    top = next((one.title for one in found if one.level == 1), "")
+    title = re.sub(r"\A(?:Change(?: Proposal)?|Proposal):[ \t]*", "", top, flags=re.IGNORECASE)
+    parts = [
+        f"{one.title}:\n{one.text}"
+        for one in found
+        if one.level == 2 and one.title.casefold() in ("why", "what changes") and one.text
+    ]
+    return ("" if title.casefold() in ("proposal", "change") else title), "\n\n".join(parts)
+
+
+def _tasks(text: Text, findings: list[Finding]) -> tuple[Box, ...]:
+    found = boxes(enumerate(readable(text.text).split("\n"), 1)).items
+    if not found:
+        findings.append(not_understood("There is no task like `- [ ] 1.1 …` in it.", text.where))
+    return found
+
+
+def _required(text: Text, findings: list[Finding]) -> Iterator[str]:
+    """What must hold afterwards, a sentence a scenario."""
+    kind = ""
+    seen = False
+    requirement: str | None = None
+    every = sections(readable(text.text))
+    for place, section in enumerate(every):
+        where = f"{text.where}:{section.line}"
+        if section.level <= 2:
+            delta = _DELTA.fullmatch(section.title)
+            kind, requirement = (delta[1].upper() if delta else ""), None
+            seen = seen or delta is not None
+            if kind == "RENAMED":
+                yield from _renamed(section, where, findings)
+        elif kind and section.level == 3:
+            named = _REQUIREMENT.fullmatch(section.title)
+            requirement = named[1] if named else None
+            if named is None:
+                told = f"{one_line(section.title, 60)!r} is no `### Requirement:`; it was left out."
+                findings.append(not_understood(told, where))
+            elif kind == "REMOVED":
+                yield f"{named[1]}: this requirement holds no more."
+            elif kind != "RENAMED" and not _has_scenario(every, place):
+                yield f"{named[1]}: {prose(own_lines(section.lines))}".rstrip(": ")
+        elif kind in ("ADDED", "MODIFIED") and section.level == 4 and requirement is not None:
+            yield _scenario(section, requirement, where, findings)
+    if not seen:
+        told = "There is no `## ADDED Requirements`, nor MODIFIED, REMOVED or RENAMED; it was left out."
+        findings.append(not_understood(told, text.where))
+
+
+def _has_scenario(every: Sequence[Section], place: int) -> bool:
+    for after in range(place + 1, len(every)):
+        if every[after].level <= 3:
+            return False
+        if every[after].level == 4 and _SCENARIO.fullmatch(every[after].title):
+            return True
+    return False
+
+
+def _scenario(section: Section, requirement: str, where: str, findings: list[Finding]) -> str:
+    named = _SCENARIO.fullmatch(section.title)
+    if named is None:
+        told = f"{one_line(section.title, 60)!r} is no `#### Scenario:`; it was taken as one."
+        findings.append(not_understood(told, where))
+    lines = own_lines(section.lines)
+    steps = [without_marks(one.text) for one in listed(lines).items] or [without_marks(prose(lines))]
+    return f"{requirement} ({named[1] if named else section.title}): {', '.join(one for one in steps if one)}"
+
+
+def _renamed(section: Section, where: str, findings: list[Finding]) -> Iterator[str]:
+    before = ""
+    for box in listed(section.lines).items:
+        found = _RENAMED.fullmatch(without_marks(box.text))
+        if found is None:
+            findings.append(not_understood(f"{one_line(box.text, 60)!r} is neither FROM nor TO; left out.", where))
+        elif found[1].upper() == "FROM":
+            before = found[2]
+        else:
+            yield f"The requirement {before!r} is called {found[2]!r}."

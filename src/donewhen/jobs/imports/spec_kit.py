@@ -1,0 +1,261 @@
+"""spec-kit: ``specs/001-feature/tasks.md`` with phases of tasks, and ``spec.md`` with the stories they serve.
+
+A job is a phase: its tasks alone say what to do, not what must be true. A phase for a user story has that story's
+acceptance scenarios as criteria. The others (setup, foundations, polish) have nothing but their tasks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from donewhen.foundation.text import one_line
+from donewhen.jobs.criteria import sections
+from donewhen.jobs.ids import slug
+from donewhen.jobs.imports.items import (
+    USUAL_PRIORITY,
+    Claim,
+    Finding,
+    Imported,
+    Item,
+    Text,
+    joined,
+    left_out,
+    not_understood,
+    without_doubles,
+)
+from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
+
+_TASK = re.compile(r"\*{0,2}\[?(T[0-9]{1,6}[a-z]?)\]?:?\*{0,2}:?[ \t]+(.+)")
+_PHASE = re.compile(r"Phase[ ]+([0-9A-Z]+(?:\.[0-9]+)*)[ ]*[:.–—-][ ]*(.*)", re.IGNORECASE)
+_STORY = re.compile(r"User Stor(?:y|ies)[ ]+([0-9]{1,4})\b", re.IGNORECASE)
+_STORY_MARK = re.compile(r"\[US([0-9]{1,4})\]")
+_PRIORITY = re.compile(r"\((?:Priority:[ ]*)?P([0-9])\)", re.IGNORECASE)
+_AFTER = re.compile(r"depends on ((?:T[0-9]{1,6}[a-z]?(?:,?[ ]+(?:and[ ]+)?|,|\b))+)", re.IGNORECASE)
+_TASK_ID = re.compile(r"T[0-9]{1,6}[a-z]?")
+_LABEL = re.compile(r"\*\*([^*]+?):?\*\*:?[ \t]*(.*)")
+_DECORATION = re.compile(r"[^\w)\]\"'.!?]+(?:MVP)?[^\w)]*\Z")
+
+
+class _Story(NamedTuple):
+    """A user story of ``spec.md``."""
+
+    number: int
+    text: str
+    test: str
+    scenarios: tuple[str, ...]
+
+
+class _Phase(NamedTuple):
+    """A part of ``tasks.md`` with tasks in it."""
+
+    label: str
+    title: str
+    line: int
+    story: int | None
+    priority: int
+    goal: str
+    test: str
+    tasks: tuple[tuple[str, Box], ...]
+
+
+def read(texts: Sequence[Text]) -> Imported:
+    """A job a phase, for every feature that has tasks."""
+    features: dict[str, dict[str, Text]] = {}
+    for text in texts:
+        folder, _, name = text.name.rpartition("/")
+        features.setdefault(folder.split("/")[-1], {})[name] = text
+    return without_doubles(joined(_feature(name, files) for name, files in features.items()))
+
+
+def _feature(name: str, files: dict[str, Text]) -> Imported:
+    tasks, spec = files.get("tasks.md"), files.get("spec.md")
+    if tasks is None:
+        where = spec.where if spec is not None else name
+        return Imported((), (left_out("The feature has no tasks.md yet, so there is nothing to do in it.", where),))
+    findings: list[Finding] = []
+    phases = _phases(tasks, findings)
+    stories = {} if spec is None else {one.number: one for one in _stories(spec, findings)}
+    told = {phase.story for phase in phases}
+    for number in stories.keys() - told:
+        where = spec.where if spec is not None else name
+        findings.append(left_out(f"User Story {number} has no tasks yet, so it became no job.", where))
+    if not phases:
+        findings.append(not_understood("There is no task like `- [ ] T001 …` in it.", tasks.where))
+    of_task = {task: phase.label for phase in phases for task, _ in phase.tasks}
+    items = tuple(
+        _item(name, phase, phases[:place], stories.get(phase.story or 0), of_task, tasks.where)
+        for place, phase in enumerate(phases)
+    )
+    return Imported(items, tuple(findings))
+
+
+def _item(
+    feature: str, phase: _Phase, before: Sequence[_Phase], story: _Story | None, of_task: dict[str, str], where: str
+) -> Item:
+    tests = [text for text in (story.test if story else "", phase.test) if text][:1]
+    shown = (*(story.scenarios if story else ()), *(f"Independent test: {text}" for text in tests))
+    named = [f"{task} {box.text}" for task, box in phase.tasks]
+    parts = [phase.goal, story.text if story else ""]
+    if shown:
+        # What is true at the end is agreed on; the way there is told.
+        parts.append("\n".join(("Tasks:", *(f"- {one}" for one in named))))
+    ticked = sum(box.ticked for _, box in phase.tasks)
+    return Item(
+        key=f"spec-kit:{feature}/{phase.label}",
+        title=f"{feature}: {phase.title}",
+        where=f"{where}:{phase.line}",
+        objective="\n\n".join(part for part in parts if part),
+        criteria=shown or tuple(named),
+        depends_on=tuple(f"spec-kit:{feature}/{label}" for label in _after(phase, before, of_task)),
+        priority=phase.priority,
+        claim=Claim(f"{ticked} of {len(named)} tasks ticked" if ticked else "nothing", ticked == len(named)),
+    )
+
+
+def _after(phase: _Phase, before: Sequence[_Phase], of_task: dict[str, str]) -> list[str]:
+    """Stories wait for the last phase that is none, and stand side by side; other phases wait for what is before them.
+
+    So it is in the format: setup, foundations, stories in any order, polish. Tasks may name others besides.
+    """
+    labels: list[str] = []
+    for one in reversed(before):
+        if one.story is None:
+            if not labels or phase.story is not None:
+                labels.append(one.label)
+            break
+        if phase.story is None:
+            labels.insert(0, one.label)
+    named = (task for _, box in phase.tasks for found in _AFTER.findall(box.text) for task in _TASK_ID.findall(found))
+    labels += (of_task.get(task, task) for task in named)
+    return [label for label in dict.fromkeys(labels) if label != phase.label]
+
+
+def _phases(tasks: Text, findings: list[Finding]) -> list[_Phase]:
+    text = readable(tasks.text)
+    found: dict[str, _Phase] = {}
+    headings = [one for one in sections(text) if one.level > 1]
+    phase_levels = [one.level for one in headings if _PHASE.fullmatch(one.title)]
+    level = min(phase_levels, default=2)
+    inside: set[int] = set()
+    for section in (one for one in headings if one.level == level):
+        inside.update(number for number, _ in section.lines)
+        phase = _phase(section.title, section.line, section.lines, tasks.where, findings)
+        if phase is None:
+            continue
+        same = found.get(phase.label)
+        found[phase.label] = phase if same is None else same._replace(tasks=(*same.tasks, *phase.tasks))
+    for box in boxes(enumerate(text.split("\n"), 1)).items:
+        if box.line not in inside:
+            told = "The task stands in no phase; it was left out."
+            findings.append(not_understood(told, f"{tasks.where}:{box.line}"))
+    seen: set[str] = set()
+    for phase in found.values():
+        for task, box in phase.tasks:
+            if task in seen:
+                findings.append(not_understood(f"{task} is there twice.", f"{tasks.where}:{box.line}"))
+            seen.add(task)
+    return list(found.values())
+
+
+def _phase(
+    heading: str, line: int, lines: Sequence[tuple[int, str]], where: str, findings: list[Finding]
+) -> _Phase | None:
+    tasks: list[tuple[str, Box]] = []
+    for box in boxes(lines).items:
+        task = _TASK.fullmatch(box.text)
+        if task is None:
+            told = f"{one_line(box.text, 60)!r} has no number like T001; it was left out."
+            findings.append(not_understood(told, f"{where}:{box.line}"))
+        else:
+            tasks.append((task[1], box._replace(text=task[2])))
+    if not tasks:
+        return None
+    heading = one_line(heading, 300)
+    numbered = _PHASE.fullmatch(heading)
+    title = numbered[2] if numbered else heading
+    story = _story_of(title, tasks)
+    label = f"US{story}" if story is not None else f"phase-{numbered[1].lower()}" if numbered else slug(heading)
+    priority = _PRIORITY.search(title)
+    stated = _labels(own_lines(lines))
+    shown = _DECORATION.sub("", _PRIORITY.sub("", title)).strip()
+    return _Phase(
+        label=label,
+        title=shown or heading,
+        line=line,
+        story=story,
+        priority=int(priority[1]) if priority else USUAL_PRIORITY,
+        goal=stated.get("goal") or stated.get("purpose", ""),
+        test=stated.get("independent test", ""),
+        tasks=tuple(tasks),
+    )
+
+
+def _story_of(title: str, tasks: Sequence[tuple[str, Box]]) -> int | None:
+    """The story that a phase is for: by its title, or because every task in it is marked with one and the same."""
+    if named := _STORY.search(title):
+        return int(named[1])
+    marks = {tuple(_STORY_MARK.findall(box.text)) for _, box in tasks}
+    only = next(iter(marks)) if len(marks) == 1 else ()
+    return int(only[0]) if len(only) == 1 else None
+
+
+def _labels(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """``**Goal**: what it is`` as a table, each up to the next blank line."""
+    found: dict[str, str] = {}
+    name = ""
+    for _, line in lines:
+        label = _LABEL.fullmatch(line.strip())
+        if label:
+            name = label[1].strip().casefold()
+            found.setdefault(name, label[2].strip())
+        elif not line.strip():
+            name = ""
+        elif name:
+            found[name] = f"{found[name]} {line.strip()}".strip()
+    return found
+
+
+def _stories(spec: Text, findings: list[Finding]) -> Iterator[_Story]:
+    every = sections(readable(spec.text))
+    numbered = False
+    for section in every:
+        named = _STORY.match(section.title)
+        if named is None or section.level < 2:
+            continue
+        numbered = True
+        told, scenarios = _scenarios(section.lines)
+        if not scenarios and len(told) < len(section.lines):
+            message = f"User Story {named[1]} has a heading for acceptance scenarios, and no list below it."
+            findings.append(not_understood(message, f"{spec.where}:{section.line}"))
+        labels = _labels(told)
+        text = prose(own_lines(told))
+        yield _Story(int(named[1]), text, labels.get("independent test", ""), scenarios)
+    if not numbered:
+        loose = next((one for one in every if one.title.casefold().startswith("acceptance scenarios")), None)
+        count = len(listed(loose.lines).items) if loose else 0
+        if loose and count:
+            message = f"{count} acceptance scenarios belong to no numbered user story, so they became no criteria."
+            findings.append(not_understood(message, f"{spec.where}:{loose.line}"))
+
+
+def _scenarios(lines: Sequence[tuple[int, str]]) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
+    """The lines above *Acceptance Scenarios*, and the scenarios themselves."""
+    start = next((place for place, line in enumerate(lines) if _is_scenarios(line[1])), None)
+    if start is None:
+        return tuple(lines), ()
+    end = next((place for place in range(start + 1, len(lines)) if _ends(lines[place][1])), len(lines))
+    found = listed(lines[start + 1 : end]).items
+    return tuple(lines[:start]), tuple(without_marks(one.text) for one in found)
+
+
+def _is_scenarios(line: str) -> bool:
+    return without_marks(line).lstrip("# ").casefold().rstrip(":").strip() in (
+        "acceptance scenarios",
+        "acceptance criteria",
+    )
+
+
+def _ends(line: str) -> bool:
+    return line.startswith(("#", "---")) or _LABEL.fullmatch(line) is not None

@@ -1,0 +1,165 @@
+"""Lists of features: the form that harnesses share, the forms in which they differ, and JSON that is meant to hurt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.imports.feature_list import read
+from donewhen.jobs.imports.items import Imported, Item, Text
+
+FEATURE: dict[str, Any] = {
+    "category": "functional",
+    "description": "A guest can borrow a boat",
+    "steps": ["Go to the pier", "Press the bell", "See that a boat comes"],
+    "passes": False,
+}
+
+
+def text(data: object) -> Text:
+    return Text("feature_list.json", "feature_list.json", data if isinstance(data, str) else json.dumps(data))
+
+
+def one(**fields: Any) -> Imported:
+    return read([text([{**FEATURE, **fields}])])
+
+
+def only(imported: Imported) -> Item:
+    assert not imported.findings, imported.findings
+    (item,) = imported.items
+    return item
+
+
+def test_a_feature_is_one_criterion_with_its_steps() -> None:
+    item = only(one())
+    assert item.title == "A guest can borrow a boat"
+    assert item.criteria == (
+        "A guest can borrow a boat Steps: (1) Go to the pier (2) Press the bell (3) See that a boat comes",
+    )
+    assert item.objective == ""
+    assert item.notes == ("Category: functional",)
+    assert item.claim == ("passes: false", False)
+    assert item.where == "feature_list.json [0]"
+
+
+def test_without_an_id_its_words_are_its_name_wherever_it_stands() -> None:
+    other = {**FEATURE, "description": "The oars are dry"}
+    first, second = read([text([FEATURE, other])]).items
+    assert [item.key for item in read([text([other, FEATURE])]).items] == [second.key, first.key]
+    assert only(one(steps=[])).key == first.key
+    assert only(one(steps=[])).hash != first.hash
+
+
+def test_the_same_words_twice_are_told_apart_by_their_order() -> None:
+    first, second, third = read([text([FEATURE, FEATURE, FEATURE])]).items
+    assert (second.key, third.key) == (f"{first.key}-2", f"{first.key}-3")
+
+
+@pytest.mark.parametrize("value", [True, "true", "pass"])
+def test_what_passes_is_a_claim(value: object) -> None:
+    assert only(one(passes=value)).claim == (f"passes: {json.dumps(value)}", True)
+    assert only(one(passes=value)).hash == only(one()).hash
+
+
+def test_a_word_for_the_state_is_a_claim_too() -> None:
+    assert only(one(status="Done")).claim == ("passes: false, status Done", True)
+    assert only(one(state="not_started")).claim == ("passes: false, status not_started", False)
+    assert not only(one(passes={"by": "me"})).claim.done
+
+
+@pytest.mark.parametrize("name", ["features", "userStories", "tests"])
+def test_the_list_may_stand_in_an_object(name: str) -> None:
+    assert read([text({"project": "Pier", name: [FEATURE]})]).items == one().items
+
+
+@pytest.mark.parametrize("name", ["acceptance", "acceptance_criteria", "acceptanceCriteria"])
+def test_criteria_of_its_own_come_before_steps(name: str) -> None:
+    item = only(one(id="F1", title="Boats", **{name: ["There is a boat", "It floats"]}))
+    assert item.key == "feature-list:F1"
+    assert item.title == "Boats"
+    assert item.criteria == ("There is a boat", "It floats")
+    assert item.objective.startswith("A guest can borrow a boat\n\nSteps:\n1. Go to the pier\n2.")
+
+
+def test_other_fields_have_their_places() -> None:
+    item = only(one(id=7, priority="high", phase="P2", area="pier", dependencies=["F1", 3]))
+    assert item.key == "feature-list:7"
+    assert (item.priority, item.wave) == (1, "P2")
+    assert item.depends_on == ("feature-list:F1", "feature-list:3")
+    assert item.notes == ("Category: functional", "Area: pier")
+    assert only(one(priority=12)).priority == 12
+    assert only(one(depends_on="F1")).depends_on == ("feature-list:F1",)
+
+
+def test_an_unknown_priority_is_told() -> None:
+    for value in (-1, "soon", True, 1.5):
+        imported = one(priority=value)
+        assert imported.items[0].priority == 2
+        assert [finding.code for finding in imported.findings] == [FindingCode.IMPORT_NOT_UNDERSTOOD]
+
+
+def test_a_command_is_told_and_is_no_check() -> None:
+    imported = one(verification_command="sh -c 'rm -rf /'")
+    assert [finding.code for finding in imported.findings] == [FindingCode.IMPORT_COMMAND]
+    assert imported.items[0].criteria == one().items[0].criteria
+    assert imported.items[0].notes[-1].endswith("unless somebody makes it a check: sh -c 'rm -rf /'")
+
+
+@pytest.mark.parametrize("entry", ["text", 3, None, [], {}, {"title": ""}, {"title": 1e999}, {**FEATURE, "id": []}])
+def test_what_is_no_feature_is_left_out_and_told(entry: object) -> None:
+    data = json.dumps([entry, FEATURE]).replace("Infinity", "true")
+    imported = read([text(data)])
+    assert len(imported.items) == 1
+    assert [(finding.code, finding.where) for finding in imported.findings] == [
+        (FindingCode.IMPORT_NOT_UNDERSTOOD, "feature_list.json [0]")
+    ]
+
+
+def test_an_id_that_is_there_twice_is_told() -> None:
+    imported = read([text([{**FEATURE, "id": "F1"}, {**FEATURE, "id": "F1", "description": "Other"}])])
+    assert len(imported.items) == 1
+    assert "twice" in imported.findings[0].message
+
+
+def test_a_step_that_is_no_text_is_told() -> None:
+    imported = one(steps=["Go", {"then": "stop"}, None])
+    assert imported.items[0].criteria == ("A guest can borrow a boat Steps: (1) Go",)
+    assert len(imported.findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("[", "no JSON"),
+        ("", "no JSON"),
+        ('[{"a": 1,}]', "no JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"features": [], "features": []}', "occurs twice"),
+        ("[NaN]", "NaN"),
+        ("[" + "9" * 5000 + "]", "can't be used"),
+        ('"text"', "neither a list nor"),
+        ("{}", "neither a list nor"),
+        ('{"features": {}}', "neither a list nor"),
+        ('{"features": [], "tests": []}', "several lists (features, tests)"),
+    ],
+)
+def test_json_that_is_no_list_of_features_is_refused_with_its_place(data: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read([text(data)])
+    assert told in caught.value.message
+    assert (caught.value.where or "").startswith("feature_list.json")
+
+
+def test_a_mistake_has_its_line() -> None:
+    with pytest.raises(UsageError) as caught:
+        read([text('[\n  {"description": }\n]')])
+    assert caught.value.where == "feature_list.json:2:19"
+
+
+def test_hidden_characters_do_not_arrive() -> None:
+    item = only(one(description="Boat\ud800s \x1b[31mare\u202e here\u2028now"))
+    assert item.title == "Boats [31mare here\nnow"

@@ -1,0 +1,75 @@
+"""What comes after what: everything after what it depends on, circles and unknown names told and left out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.imports.items import Item
+from donewhen.jobs.imports.ordering import ordered
+
+
+def items(**after: str) -> list[Item]:
+    return [
+        Item(f"backlog:{name}", name, f"{name}.md", depends_on=tuple(f"backlog:{one}" for one in names.split()))
+        for name, names in after.items()
+    ]
+
+
+def names(found: tuple[Item, ...]) -> list[str]:
+    return [item.name for item in found]
+
+
+def test_items_stand_after_what_they_depend_on_and_else_in_their_order() -> None:
+    order = ordered(items(a="c", b="", c="d", d=""))
+    assert names(order.items) == ["d", "c", "a", "b"]
+    assert not order.findings
+
+
+def test_parts_count_as_dependencies() -> None:
+    whole, part = items(a="", b="")
+    order = ordered([whole._replace(parts=(part.key,)), part])
+    assert names(order.items) == ["b", "a"]
+    assert order.items[1].depends_on == ("backlog:b",)
+
+
+def test_an_unknown_name_is_told_and_dropped_unless_it_is_a_job_already() -> None:
+    order = ordered(items(a="b x"), {"backlog:x"})
+    assert order.items[0].depends_on == ("backlog:x",)
+    assert [(one.code, one.where) for one in order.findings] == [(FindingCode.IMPORT_DEPENDENCY, "a.md")]
+    assert "a depends on b, which is not there" in order.findings[0].message
+
+
+def test_an_item_that_depends_on_itself_does_not() -> None:
+    order = ordered(items(a="a"))
+    assert order.items[0].depends_on == ()
+    assert "itself" in order.findings[0].message
+
+
+def test_a_circle_is_told_once_and_what_leads_out_of_it_stays() -> None:
+    order = ordered(items(a="b", b="c", c="a d", d="", e="a"))
+    after = {item.name: [key.partition(":")[2] for key in item.depends_on] for item in order.items}
+    assert after == {"d": [], "a": [], "b": [], "c": ["d"], "e": ["a"]}
+    assert len(order.findings) == 1
+    assert "3 items depend on each other in a circle (a, b, c)" in order.findings[0].message
+
+
+def test_a_chain_of_thousands_is_no_problem() -> None:
+    chain = items(**{f"n{one}": f"n{one + 1}" if one < 19_999 else "" for one in range(20_000)})
+    order = ordered(chain)
+    assert order.items[0].name == "n19999"
+    assert order.items[-1].name == "n0"
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("abcdefghx"), max_size=4), max_size=8))
+def test_nothing_stands_before_what_it_depends_on_and_nothing_is_lost(graph: dict[str, list[str]]) -> None:
+    order = ordered(items(**{name: " ".join(after) for name, after in graph.items()}))
+    assert sorted(names(order.items)) == sorted(graph)
+    before: set[str] = set()
+    for item in order.items:
+        assert set(item.depends_on) <= before
+        before.add(item.key)
+    wanted = sum(len(set(after)) for after in graph.values())
+    kept = sum(len(item.depends_on) for item in order.items)
+    assert (kept == wanted) == (not order.findings)
