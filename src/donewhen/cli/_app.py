@@ -60,6 +60,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "status": Verb("status", "All jobs at a glance."),
         "log": Verb("log", "What happened, and by whose word."),
         "audit": Verb("audit", "Does the record hold?"),
+        "attest": Verb("attest", "A receipt that others can read, and check."),
         "anchor": Verb("anchor", "Keep the ledger's heads in a second place."),
     },
     "Jobs: as the scripts of rewards.md call it": {
