@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.text import one_line
-from donewhen.jobs.agreement import Seal, seal_in
+from donewhen.jobs.agreement import Seal, seal_in, seals_in
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.attested_criteria import NotShownError, Record, shown_command, shown_criterion
 from donewhen.jobs.codes import FINDINGS, FindingCode
@@ -79,7 +79,7 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
                 "hash": seal.hash,
                 "terms": seal.terms,
                 "agreed": _by_whom(seal.entry),
-                "changed": [_by_whom(one) for one in _changes(claims, entries, completed, seal)],
+                "changed": [_by_whom(one) for one in _changes(claims, entries, completed)],
             },
             **_shown(claims, entries, completed, seal),
             "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
@@ -97,15 +97,18 @@ def sealed_at(job: str, entries: Sequence[Entry], completed: Entry, policy: Poli
     return seal
 
 
-def _changes(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Seal) -> Iterator[Entry]:
+def _changes(claims: Claims, entries: Sequence[Entry], completed: Entry) -> list[Entry]:
     """What became of the terms after they were agreed and before the completion: tightened, or decided otherwise."""
-    before = seal_in(claims.job, entries[: seal.entry.seq], claims.policy)
-    for one in entries[seal.entry.seq : completed.seq]:
-        if "terms" in one.data and one.type in ("agreed", "decided"):
-            after = seal_in(claims.job, entries[: one.seq], claims.policy)
-            if after is not None and (before is None or after.hash != before.hash):
-                yield one
-            before = after
+    found: list[Entry] = []
+    before: Seal | None = None
+    upto = entries[: completed.seq]
+    for entry, seal in zip(upto, seals_in(claims.job, upto, claims.policy), strict=True):
+        if before is None or seal is None or seal.entry is not before.entry:
+            found.clear()
+        elif seal.terms != before.terms:
+            found.append(entry)
+        before = seal
+    return found
 
 
 def _by_whom(entry: Entry) -> dict[str, Any]:
