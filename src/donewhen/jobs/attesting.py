@@ -14,7 +14,7 @@ from donewhen.jobs.attestation import AttestationError, Claims, sealed_at, state
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.contract import criterion_term
 from donewhen.jobs.git import git
-from donewhen.jobs.inputs import expanded, output_manifest
+from donewhen.jobs.inputs import output_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Chain, Entry
 from donewhen.jobs.projection import mismatches
@@ -75,20 +75,11 @@ def _refuse_other_outputs(workspace: Workspace, job: Job, completed: Entry, wher
         more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         told = f"{job.id} is not attested: changed after it was done: {', '.join(changed[:_SHOWN])}{more}."
         raise AttestationError(FindingCode.OUTPUT_CHANGED, told, where=where)
-    for output in job.outputs:
-        for name, path in expanded(workspace, job, output, "outputs"):
-            if path.is_symlink():
-                # The ledger's hash of a link is of what it says and leads to; nobody else could compute it.
-                told = f"{job.id} is not attested: its output {name} is a link, and a digest is of a file."
-                raise AttestationError(FindingCode.NO_SUBJECT, told, where=where)
 
 
 def _commit(workspace: Workspace, job: Job, completed: Entry) -> str | None:
     """The current commit, where it has the outputs and the ledger just as they are; else there is none to name."""
     names = [*completed.data["outputs"], workspace.where(workspace.folder / "ledger" / f"{job.id}.jsonl")]
-    if not all(os.path.lexists(workspace.root / one) for one in names):
-        # A file whose name is not UTF-8 stands here under another, by which git does not find it.
-        return None
     look = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--", *names)
     differing = git(workspace.root, "--literal-pathspecs", *look)
     head = git(workspace.root, "rev-parse", "--verify", "HEAD")

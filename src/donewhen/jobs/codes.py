@@ -203,7 +203,7 @@ FINDINGS: dict[FindingCode, Reason] = {
         "Restore it, or start the job and complete it anew.",
     ),
     FindingCode.NO_SUBJECT: Reason(
-        "There is no file that an attestation could be about: no output, or one that is a link or no file.",
+        "There is no file that an attestation could be about: the job has no outputs, or one that is no file.",
         "Agree to outputs that are files, and complete the job anew.",
     ),
     FindingCode.PRIVATE: Reason(
