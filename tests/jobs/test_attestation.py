@@ -411,3 +411,28 @@ def test_a_judge_that_can_not_be_asked_tells_no_path_of_this_machine(court: Cour
     told = court.ask(job).entry.data["told"]
     assert told
     assert str(court.root) not in told
+
+
+# The page
+
+
+def names(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return {*value, *(one for below in value.values() for one in names(below))}
+    return {one for below in value for one in names(below)} if isinstance(value, list) else set()
+
+
+def test_every_field_stands_on_the_page(court: Court) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference-attestation.md").read_text(encoding="utf-8")
+    court.votes = "ppp"
+    judged = court.job(JUDGED, CHECKED)
+    assert court.complete(judged).done
+    said = predicate(court, judged)
+    said["contract"].pop("terms")
+    said.pop("chain")
+    for one in said["criteria"]:
+        one["shown"].pop("votes", None)
+    inside = {*names(said), "votes", "entries", "signed_off", "overruled", "asserted"}
+    gates = {*said["completed"]["gates"]}
+    assert {one for one in inside - gates if f"`{one}`" not in page} == set()
+    assert f"`{PREDICATE}`" in page

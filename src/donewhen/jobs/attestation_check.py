@@ -22,6 +22,13 @@ from donewhen.jobs.ledger import Chain, verified
 State = Literal["holds", "open", "broken"]
 # A chain that somebody made up can have any value anywhere; whatever trips over one, it is not one of ours.
 _TRIPPED = (TypeError, KeyError, ValueError, AttributeError, IndexError, RecursionError, OverflowError)
+# Where the workspace is not at hand, it can't be repaired there.
+_ASK = "Don't rely on it. Ask for a new one: donewhen attest JOB"
+_ADVICE = {
+    FindingCode.CHAIN_BROKEN: _ASK,
+    FindingCode.PATH_OUTSIDE: _ASK,
+    FindingCode.OUTPUT_CHANGED: "These are not the files that were attested. Ask for those, or for a new attestation.",
+}
 
 
 class Line(NamedTuple):
@@ -34,7 +41,9 @@ class Line(NamedTuple):
 
     @property
     def next(self) -> str | None:
-        return None if self.code is None else FINDINGS[self.code].next_step
+        if self.code is None:
+            return None
+        return _ADVICE.get(self.code, FINDINGS[self.code].next_step)
 
 
 class Verdict(NamedTuple):
