@@ -62,6 +62,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "log": Verb("log", "What happened, and by whose word."),
         "audit": Verb("audit", "Does the record hold?"),
         "verify": Verb("verify", "In CI: run what was agreed on the base branch again."),
+        "attest": Verb("attest", "A receipt that others can read, and check."),
         "anchor": Verb("anchor", "Keep the ledger's heads in a second place."),
     },
     "Jobs: as the scripts of rewards.md call it": {

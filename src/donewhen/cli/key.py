@@ -1,4 +1,4 @@
-"""Keys that may agree."""
+"""Keys that may agree, and that sign attestations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import passphrase_for
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.signing import new_key, opened
+from donewhen.jobs.signing import key_id, new_key, opened, public_pem
 
 
 @click.group()
 def command() -> None:
-    """Make and look at keys, with which one agrees where there is no terminal of one's own."""
+    """Make and look at keys, with which one agrees where there is no terminal of one's own, and signs attestations."""
 
 
 @command.command()
@@ -32,10 +32,17 @@ def new(output: Output, path: Path) -> ExitCode:
 
 @command.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--pem", is_flag=True, help="As PEM, which other programs read.")
 @common_options
 @click.pass_obj
-def show(output: Output, path: Path) -> ExitCode:
-    """Print the public half of a key."""
+def show(output: Output, path: Path, pem: bool) -> ExitCode:
+    """Print the public half of a key.
+
+    \b
+    donewhen key show release.pem
+    donewhen key show release.pem --pem > release.pub
+    """
     public, _ = opened(path, passphrase_for(path))
-    output.say(public)
-    return output.finish(ExitCode.PASS, {"key": public})
+    for line in public_pem(public).splitlines() if pem else [public]:
+        output.say(line)
+    return output.finish(ExitCode.PASS, {"key": public, "keyid": key_id(public), "pem": public_pem(public)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
@@ -103,19 +103,26 @@ class Proposal(NamedTuple):
 def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
     """The terms that hold after these entries. Without a policy the chain's own terms are it: the project's chain."""
     seal: Seal | None = None
+    for seal in seals_in(chain, entries, policy):  # noqa: B007 - the last one is meant
+        pass
+    return seal
+
+
+def seals_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Iterator[Seal | None]:
+    """The terms that hold after each of these entries."""
+    seal: Seal | None = None
     for entry in entries:
         allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
         if entry.type == "decided" and seal is not None and approves(entry, chain, allowed):
             seal = Seal({**seal.terms, **_decided(entry)}, seal.entry)
-        if entry.type != "agreed" or not _whole(entry):
-            continue
-        terms: Terms = entry.data["terms"]
-        how = entry.data.get("how")
-        if how == "agreed" and approves(entry, chain, allowed):
-            seal = Seal(terms, entry)
-        elif seal is not None and how == "tightened" and _only_more(seal.terms, terms):
-            seal = Seal(terms, seal.entry)
-    return seal
+        if entry.type == "agreed" and _whole(entry):
+            terms: Terms = entry.data["terms"]
+            how = entry.data.get("how")
+            if how == "agreed" and approves(entry, chain, allowed):
+                seal = Seal(terms, entry)
+            elif seal is not None and how == "tightened" and _only_more(seal.terms, terms):
+                seal = Seal(terms, seal.entry)
+        yield seal
 
 
 def state_of(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreement:

@@ -57,6 +57,17 @@ class FindingCode(StrEnum):
     IMPORT_SHORTENED = "import_shortened"
     IMPORT_CHANGED = "import_changed"
     IMPORT_GONE = "import_gone"
+    NOT_DONE = "not_done"
+    OUTPUT_CHANGED = "output_changed"
+    NO_SUBJECT = "no_subject"
+    PRIVATE = "private"
+    ATTESTATION_FORM = "attestation_form"
+    RECEIPT_WRONG = "receipt_wrong"
+    PREDICATE_WRONG = "predicate_wrong"
+    OTHER_JOB = "other_job"
+    SIGNATURE_WRONG = "signature_wrong"
+    SIGNER_UNKNOWN = "signer_unknown"
+    UNSIGNED = "unsigned"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -247,5 +258,49 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.IMPORT_GONE: Reason(
         "A job was made of something that the source has no more. The job was not touched.",
         "Cancel it, if it is not wanted: donewhen decide JOB --cancel",
+    ),
+    FindingCode.NOT_DONE: Reason(
+        "The job is not done now, so there is nothing that could be attested.",
+        "Complete it first: donewhen complete JOB",
+    ),
+    FindingCode.OUTPUT_CHANGED: Reason(
+        "An output is not what it was when the job was completed.",
+        "Restore it, or start the job and complete it anew.",
+    ),
+    FindingCode.NO_SUBJECT: Reason(
+        "There is no file that an attestation could be about: the job has no outputs, or one that is no file.",
+        "Agree to outputs that are files, and complete the job anew.",
+    ),
+    FindingCode.PRIVATE: Reason(
+        "The record of the job has what looks like a secret, or a path of this machine, so it is not given away.",
+        "Look at the entry that is named; a secret that stands in a ledger has to be replaced by another.",
+    ),
+    FindingCode.ATTESTATION_FORM: Reason(
+        "The file is not an attestation of donewhen, or not in the one form in which everybody reads the same.",
+        "Ask whoever sent it for the file as donewhen attest wrote it.",
+    ),
+    FindingCode.RECEIPT_WRONG: Reason(
+        "The chain in an attestation has no completion that stands, or another one than the receipt names.",
+        "Don't rely on it. Ask for a new one: donewhen attest JOB",
+    ),
+    FindingCode.PREDICATE_WRONG: Reason(
+        "An attestation says something else than the chain in it.",
+        "Don't rely on it. Ask for a new one: donewhen attest JOB",
+    ),
+    FindingCode.OTHER_JOB: Reason(
+        "The attestation is about another job than the one that was asked for.",
+        "Ask for the attestation of the right job.",
+    ),
+    FindingCode.SIGNATURE_WRONG: Reason(
+        "A signature names a key that was given, and does not fit: something was changed after it was signed.",
+        "Don't rely on it. Ask for a new one: donewhen attest JOB --key FILE",
+    ),
+    FindingCode.SIGNER_UNKNOWN: Reason(
+        "The attestation is signed, but by no key that was given, so nobody whom you know vouches for it.",
+        "Get the signer's public key from them, by another way, and give it: --key",
+    ),
+    FindingCode.UNSIGNED: Reason(
+        "Nobody has signed the attestation. It holds together, and anybody could have written it.",
+        "Ask for one that is signed: donewhen attest JOB --key FILE",
     ),
 }

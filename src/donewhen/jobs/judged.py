@@ -98,7 +98,9 @@ def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = 
             return Ran(known, reused=True, output=str(known.data.get("told", "")))
         verdict, model = verdict_on(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
-        data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": redacted(str(error))}
+        # The ledger is read on other machines, too: where the project lies on this one is nobody's business there.
+        told = redacted(str(error)).replace(f"{workspace.root}/", "")
+        data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": told}
         return Ran(append(workspace, job, data, by), reused=False, output=str(error))
     try:
         now = question_about(workspace, job, need, entries).key

@@ -92,6 +92,11 @@ class Chain(NamedTuple):
     breaks: tuple[Break, ...]
 
     @property
+    def whole(self) -> bool:
+        """Whether it holds; a writer that was merely cut off has touched nobody's entry."""
+        return all(one.torn for one in self.breaks)
+
+    @property
     def head(self) -> str | None:
         """The hash of the last entry."""
         return self.entries[-1].hash if self.entries else None

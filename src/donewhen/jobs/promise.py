@@ -6,13 +6,15 @@ import re
 from typing import NamedTuple
 
 from donewhen.jobs.approval import Policy
+from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.history import history_of
-from donewhen.jobs.ledger import Entry
+from donewhen.jobs.ledger import Chain, Entry
 from donewhen.jobs.validity import Validities
 from donewhen.jobs.workspace import Workspace
 
 _PROMISE = re.compile(r"<promise>((?:PJ|WS|WI)-\d{8}-\d{3,})-DONE</promise>")
 _RECEIPT = re.compile(r"receipt: (sha256:[0-9a-f]{64})")
+_PAST = "it was completed then, but does not stand any more"
 
 
 class Promise(NamedTuple):
@@ -34,6 +36,13 @@ class Verified(NamedTuple):
     why: str
 
 
+class Fallen(NamedTuple):
+    """Why a completion does not stand."""
+
+    code: FindingCode
+    why: str
+
+
 def promise_of(chain: str, entry: Entry) -> Promise:
     """The promise for a completion on record."""
     return Promise(chain, entry.hash)
@@ -48,14 +57,25 @@ def verify_promise(workspace: Workspace, text: str, policy: Policy) -> Verified:
     if receipt is None:
         return Verified(found[1], False, "it has no receipt, so anybody may have typed it")
     chain = workspace.ledger.read(found[1])
-    if any(not one.torn for one in chain.breaks):
-        return Verified(found[1], False, "the ledger does not hold together")
     entry = next((one for one in chain.entries if one.hash == receipt[1]), None)
-    if entry is None or entry.type != "completed":
+    if chain.whole and (entry is None or entry.type != "completed"):
         return Verified(found[1], False, "the ledger knows no completion with this receipt")
-    standing = history_of(found[1], chain.entries, policy).completed
-    if standing is None or standing.hash != entry.hash:
-        return Verified(found[1], False, "it was completed then, but does not stand any more")
-    if found[1].startswith("WI-") and Validities(workspace, policy).of(found[1]).state != "done":
-        return Verified(found[1], False, "it was done on something that has changed since")
+    standing = completion_that_stands(workspace, found[1], chain, policy)
+    if isinstance(standing, Fallen):
+        return Verified(found[1], False, standing.why)
+    if standing.hash != receipt[1]:
+        return Verified(found[1], False, _PAST)
     return Verified(found[1], True, "the ledger has it")
+
+
+def completion_that_stands(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | Fallen:
+    """The completion of this chain, if it stands now: nothing was broken, taken back, or built on what has changed."""
+    if not chain.whole:
+        return Fallen(FindingCode.CHAIN_BROKEN, "the ledger does not hold together")
+    standing = history_of(name, chain.entries, policy).completed
+    if standing is None:
+        once = any(one.type == "completed" for one in chain.entries)
+        return Fallen(FindingCode.NOT_DONE, _PAST if once else "it was never completed")
+    if name.startswith("WI-") and Validities(workspace, policy).of(name).state != "done":
+        return Fallen(FindingCode.DONE_INVALID, "it was done on something that has changed since")
+    return standing

@@ -1,0 +1,186 @@
+"""Receipts that others can read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import PASSPHRASE, passphrase_for, project_option, workspace_at
+from donewhen.cli._output import Finding, Output, harmless
+from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.jobs.attestation import AttestationError
+from donewhen.jobs.attestation_check import State, check
+from donewhen.jobs.attestation_file import LARGEST, AttestationFormError, read_attestation
+
+_MARKS: dict[State, tuple[str, str]] = {"holds": ("✓", "green"), "open": ("?", "yellow"), "broken": ("✗", "red")}
+_STATUS = {"holds": ExitCode.PASS, "open": ExitCode.INTERNAL, "broken": ExitCode.GATE_FAILED}
+_TOLD = {
+    "holds": "It holds, and a key that you gave vouches for it.",
+    "open": "Unverified: it holds together, but nobody whom you know vouches for it.",
+    "broken": "It does not hold.",
+}
+
+
+class _JobOrVerb(click.Group):
+    """`attest JOB` makes one; every other word is a job, unless it is a verb."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["job", *args]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["{JOB [OPTIONS] | verify FILE [OPTIONS]}"]
+
+
+@click.group(cls=_JobOrVerb)
+def command() -> None:
+    """Make a receipt that others can read, and check one.
+
+    `donewhen attest JOB` writes an in-toto Statement about a job that is done: its outputs by content, the contract,
+    how each criterion was shown, and the job's chain. `donewhen attest verify FILE` checks one without the workspace.
+
+    \b
+    donewhen attest 001 --out receipt.json
+    donewhen attest 001 --key release.pem --out receipt.json
+    donewhen attest verify receipt.json --key ed25519:… --files .
+    """
+
+
+@command.command("job")
+@click.argument("job", metavar="JOB")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write it there, not to the screen."
+)
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help=f"Sign it with this key; its passphrase is asked for, or stands in {PASSPHRASE}.",
+)
+@project_option
+@common_options
+@click.pass_obj
+def attest(output: Output, job: str, out: Path | None, key: Path | None, project: Path | None) -> ExitCode:
+    """Attest that JOB is done, if it is done now. `donewhen attest JOB` is enough.
+
+    Refused, with nothing written, where the completion does not stand any more, or an output is another than then.
+    With a key it is a signed envelope (DSSE), which says that whoever holds the key vouches for it.
+    """
+    from donewhen.jobs.attesting import attested
+
+    workspace = workspace_at(project)
+    try:
+        with output.progress("attesting"):
+            statement = attested(workspace, job)
+    except AttestationError as error:
+        finding = Finding(error.finding, error.message, error.where, error.next_step)
+        return output.fail(ExitCode.GATE_FAILED, finding)
+    document = _readable(statement) if key is None else _signed(statement, key)
+    if out is not None:
+        _write(out, document)
+        output.say(f"{statement['predicate']['job']}: {len(statement['subject'])} subject(s), {out}")
+        output.say(f"  receipt: {statement['predicate']['receipt']}", dim=True)
+        if key is None:
+            output.say("  nobody has signed it; with --key, somebody vouches for it", dim=True)
+    elif not output.json:
+        click.echo(document, nl=False)
+    data = {
+        "job": statement["predicate"]["job"],
+        "receipt": statement["predicate"]["receipt"],
+        "signed": key is not None,
+        "path": None if out is None else str(out),
+        **({"attestation": json.loads(document)} if out is None else {}),
+    }
+    return output.finish(ExitCode.PASS, data)
+
+
+@command.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="A public key that you trust: ed25519:…, or a PEM file. One that has signed is enough.",
+)
+@click.option(
+    "--files",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Compare the files in DIR with what was attested.",
+)
+@click.option("--job", metavar="WI-…", help="The job that it has to be about.")
+@common_options
+@click.pass_obj
+def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None, job: str | None) -> ExitCode:
+    """Check an attestation in FILE (or - for standard input): no workspace, no git, no network.
+
+    Exit status 0 only where it holds and a key that you gave has signed it; 3 where it holds together but nobody whom
+    you know vouches for it; 1 where something does not hold; 2 where it can't be read.
+    """
+    from donewhen.jobs.signing import public_key
+
+    trusted = [public_key(one) for one in keys]
+    try:
+        attestation = read_attestation(_content(file))
+    except AttestationFormError as error:
+        return output.fail(ExitCode.USAGE, Finding(error.code, error.message, str(file), error.next_step))
+    verdict = check(attestation, keys=trusted, files=files, job=job)
+    output.say(f"{attestation.claims.job}  {attestation.claims.title}", bold=True)
+    for one in verdict.lines:
+        mark, color = _MARKS[one.state]
+        output.say(f"  {mark} {one.check}: {one.told}{f' [{one.code}]' if one.code else ''}", fg=color)
+    output.say(_TOLD[verdict.state], bold=True)
+    findings = [Finding(one.code, f"{one.told}.", str(file), one.next) for one in verdict.lines if one.code is not None]
+    worst = [one.next for one in sorted(verdict.lines, key=lambda one: one.state) if one.next]
+    if worst:
+        output.say(f"  next: {worst[0]}", dim=True)
+    data = {
+        "job": attestation.claims.job,
+        "state": "unverified" if verdict.state == "open" else verdict.state,
+        "signed_by": list(verdict.signed_by),
+        "checks": [{"check": one.check, "state": one.state, "told": one.told} for one in verdict.lines],
+    }
+    return output.finish(_STATUS[verdict.state], data, findings)
+
+
+def _readable(statement: dict[str, Any]) -> bytes:
+    """For people and programs, and harmless on a terminal."""
+    return harmless(json.dumps(statement, indent=2)).encode() + b"\n"
+
+
+def _signed(statement: dict[str, Any], key: Path) -> bytes:
+    from donewhen.jobs.dsse import signed
+    from donewhen.jobs.signing import opened
+
+    public, sign = opened(key, passphrase_for(key))
+    return signed(canonical_json(statement), public, sign)
+
+
+def _write(path: Path, document: bytes) -> None:
+    from donewhen.foundation.files import write_atomically
+
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise UsageError("There is something that is not a file, and it is not replaced.", where=str(path))
+        write_atomically(path, document)
+    except OSError as error:
+        raise UsageError(f"The attestation can't be written: {error.strerror}.", where=str(path)) from error
+
+
+def _content(file: Path) -> bytes:
+    """No more than an attestation may have, and one byte by which it shows that there is more."""
+    if str(file) == "-":
+        return sys.stdin.buffer.read(LARGEST + 1)
+    try:
+        with file.open("rb") as opened:
+            return opened.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"The file can't be read: {error.strerror}.", where=str(file)) from error
