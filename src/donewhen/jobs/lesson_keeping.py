@@ -28,6 +28,7 @@ from donewhen.jobs.lessons import (
     raw_lessons,
     read_lessons,
     rendered,
+    twin_of,
     understood,
     words_of,
 )
@@ -166,7 +167,7 @@ def _tags(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refuse_copy(lesson: Lesson, lessons: Sequence[Lesson], linked: Sequence[str]) -> None:
-    twin = next((one for one in lessons if one.words == lesson.words), None)
+    twin = twin_of(lesson, lessons)
     if twin is None:
         return
     named = [one for one in linked if twin.names(one)]

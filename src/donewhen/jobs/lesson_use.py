@@ -11,7 +11,7 @@ from donewhen.jobs.criteria import is_placeholder
 from donewhen.jobs.facts import LessonFact
 from donewhen.jobs.index import Index
 from donewhen.jobs.ledger import Entry, verified
-from donewhen.jobs.lessons import Lesson, LessonError, copies, read_lessons
+from donewhen.jobs.lessons import Lesson, LessonError, read_lessons, twin_of
 from donewhen.jobs.workspace import Workspace
 
 ANSWERS = ("used", "not_relevant")
@@ -102,7 +102,6 @@ def _kept(
     """The lessons that count as captured, and of the others what each lacks."""
     kept: list[str] = []
     lacking: list[str] = []
-    repeated = copies(lessons)
     for place, one in enumerate(lessons):
         if not one.names(job):
             continue
@@ -113,8 +112,8 @@ def _kept(
             lacking.append(f"{one.id} was changed since it was put on record")
         elif not one.substantive:
             lacking.append(f"{one.id} does not say what happened, what worked and what to do")
-        elif place in repeated:
-            lacking.append(f"{one.id} says what {repeated[place].id} says")
+        elif (twin := twin_of(one, lessons[:place])) is not None:
+            lacking.append(f"{one.id} says what {twin.id} says")
         else:
             kept.append(one.id)
     gone = [one for one in captured if not any(other.id == one and other.names(job) for other in lessons)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -171,14 +171,15 @@ def understood(raw: bytes) -> tuple[Lesson, ...]:
     return parse(raw.decode("utf-8", errors="replace"))
 
 
-def copies(lessons: tuple[Lesson, ...]) -> dict[int, Lesson]:
-    """Which lessons say, word for word, what an earlier one says: by their place, with the earlier one."""
-    first: dict[tuple[str, ...], Lesson] = {}
-    return {
-        place: earlier
-        for place, one in enumerate(lessons)
-        if (earlier := first.setdefault(one.words, one)) is not one and one.words
-    }
+def twin_of(lesson: Lesson, lessons: Sequence[Lesson]) -> Lesson | None:
+    """The first of these lessons that says, word for word, the same."""
+    longest = max(lesson.words, key=len, default="")
+    for one in lessons:
+        # Taking thousands of texts apart takes a while; looking for one word in them does not.
+        text = " ".join(one.said).casefold()
+        if (longest in text or not text.isascii()) and one.words == lesson.words:
+            return one
+    return None
 
 
 def _lesson(heading: re.Match[str], block: str, line: int) -> Lesson:
