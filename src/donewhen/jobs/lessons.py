@@ -201,10 +201,11 @@ def _lesson(heading: re.Match[str], block: str, line: int) -> Lesson:
 
 def _fields(block: str) -> Iterator[tuple[str, str]]:
     """Each field with its text, which may go over several lines; of two with one name, the first counts."""
-    found = list(_FIELD.finditer(block))
-    for one, end in reversed(list(zip(found, [*(other.start() for other in found[1:]), len(block)], strict=True))):
+    end = len(block)
+    for one in reversed(list(_FIELD.finditer(block))):
         stop = _ENDS_A_FIELD.search(block, one.end(), end)
         yield one[1].lower(), " ".join(block[one.end() : stop.start() if stop else end].split())
+        end = one.start()
 
 
 def _listed(text: str) -> tuple[str, ...]:
