@@ -18,7 +18,9 @@ from donewhen.jobs.lessons import LessonError, lessons_path, read_lessons
 
 Bench = Any
 BOT = Actor("bot")
-SAID = Said("Logs end without a newline.", "Reading to the end.", "Test without a newline.", tags=("Parsing, io", "#io"))
+SAID = Said(
+    "Logs end without a newline.", "Reading to the end.", "Test without a newline.", tags=("Parsing, io", "#io")
+)
 DAY = "LL-20260214"
 
 
@@ -100,7 +102,8 @@ def test_many_processes_at_once_lose_nothing_and_share_no_id(bench: Bench) -> No
         "space = find_workspace(Path(sys.argv[1]))\n"
         "for n in range(5):\n"
         "    name = f'w{sys.argv[3]}n{n}'\n"
-        "    capture(space, Said(f'{name} was', f'{name} worked', f'{name} again'), [space.job(sys.argv[2])], Actor('b'))\n"
+        "    told = Said(f'{name} was', f'{name} worked', f'{name} again')\n"
+        "    capture(space, told, [space.job(sys.argv[2])], Actor('b'))\n"
     )
     argv = [sys.executable, "-c", program, str(bench.root), job.id]
     running = [subprocess.Popen([*argv, str(number)]) for number in range(4)]

@@ -258,7 +258,8 @@ def test_half_is_for_a_lesson_of_its_own_and_half_for_answers_to_those_it_was_gi
 
 
 @pytest.mark.parametrize(
-    "asked", [{"lesson_capture_required": False}, {"lesson_capture_required": True, "lesson_capture_exemption_reason": "x"}]
+    "asked",
+    [{"lesson_capture_required": False}, {"lesson_capture_required": True, "lesson_capture_exemption_reason": "x"}],
 )
 def test_lessons_that_were_given_count_for_all_where_none_is_asked_for(
     make_facts: MakeFacts, make_job: MakeJob, asked: dict[str, object]

@@ -95,7 +95,7 @@ def _anywhere(workspace: Workspace, text: str) -> str:
     """Without the places of this machine: the log is committed with the project."""
     text = text.replace(str(workspace.root), ".")
     home = os.path.expanduser("~")  # noqa: PTH111
-    return text.replace(f"{home}/", "~/") if home.count("/") > 1 else text
+    return text.replace(f"{home}/", "~/") if home != "/" else text
 
 
 def _shortened(text: str) -> str:
