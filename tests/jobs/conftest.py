@@ -84,7 +84,7 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
         chain_breaks=(),
         runs=1,
         views=ViewFact(tracker=True, dashboard=True),
-        lessons=LessonFact(captured=1, empty=0),
+        lessons=LessonFact(captured=1, empty=0, kept=("LL-20260214-001",)),
         mirror=MirrorFact(enabled=False, linked=False),
         progress_lines=1,
         sections={"verification": "The check parses a log of every kind."},

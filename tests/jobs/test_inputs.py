@@ -245,6 +245,7 @@ def test_a_pipe_in_the_project_is_not_waited_for(untracked: Place) -> None:
         "jobs/logs/execution.jsonl",
         "jobs/logs/events.jsonl",
         "jobs/notes/lessons-index.json",
+        "jobs/notes/lessons-learned.md",
         "jobs/WI-20260214-001-x/artifacts/input-snapshot.json",
     ],
 )
@@ -273,7 +274,7 @@ def test_what_donewhen_itself_writes_never_counts(tmp_path: Path, git: Git, name
         "jobs/outputs/more/dashboard.html",
         "jobs/outputs/2026-2-14-task-tracker.csv",
         "jobs/logs/other.jsonl",
-        "jobs/notes/lessons-learned.md",
+        "jobs/notes/lessons-unlearned.md",
         "src/jobs/outputs/rewards.json",
         "src/artifacts/input-snapshot.json",
         "src/.donewhen/ledger/x",

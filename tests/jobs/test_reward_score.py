@@ -69,7 +69,7 @@ def test_all_that_can_be_got_is_a_hundred_and_every_line_says_why(make_facts: Ma
         "verification": (20, "a plan, 1 of 1 pieces of evidence fresh and good"),
         "hygiene": (10, "all in order"),
         "views": (10, "tracker current, dashboard current"),
-        "lessons": (5, "1 lesson(s) linked"),
+        "lessons": (5, "captured LL-20260214-001"),
         "execution_log": (10, "1 run(s) by the gate"),
         "parity": (5, "linked"),
     }
@@ -219,13 +219,55 @@ def test_tracker_and_dashboard_each_count_half(make_facts: MakeFacts, views: Vie
     assert part(facts, "views").why == why
 
 
-@pytest.mark.parametrize(("captured", "empty", "got"), [(0, 0, 0), (1, 1, 0), (2, 1, 5), (3, 0, 5)])
-def test_a_lesson_counts_when_it_says_something(
-    make_facts: MakeFacts, full_job: Job, captured: int, empty: int, got: int
+ONE, TWO, THREE, FOUR = (f"LL-20260214-00{number}" for number in (1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("lessons", "got", "why"),
+    [
+        (LessonFact(0, 0), 0, "no lesson captured"),
+        (LessonFact(1, 0, (), ("LL-1 is gone from the file",)), 0, "no lesson captured: LL-1 is gone from the file"),
+        (LessonFact(9, 9, (ONE,), ("LL-1 is gone from the file",)), 5, f"captured {ONE}"),
+        (LessonFact(4, 0, (ONE, TWO, THREE, FOUR)), 5, f"captured {ONE}, {TWO}, {THREE} and 1 more"),
+        (LessonFact(1, 0, (ONE,), given=(TWO,)), 2.5, f"captured {ONE}; 0 of 1 given lesson(s) answered, not {TWO}"),
+        (
+            LessonFact(1, 0, (ONE,), given=(TWO, THREE), answered=(THREE,)),
+            3.75,
+            f"captured {ONE}; 1 of 2 given lesson(s) answered, not {TWO}",
+        ),
+        (
+            LessonFact(1, 0, (ONE,), given=(TWO,), answered=(TWO,)),
+            5,
+            f"captured {ONE}; 1 of 1 given lesson(s) answered",
+        ),
+        (
+            LessonFact(0, 0, given=(TWO,), answered=(TWO,)),
+            2.5,
+            "no lesson captured; 1 of 1 given lesson(s) answered",
+        ),
+    ],
+    ids=["none", "gone", "one", "many", "given", "half answered", "answered", "only answered"],
+)
+def test_half_is_for_a_lesson_of_its_own_and_half_for_answers_to_those_it_was_given(
+    make_facts: MakeFacts, full_job: Job, lessons: LessonFact, got: float, why: str
 ) -> None:
-    facts = make_facts(full_job, lessons=LessonFact(captured, empty))
+    facts = make_facts(full_job, lessons=lessons)
     assert points(facts, "lessons") == (got, 5)
-    assert part(facts, "lessons").why == f"{captured - empty} lesson(s) linked"
+    assert part(facts, "lessons").why == why
+    assert part(facts, "lessons").applies
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"lesson_capture_required": False}, {"lesson_capture_required": True, "lesson_capture_exemption_reason": "x"}],
+)
+def test_lessons_that_were_given_count_for_all_where_none_is_asked_for(
+    make_facts: MakeFacts, make_job: MakeJob, asked: dict[str, object]
+) -> None:
+    facts = make_facts(make_job(**asked), lessons=LessonFact(0, 0, given=(ONE, TWO), answered=(ONE,)))
+    assert points(facts, "lessons") == (2.5, 5)
+    assert part(facts, "lessons").applies
+    assert part(facts, "lessons").why == f"1 of 2 given lesson(s) answered, not {TWO}"
 
 
 @pytest.mark.parametrize(("runs", "got"), [(0, 0), (1, 10), (7, 10)])

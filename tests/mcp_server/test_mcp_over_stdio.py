@@ -15,6 +15,9 @@ import pytest
 
 from donewhen import __version__
 from donewhen.jobs.completion import policy_of
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lesson_keeping import Said, capture
+from donewhen.jobs.lessons import lessons_path
 from donewhen.jobs.promise import verify_promise
 
 anyio = pytest.importorskip("anyio", reason="LOUD: donewhen[mcp] is not installed, so the MCP server is NOT tested")
@@ -56,6 +59,24 @@ def test_an_agent_is_refused_with_reasons_does_the_work_and_gets_the_promise(sho
 
     play(scene)
     assert shop.read(job).status == "done"
+
+
+def test_an_agent_is_told_which_lessons_it_was_given(shop: Any, client: Any, play: Any) -> None:
+    job = shop.job(started=False)
+    said = Said(f"{job.title}: it took long.", "Small steps.", f"{job.title}: begin early.\n\x1b[2J")
+    lesson = capture(shop.workspace, said, [], Actor("bot")).lesson
+    path = lessons_path(shop.workspace)
+    path.write_text(path.read_text().replace("- Linked:", f"- Linked: {job.id}"))
+
+    async def scene() -> None:
+        async with client(shop.command()) as call:
+            begun = await call("start_job", job=job.id)
+            (given,) = begun["lessons"]
+            assert (given["id"], given["recommendation"]) == (lesson.id, f"{job.title}: begin early.")
+            assert f"linked to {job.id} itself" in given["reasons"]
+
+    play(scene)
+    assert lesson.id in shop.read(job).document.body
 
 
 def test_the_server_says_who_it_is_and_what_it_is_for(shop: Any, client: Any, play: Any) -> None:

@@ -21,6 +21,8 @@ from donewhen.jobs.evaluating import Evaluation, evaluate
 from donewhen.jobs.gates.result import GateCode
 from donewhen.jobs.job import STAKES, STATUSES, FieldError, Job
 from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lesson_keeping import Said, answer, capture
+from donewhen.jobs.lessons import lessons_path
 from donewhen.jobs.lifecycle import Started, look_at, start
 from donewhen.jobs.projection import mismatches
 from donewhen.jobs.running import run
@@ -291,6 +293,71 @@ def test_looking_twice_gives_the_same_score_and_costs_no_iteration(project: Proj
     job = project.add()
     assert project.look(job).score == project.look(job).score
     assert project.field(job, "iteration") == 0
+
+
+def lesson_points(project: Project, job: Job) -> tuple[bool, float]:
+    (found,) = (one for one in project.look(job).score.components if one.name == "lessons")
+    return found.applies, found.got
+
+
+LEARNED = Said("The parser lost the last line.", "Reading to the end.", "Try a parser without a newline.")
+
+
+def test_a_lesson_counts_when_it_was_captured_by_the_job_and_stands_as_it_was(project: Project) -> None:
+    job = project.add(agreed=False)
+    project.edit(job, "lesson_capture_required: false", "lesson_capture_required: true")
+    project.agree(job)
+    project.start(job)
+    assert lesson_points(project, job) == (True, 0)
+    capture(project.workspace, LEARNED, [job], BOT)
+    assert lesson_points(project, job) == (True, 5)
+    path = lessons_path(project.workspace)
+    path.write_text(path.read_text().replace("Reading to the end", "Something else"))
+    assert lesson_points(project, job) == (True, 0)
+
+
+def test_lessons_of_earlier_jobs_are_applied_when_the_job_that_was_given_them_answers(project: Project) -> None:
+    contexts = ("The parser lost the last line at night.", "The parser lost the last line by day.")
+    first, second = (capture(project.workspace, LEARNED._replace(context=one), [], BOT).lesson for one in contexts)
+    job = project.add("The parser reads the last line.\n  check: run true")
+    assert lesson_points(project, job) == (True, 0)
+    answer(project.workspace, first.id, job, "used", "There is such a test now.", BOT)
+    assert lesson_points(project, job) == (True, 2.5)
+    answer(project.workspace, second.id, job, "not_relevant", "It runs at night only.", BOT)
+    assert lesson_points(project, job) == (True, 5)
+
+
+def test_captured_and_applied_count_half_each_where_both_are_asked_for(project: Project) -> None:
+    capture(project.workspace, LEARNED, [], BOT)
+    job = project.add("The parser reads the last line.\n  check: run true", agreed=False)
+    project.edit(job, "lesson_capture_required: false", "lesson_capture_required: true")
+    project.agree(job)
+    assert project.start(job).lessons
+    capture(project.workspace, LEARNED._replace(context="Another thing altogether."), [job], BOT)
+    assert lesson_points(project, job) == (True, 2.5)
+
+
+def test_a_job_that_owes_no_lesson_and_was_given_none_is_not_measured_by_lessons(project: Project) -> None:
+    capture(project.workspace, LEARNED._replace(context="Gardens.", recommendation="Water them."), [], BOT)
+    assert lesson_points(project, project.add()) == (False, 0)
+
+
+def test_what_the_gate_runs_is_in_the_execution_log_and_what_somebody_writes_there_counts_for_nothing(
+    project: Project,
+) -> None:
+    job = project.add("It runs.\n  check: run true", "More runs.\n  check: run true --again")
+    log = project.workspace.base / "logs" / "execution.jsonl"
+    log.parent.mkdir(exist_ok=True)
+    forged = json.dumps({"work_item_id": job.id, "command": "true", "exit_code": 0}) + "\n"
+    log.write_text(forged)
+    facts = facts_of(project.workspace, project.read(job))
+    assert (facts.runs, {one.state for one in facts.standings}) == (0, {"missing"})
+    project.look(job)
+    rows = [json.loads(line) for line in log.read_text().removeprefix(forged).splitlines()]
+    assert [(one["work_item_id"], one["label"], one["level"]) for one in rows] == [
+        (job.id, "AC-1", "info"),
+        (job.id, "AC-2", "info"),
+    ]
 
 
 def test_parity_counts_only_where_mirroring_is_enabled(project: Project) -> None:

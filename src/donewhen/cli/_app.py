@@ -44,6 +44,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     "Jobs: do the work": {
         "ready": Verb("plan_check", "What can start now?", "ready_"),
         "start": Verb("start", "Begin a job."),
+        "lessons": Verb("lessons", "What earlier jobs learned: keep it, find it, answer it."),
         "next": Verb("reward", "The one next thing to do.", "next_"),
         "dispute": Verb("rest", "Disagree with a refusal: a person decides.", "dispute"),
         "block": Verb("rest", "Set a job aside, with what is in the way.", "block"),

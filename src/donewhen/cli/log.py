@@ -58,6 +58,9 @@ def _told(entry: Entry) -> str:
             return one_line(f"{data.get('criterion')}: {data.get('verdict')} {data.get('reason', '')}", 300)
         case "decided":
             return one_line(f"{data.get('decision')}{_value(data.get('value'))}: {data.get('reason')}")
+        case "lesson":
+            said = f": {data['said']}" if data.get("said") else ""
+            return one_line(f"{str(data.get('how')).replace('_', ' ')} {data.get('lesson')}{said}", 300)
         case _:
             return one_line(", ".join(f"{key}: {value}" for key, value in data.items() if key != "writes"))
 

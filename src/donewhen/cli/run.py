@@ -157,6 +157,8 @@ def _tell(output: Output, text: str, ran: Ran) -> None:
         output.say(f"  {data['ending']}, exit status {data['exit_code']}")
     if report := data.get("report"):
         output.say("  " + ", ".join(f"{key}: {report[key]}" for key in _NUMBERS if key in report))
+    if not ran.reused and data.get("unlogged"):
+        output.say(f"  It has no line in the execution log: {data['unlogged']}.", fg="yellow")
     # What could not be asked at all has no key, and nothing that could have changed.
     if not data["settled"] and data.get("key") != "":
         output.say("  Its inputs changed while it ran, so it counts as stale.", fg="yellow")
@@ -173,6 +175,7 @@ def _data(text: str, ran: Ran) -> dict[str, object]:
         "ending",
         "record",
         "report",
+        "unlogged",
         "told",
         "criterion",
         "mission",

@@ -10,6 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.lifecycle import start
 
@@ -24,6 +25,12 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
 
     It is refused without an agreement, while other jobs have to be done first, and after the budget ran out until
     somebody has decided. What the job builds on and puts out is noted by content, and its test commands are run once.
+
+    Lessons of earlier jobs that fit are quoted in the plan. Each wants an answer, which counts in the score:
+
+    \b
+    donewhen lessons used LL-20260214-001 --job 001 --how "Read the last line first, as it says."
+    donewhen lessons not-relevant LL-20260214-002 --job 001 --reason "There is no parser in this one."
     """
     workspace = workspace_at(project)
     with output.progress("looking at what is there"):
@@ -36,7 +43,18 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         output.say(
             f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}", fg="green"
         )
+        for found in result.lessons:
+            output.say(f"  lesson {found.lesson.id}: {one_line(found.lesson.recommendation, 120)}")
+            output.say(f"    {'; '.join(found.reasons)}", dim=True)
+        if result.lessons:
+            output.say("  They are quoted in the plan; answer each: donewhen lessons --help", dim=True)
     elif result.next:
         output.say(f"  next: {result.next}", dim=True)
-    data = {"job": result.job.id, "started": result.started, "status": result.job.status, "next": result.next}
+    data = {
+        "job": result.job.id,
+        "started": result.started,
+        "status": result.job.status,
+        "next": result.next,
+        "lessons": [{"id": one.lesson.id, "reasons": list(one.reasons)} for one in result.lessons],
+    }
     return output.finish(ExitCode.PASS if result.started else ExitCode.GATE_FAILED, data, findings)

@@ -18,7 +18,7 @@ from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import located, plain_hash, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Chain, Entry
-from donewhen.jobs.lessons import lessons_of
+from donewhen.jobs.lesson_use import lessons_of
 from donewhen.jobs.probes import file_state
 from donewhen.jobs.projection import mismatches
 from donewhen.jobs.running import filed_under, newest_run, store_of
@@ -60,7 +60,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         chain_breaks=(*_breaks(chain), *missing),
         runs=_runs(chain.entries, history.started, shown),
         views=views_of(workspace, job),
-        lessons=lessons_of(workspace, job.id),
+        lessons=lessons_of(workspace, job.id, chain.entries),
         mirror=_mirror(project.github_enabled, job),
         progress_lines=_progress(texts.get("progress log", "")),
         sections=texts,

@@ -58,6 +58,14 @@ class LessonFact(NamedTuple):
     captured: int
     empty: int
     """Those that say nothing."""
+    kept: tuple[str, ...] = ()
+    """Those that are on record since the job was started, stand in the file as they were, and say something new."""
+    lacking: tuple[str, ...] = ()
+    """What the others lack, in words."""
+    given: tuple[str, ...] = ()
+    """Lessons of others that the job was given when it was started."""
+    answered: tuple[str, ...] = ()
+    """Those of them that it has answered: how it used them, or why they are not relevant."""
 
 
 class MirrorFact(NamedTuple):

@@ -26,6 +26,8 @@ from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.lesson_giving import lessons_for, write_into_plan
+from donewhen.jobs.lesson_search import Found
 from donewhen.jobs.needs import VERIFICATION, Need, needs
 from donewhen.jobs.projection import record, repair
 from donewhen.jobs.running import reports_tests, run
@@ -42,6 +44,8 @@ class Started(NamedTuple):
     reasons: tuple[GateReason, ...]
     next: str | None
     entry: Entry | None
+    lessons: tuple[Found, ...] = ()
+    """What earlier jobs have learned and fits this one; it stands in the plan now."""
 
     @property
     def started(self) -> bool:
@@ -60,7 +64,7 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
     """Begin a job, or begin it again, which counts as an iteration.
 
     What it builds on and what it puts out are noted by their contents, and its test commands are run once, so that it
-    is known which tests there were before anybody touched them.
+    is known which tests there were before anybody touched them. Lessons of others that fit are quoted in its plan.
     """
     job = workspace.job(name)
     closed = _may_start(facts_of(workspace, job))
@@ -80,6 +84,9 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
         closed = _may_start(facts)
         if closed is not None:
             return Started(job, closed.reasons, closed.next, None)
+        # Before the ledger: what is quoted shows nothing that the ledger decides, and a second start finds it there.
+        lessons = lessons_for(workspace, job, workspace.ledger.read(job.id).entries)
+        job = write_into_plan(workspace, job, lessons)
         now = workspace.now()
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
@@ -93,11 +100,13 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
         }
         if (commit := commit_of(workspace.root)) is not None:
             data["commit"] = commit
+        if lessons:
+            data["lessons"] = {one.lesson.id: one.lesson.hash for one in lessons}
         entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)
     at_work(workspace, job, policy_of(workspace), by)
     refresh(workspace, job)
-    return Started(job, (), None, entry)
+    return Started(job, (), None, entry, lessons)
 
 
 def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:

@@ -6,10 +6,11 @@ left out, and the rest is scaled to 100. Placeholders and template text earn not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from donewhen.jobs.criteria import is_placeholder
-from donewhen.jobs.facts import Facts
+from donewhen.jobs.facts import Facts, LessonFact
 
 ComponentName = Literal["acceptance", "verification", "hygiene", "views", "lessons", "execution_log", "parity"]
 
@@ -34,6 +35,7 @@ TITLES: dict[ComponentName, str] = {
 _PER_REWORK = 2
 _MOST_FOR_REWORK = 10
 _BUDGET_PENALTY = 10
+_SHOWN = 3
 
 
 class Component(NamedTuple):
@@ -135,11 +137,33 @@ def _views(facts: Facts) -> Component:
 
 
 def _lessons(facts: Facts) -> Component:
+    """Half for a lesson of its own, half for an answer to each that it was given; where one is not asked for, the other
+    counts for all."""
     exempt = facts.job.exemptions.get("lesson_capture_exemption_reason")
-    said = facts.lessons.captured - facts.lessons.empty
-    applies = facts.job.lesson_capture_required and not exempt
-    why = f"{said} lesson(s) linked" if applies else f"not asked for{f': {exempt}' if exempt else ''}"
-    return Component("lessons", WEIGHTS["lessons"] if said > 0 else 0, WEIGHTS["lessons"], why, applies)
+    lessons = facts.lessons
+    parts: list[tuple[float, str]] = []
+    if facts.job.lesson_capture_required and not exempt:
+        parts.append(_captured(lessons))
+    if lessons.given:
+        unanswered = [one for one in lessons.given if one not in lessons.answered]
+        told = f"{len(lessons.answered)} of {len(lessons.given)} given lesson(s) answered"
+        told += f", not {_listed(unanswered)}" if unanswered else ""
+        parts.append((len(lessons.answered) / len(lessons.given), told))
+    if not parts:
+        why = f"not asked for{f': {exempt}' if exempt else ''}"
+        return Component("lessons", 0, WEIGHTS["lessons"], why, applies=False)
+    got = WEIGHTS["lessons"] * sum(share for share, _ in parts) / len(parts)
+    return Component("lessons", got, WEIGHTS["lessons"], "; ".join(told for _, told in parts))
+
+
+def _captured(lessons: LessonFact) -> tuple[float, str]:
+    if lessons.kept:
+        return 1.0, f"captured {_listed(lessons.kept)}"
+    return 0.0, "no lesson captured" + (f": {lessons.lacking[-1]}" if lessons.lacking else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _execution(facts: Facts) -> Component:

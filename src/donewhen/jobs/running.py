@@ -23,10 +23,11 @@ from donewhen.jobs.approval import Approval
 from donewhen.jobs.criteria import Check
 from donewhen.jobs.evidence import RECORD, EvidenceStore, Parts
 from donewhen.jobs.executables import Executable, resolved, safe_path
+from donewhen.jobs.execution_log import LoggedRun, log_run
 from donewhen.jobs.inputs import Manifest, manifest, plain_hash
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.needs import is_asked_for
+from donewhen.jobs.needs import is_asked_for, needs
 from donewhen.jobs.probes import files_of, probe
 from donewhen.jobs.projection import record, repair
 from donewhen.jobs.run_reports import RunReport, read_reports
@@ -159,6 +160,13 @@ def run(
     }
     if report is not None:
         data["report"] = report.summary()
+    label = criterion or next((one.name for one in needs(job) if one.evidence == evidence), "run")
+    code, passed = result.exit_code, data["passed"]
+    when = (started_at, workspace.now(), result.seconds)
+    logged = LoggedRun(job.id, label, filed_under(evidence), *when, code, passed, output)
+    if (unlogged := log_run(workspace, logged)) is not None:
+        # The log is a view: the run counts without its line, and the record says that it is missing.
+        data["unlogged"] = unlogged
     return Ran(append(workspace, job, data, by), reused=False, output=output)
 
 

@@ -238,6 +238,15 @@ class Completed(Answer, frozen=True):
         return _joined(head, *_reasons(self.gates), f"next: {self.next}")
 
 
+class GivenLesson(Struct, frozen=True):
+    """What an earlier job has learned, in its words: advice to weigh, not an instruction."""
+
+    id: str
+    recommendation: str
+    reasons: list[str]
+    """Why it fits this job."""
+
+
 class Begun(Answer, frozen=True):
     """Whether a job was started."""
 
@@ -248,10 +257,13 @@ class Begun(Answer, frozen=True):
     max_iterations: int
     reasons: list[Reason]
     next: str
+    lessons: list[GivenLesson] = []
+    """Lessons that are quoted in its plan now; each wants an answer (donewhen lessons used, or not-relevant)."""
 
     def short(self) -> str:
         head = f"{self.job} is {self.status}." if self.started else f"{self.job} was not started."
-        return _joined(head, *(one.line() for one in self.reasons), f"next: {self.next}")
+        lessons = (f"lesson {one.id}, quoted in the plan, wants an answer" for one in self.lessons)
+        return _joined(head, *(one.line() for one in self.reasons), *lessons, f"next: {self.next}")
 
 
 class Resting(Answer, frozen=True):

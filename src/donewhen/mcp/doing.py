@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.completion import complete
 from donewhen.jobs.job import Job
@@ -11,7 +12,7 @@ from donewhen.jobs.lifecycle import dispute, set_aside, start
 from donewhen.jobs.needs import Need, need_of, needs
 from donewhen.jobs.standing import collect
 from donewhen.jobs.workspace import Workspace
-from donewhen.mcp.answers import Begun, Completed, Ran, Resting, Run
+from donewhen.mcp.answers import Begun, Completed, GivenLesson, Ran, Resting, Run
 from donewhen.mcp.asked import Evidence, Objection, Obstacle, OneJob, Question
 from donewhen.mcp.call import Call, can_be_run
 from donewhen.mcp.showing import evidence_of, gates_of, reasons_of, run_of, step_of
@@ -30,6 +31,10 @@ def start_job(call: Call, asked: OneJob) -> Begun:
         max_iterations=job.max_iterations,
         reasons=reasons_of(found.reasons),
         next=found.next or f"donewhen next {job.id}",
+        lessons=[
+            GivenLesson(one.lesson.id, one_line(one.lesson.recommendation, 600), list(one.reasons))
+            for one in found.lessons
+        ],
     )
 
 

@@ -29,7 +29,12 @@ def told(entry: Entry) -> str:
             reason = f": {data['reason']}" if data.get("reason") else ""
             return one_line(f"{data.get('criterion')} {data.get('verdict')}{reason}")
         case "started":
-            return "work began" if not data.get("commit") else f"work began at commit {str(data['commit'])[:10]}"
+            lessons = f", with {len(data['lessons'])} lesson(s) of others" if data.get("lessons") else ""
+            commit = f" at commit {str(data['commit'])[:10]}" if data.get("commit") else ""
+            return f"work began{commit}{lessons}"
+        case "lesson":
+            said = f": {data['said']}" if data.get("said") else ""
+            return one_line(f"{data.get('lesson')} {str(data.get('how')).replace('_', ' ')}{said}")
         case _:
             return one_line(str(data.get("why") or data.get("reason") or ""))
 

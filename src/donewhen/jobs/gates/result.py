@@ -137,7 +137,7 @@ GATE_REASONS: dict[GateCode, Reason] = {
     ),
     GateCode.LESSON_NOT_CAPTURED: Reason(
         "A lesson is asked for and none that says something is linked to the job.",
-        "Write it into notes/lessons-learned.md, with the job's id.",
+        "Write one down: donewhen lessons add",
     ),
     GateCode.RECORD_TAMPERED: Reason(
         "A field that only shows what the ledger says was edited by hand.", "Undo the edit: donewhen audit"

@@ -1,0 +1,278 @@
+"""Lessons: kept, found, and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.text import one_line
+from donewhen.jobs.approval import at_a_terminal, somebody
+from donewhen.jobs.job import Job
+from donewhen.jobs.lesson_giving import query_of
+from donewhen.jobs.lesson_keeping import Answer, Kept, Said, adopt, answer, capture, lesson_named, refresh_index
+from donewhen.jobs.lesson_search import Found, Query, query_words, ranked
+from donewhen.jobs.lesson_use import usage
+from donewhen.jobs.lessons import Lesson, lessons_path, read_lessons
+from donewhen.jobs.survey import survey
+from donewhen.jobs.workspace import Workspace
+
+_NAMES = {"context": "Context", "worked": "What worked", "failed": "What failed", "recommendation": "Recommendation"}
+
+job_option = click.option("--job", "job", metavar="JOB", help="The job; without it, the one in progress.")
+
+
+@click.group()
+def command() -> None:
+    """Keep what a job has learned, find it again, and say what became of it.
+
+    Lessons stand in notes/lessons-learned.md. A job that is started is given those of others that fit: they are quoted
+    in its plan, and each wants an answer. What is kept and answered is on record, and counts in the score.
+    """
+
+
+@command.command()
+@click.option("--context", help="What happened, so that others see whether it is their case.")
+@click.option("--worked", help="What worked.")
+@click.option("--failed", default="", help="What did not.")
+@click.option("--recommendation", help="What to do the next time.")
+@click.option("--tag", "tags", multiple=True, metavar="WORD", help="What it is about; may be repeated.")
+@click.option(
+    "--job", "jobs", multiple=True, metavar="JOB", help="A job that learned it; without any, the one in progress."
+)
+@project_option
+@common_options
+@click.pass_obj
+def add(
+    output: Output,
+    context: str | None,
+    worked: str | None,
+    failed: str,
+    recommendation: str | None,
+    tags: tuple[str, ...],
+    jobs: tuple[str, ...],
+    project: Path | None,
+) -> ExitCode:
+    """Write a lesson down. At a terminal, what is missing is asked for.
+
+    Placeholders, texts with a secret in them, and a lesson that is there already are refused.
+
+    \b
+    donewhen lessons add --job 001 --tag parsing \\
+        --context "Logs of the old shop end without a newline." \\
+        --worked "Reading to the end of the file, then splitting." \\
+        --failed "Reading line by line lost the last order." \\
+        --recommendation "Test with a file that has no newline at its end."
+    """
+    workspace = workspace_at(project)
+    linked = [workspace.job(one) for one in jobs] or _in_progress(workspace)
+    given = {"context": context, "worked": worked, "recommendation": recommendation}
+    texts = {name: _asked(output, name, text) for name, text in given.items()}
+    said = Said(**texts, failed=failed, tags=tags)
+    kept = capture(workspace, said, linked, somebody())
+    return _told(output, workspace, kept)
+
+
+@command.command(name="adopt")
+@click.argument("lesson", metavar="LL-…")
+@job_option
+@project_option
+@common_options
+@click.pass_obj
+def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -> ExitCode:
+    """Put a lesson of JOB on record that was written into the file by hand, by another tool, or changed since.
+
+    \b
+    donewhen lessons adopt LL-20260214-001 --job 001
+    """
+    workspace = workspace_at(project)
+    return _told(output, workspace, adopt(workspace, lesson, _one_job(workspace, job), somebody()))
+
+
+@command.command()
+@click.argument("words", nargs=-1)
+@click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only lessons with this tag; may be repeated.")
+@click.option("--job", metavar="JOB", help="As JOB would look: by its words where none are given, and by jobs near it.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@project_option
+@common_options
+@click.pass_obj
+def search(
+    output: Output, words: tuple[str, ...], tags: tuple[str, ...], job: str | None, limit: int, project: Path | None
+) -> ExitCode:
+    """Find lessons, the best first, each with why it was found.
+
+    Words in common, tags, jobs that it came from and how often it was used by others decide; among equals the newest
+    comes first.
+
+    \b
+    donewhen lessons search newline at the end of a file
+    donewhen lessons search --tag parsing --job 001
+    """
+    if not (words or tags or job):
+        raise UsageError("Say what to look for: words, --tag or --job.", next_step="donewhen lessons list")
+    workspace = workspace_at(project)
+    lessons = _read(workspace)
+    wanted = frozenset(one.casefold() for one in tags)
+    chosen = [one for one in lessons if not wanted or wanted & {tag.casefold() for tag in one.tags}]
+    query = query_of(workspace, workspace.job(job), lessons) if job else Query()
+    query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
+    if words and not query.words:
+        raise UsageError("These words stand in every text.", next_step="Give one that tells it from others.")
+    found = ranked(chosen, query, usage(workspace).used)
+    for one in found[:limit]:
+        _show_line(output, one.lesson)
+        output.say(f"    {'; '.join(one.reasons)}", dim=True)
+    if not found:
+        output.say("No lesson fits.")
+    elif len(found) > limit:
+        output.say(f"({len(found) - limit} more; -n shows them)", dim=True)
+    data = {"lessons": [_found(one) for one in found[:limit]], "total": len(found)}
+    return output.finish(ExitCode.PASS, data)
+
+
+@command.command(name="list")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@project_option
+@common_options
+@click.pass_obj
+def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
+    """All lessons, the newest first."""
+    workspace = workspace_at(project)
+    lessons = sorted(_read(workspace), key=lambda one: one.age, reverse=True)
+    for one in lessons[:limit]:
+        _show_line(output, one)
+    if not lessons:
+        output.say("There are no lessons yet.")
+        output.say("  next: donewhen lessons add --help", dim=True)
+    elif len(lessons) > limit:
+        output.say(f"({len(lessons) - limit} older; -n shows them)", dim=True)
+    return output.finish(ExitCode.PASS, {"lessons": [_data(one) for one in lessons[:limit]], "total": len(lessons)})
+
+
+@command.command()
+@click.argument("lesson", metavar="LL-…")
+@project_option
+@common_options
+@click.pass_obj
+def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
+    """One lesson in full."""
+    workspace = workspace_at(project)
+    refresh_index(workspace)
+    found = lesson_named(workspace, lesson)
+    where = f"{workspace.where(lessons_path(workspace))}:{found.line}"
+    uses = usage(workspace).used.get(found.id, 0)
+    output.say(f"{found.id}  {found.title}".rstrip(), bold=True)
+    for name, title in _NAMES.items():
+        if text := getattr(found, name):
+            output.say(f"  {title}: {text}")
+    about = (("tags", ", ".join(found.tags)), ("linked", ", ".join(found.linked)), ("used", f"by {uses} job(s)"))
+    output.say(f"  {'; '.join(f'{name} {text}' for name, text in about if text)}; {where}", dim=True)
+    return output.finish(ExitCode.PASS, {**_data(found), "where": where, "used": uses})
+
+
+@command.command()
+@click.argument("lesson", metavar="LL-…")
+@job_option
+@click.option("--how", "said", required=True, help="What was done with it; it is kept.")
+@project_option
+@common_options
+@click.pass_obj
+def used(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
+    """JOB has used a lesson: one that it was given, or one that was found.
+
+    \b
+    donewhen lessons used LL-20260214-001 --job 002 --how "The test has a file without a newline now."
+    """
+    return _answered(output, project, lesson, job, "used", said)
+
+
+@command.command(name="not-relevant")
+@click.argument("lesson", metavar="LL-…")
+@job_option
+@click.option("--reason", "said", required=True, help="Why it does not fit; it is kept.")
+@project_option
+@common_options
+@click.pass_obj
+def not_relevant(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
+    """A lesson that JOB was given does not fit it.
+
+    \b
+    donewhen lessons not-relevant LL-20260214-001 --job 002 --reason "This one reads no files."
+    """
+    return _answered(output, project, lesson, job, "not_relevant", said)
+
+
+def _answered(output: Output, project: Path | None, lesson: str, job: str | None, how: Answer, said: str) -> ExitCode:
+    workspace = workspace_at(project)
+    found = _one_job(workspace, job)
+    entry = answer(workspace, lesson, found, how, said, somebody())
+    output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.data['said']}", fg="green")
+    return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
+
+
+def _in_progress(workspace: Workspace) -> list[Job]:
+    """The one job in progress, if it is one."""
+    working = [one for one in survey(workspace).jobs if one.status == "in_progress"]
+    return [workspace.job_at(working[0].path)] if len(working) == 1 else []
+
+
+def _one_job(workspace: Workspace, job: str | None) -> Job:
+    found = [workspace.job(job)] if job else _in_progress(workspace)
+    if not found:
+        raise UsageError("Name the job: there is not exactly one in progress.", next_step="Give it with --job.")
+    return found[0]
+
+
+def _asked(output: Output, name: str, given: str | None) -> str:
+    if given is not None or output.json or not at_a_terminal():
+        return given or ""
+    typed: str = click.prompt(_NAMES[name], default="", show_default=False, err=True)
+    return typed
+
+
+def _read(workspace: Workspace) -> tuple[Lesson, ...]:
+    refresh_index(workspace)
+    return read_lessons(workspace)
+
+
+def _told(output: Output, workspace: Workspace, kept: Kept) -> ExitCode:
+    lesson = kept.lesson
+    output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
+    if kept.recorded:
+        output.say(f"  on record for {_listed(kept.recorded)}", fg="green")
+    if kept.unrecorded:
+        output.say(f"  not on record for {_listed(kept.unrecorded)}: nothing has happened to it here yet", fg="yellow")
+    if not lesson.linked and not kept.recorded:
+        output.say("  linked to no job; name one with --job", fg="yellow")
+    data = {**_data(lesson), "recorded": list(kept.recorded), "unrecorded": list(kept.unrecorded)}
+    return output.finish(ExitCode.PASS, data)
+
+
+def _show_line(output: Output, lesson: Lesson) -> None:
+    output.say(f"{lesson.id}  {one_line(lesson.recommendation or lesson.title or lesson.snippet, 160)}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _data(lesson: Lesson) -> dict[str, Any]:
+    return {
+        "id": lesson.id,
+        "tags": list(lesson.tags),
+        "linked": list(lesson.linked),
+        "captured_at": lesson.captured_at,
+        **{name: getattr(lesson, name) for name in _NAMES},
+        "hash": lesson.hash,
+    }
+
+
+def _found(found: Found) -> dict[str, Any]:
+    return {**_data(found.lesson), "score": found.score, "reasons": list(found.reasons)}

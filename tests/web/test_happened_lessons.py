@@ -1,0 +1,24 @@
+"""Entries about lessons, in one sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.ledger import Actor, Entry, EventKind
+from donewhen.web.happened import told
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "expected"),
+    [
+        ("started", {}, "work began"),
+        ("started", {"commit": "0123456789abcdef"}, "work began at commit 0123456789"),
+        ("started", {"lessons": {"LL-1": "sha256:x", "LL-2": "sha256:y"}}, "work began, with 2 lesson(s) of others"),
+        ("lesson", {"lesson": "LL-1", "how": "captured"}, "LL-1 captured"),
+        ("lesson", {"lesson": "LL-1", "how": "not_relevant", "said": "No\nparser."}, "LL-1 not relevant: No parser."),
+    ],
+)
+def test_what_became_of_lessons_is_told(kind: EventKind, data: dict[str, Any], expected: str) -> None:
+    assert told(Entry(1, "", kind, "2026-02-14T00:00:00Z", Actor("bot"), data, "")) == expected
