@@ -22,7 +22,7 @@ from donewhen.jobs.survey import JobRecord
 from donewhen.jobs.workspace import Workspace
 from donewhen.web.asking import Asked
 from donewhen.web.evidence import runs_of
-from donewhen.web.happened import told
+from donewhen.jobs.happened import told
 from donewhen.web.place import NotThereError
 from donewhen.web.rendering import Shown
 
