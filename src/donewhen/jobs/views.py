@@ -3,7 +3,7 @@ that writes, one job at a time, so that it costs the same however many jobs ther
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple

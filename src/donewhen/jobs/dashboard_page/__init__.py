@@ -13,6 +13,8 @@ from donewhen.jobs.board import Board, Record
 
 _PLAIN = 200
 """So many jobs are listed where no script runs."""
+_SCRIPTS = ("data.js", "board.js", "graph.js", "plots.js", "details.js", "page.js")
+"""They become one, in this order."""
 _HEADINGS = ("job", "title", "status", "score", "iterations", "next action")
 
 
@@ -48,8 +50,8 @@ def _row(job: Record) -> str:
 @cache
 def _pieces() -> tuple[bytes | str, ...]:
     """The template: bytes that are always the same, and names of what stands between them."""
-    folder = Path(__file__).parent
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("dashboard.css", "dashboard.js"))
+    style = _read("dashboard.css")
+    script = "".join(map(_read, _SCRIPTS))
     fixed = {
         "style": style,
         "script": script,
@@ -58,12 +60,16 @@ def _pieces() -> tuple[bytes | str, ...]:
         "headings": "".join(f"<th>{one}</th>" for one in _HEADINGS),
     }
     pieces: list[bytes | str] = []
-    for number, part in enumerate((folder / "dashboard.html").read_text(encoding="utf-8").split("%%")):
+    for number, part in enumerate(_read("dashboard.html").split("%%")):
         if number % 2 == 0:
             pieces.append(part.encode())
         else:
             pieces.append(fixed[part].encode() if part in fixed else part)
     return tuple(pieces)
+
+
+def _read(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _allowed(text: str) -> str:
