@@ -105,6 +105,7 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
     )
     gates = tuple(GateShown(one, one not in closed, closed.get(one, ())) for one in GATES) if scores else ()
     name = f"WI-20260214-{number:03d}"
+    verb = "start" if state == "planned" else "why"
     following = "Resolve truth failures: AC-2 (Five failures lock it) is not met: test_lock.py failed."
     return record(
         number,
@@ -123,7 +124,7 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
         started_at=moves[0].at if moves else "",
         completed_at=at(end) if state == "done" else "",
         gates=gates,
-        next_command="" if state in ("done", "cancelled") else f"donewhen start {name}" if state == "planned" else f"donewhen why {name}",
+        next_command="" if state in ("done", "cancelled") else f"donewhen {verb} {name}",
         blocked_reason="Which columns does the bank want, and in which order?" if state == "blocked" else "",
         receipt=f"sha256:{number:064x}" if state == "done" else "",
         scores=tuple(scores),

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser, from a file: with few jobs and thousands, with keys, without a script, on a phone."""
+"""The dashboard in a real browser, from a file: few jobs and thousands, keys, no script, a phone, hostile words."""
 
 from __future__ import annotations
 
@@ -113,12 +113,20 @@ def test_the_page_of_a_real_project_shows_its_jobs_gates_and_next_actions(bench:
         assert page.locator(".column h2").all_inner_texts() == ["In progress\n1", "Blocked\n1", "Done\n1"]
         assert page.locator(f'[data-job="{resting.id}"] .waits').inner_text() == "no network"
         card = page.locator(f'[data-job="{refused.id}"]')
-        assert card.locator(".gate.closed").all_inner_texts()[0].replace("\n", " ").split() == ["✗", "truth", "closed"]
+        marks = [one.split() for one in card.locator(".gate").all_inner_texts()]
+        assert marks == [
+            ["✓", "agreement", "open"],
+            ["✓", "budget", "open"],
+            ["✗", "dependency", "closed"],
+            ["✗", "truth", "closed"],
+            ["✗", "reward", "closed"],
+        ]
         assert "1 of 3 iterations" in card.inner_text()
         assert card.locator(".next").inner_text().startswith("Resolve truth failures")
         card.get_by_role("link").click()
         panel = page.get_by_role("dialog")
-        assert panel.get_by_text("criterion_failed").or_(panel.get_by_text("output_missing")).first.is_visible()
+        assert panel.get_by_text("AC-1 (The result is written down.) is not met: it is not there.").first.is_visible()
+        assert panel.get_by_text("criterion_failed").is_visible()
         assert panel.get_by_role("link", name=done.id).is_visible()
         assert panel.locator("figure svg circle").count() == 1
         assert panel.get_by_text("refused", exact=True).first.is_visible()
@@ -183,8 +191,8 @@ def test_what_was_edited_by_hand_is_marked(tmp_path: Path, look: Any) -> None:
 def test_hostile_titles_reasons_names_and_ids_are_text_everywhere(tmp_path: Path, look: Any, bench: Bench) -> None:
     gates = (GateShown("truth", False, (Reason(HOSTILE, HOSTILE),)),)
     jobs = [
-        record(1, title=HOSTILE, status="blocked", blocked_reason=HOSTILE, next_action=HOSTILE, gates=gates, wave=HOSTILE,
-               workstream=HOSTILE, workstream_title=HOSTILE, depends_on=(HOSTILE, "__proto__", "constructor"),
+        record(1, title=HOSTILE, status="blocked", blocked_reason=HOSTILE, next_action=HOSTILE, gates=gates,
+               wave=HOSTILE, workstream=HOSTILE, workstream_title=HOSTILE, depends_on=(HOSTILE, "__proto__", "constructor"),
                due_date=HOSTILE, next_command=HOSTILE, path=HOSTILE, agreement="voided"),
         record(2, title=LONG, workstream="WS-2", wave="W2"),
         record(3, title="משימה ראשונה: بداية العمل", id="__proto__"),
@@ -299,7 +307,7 @@ def test_everything_can_be_reached_with_the_tab_key_and_shows_where_one_is(tmp_p
             sight.page.keyboard.press("Tab")
             reached.append(
                 sight.page.evaluate(
-                    "document.activeElement.id || document.activeElement.className || document.activeElement.textContent"
+                    "(({ id, className, textContent }) => id || className || textContent)(document.activeElement)"
                 )
             )
         for wanted in ("skip", "Board", "theme", "q", "by-stakes", "card-title clamp"):
@@ -398,11 +406,10 @@ def test_on_a_phone_nothing_sticks_out(tmp_path: Path, look: Any, count: int, vi
 
 def test_without_a_script_there_is_a_plain_table(tmp_path: Path, look: Any) -> None:
     path = written(tmp_path, board(2000))
-    context = look(path, java_script_enabled=False)
-    with context as sight:
+    with look(path, java_script_enabled=False) as sight:
         assert sight.page.get_by_role("heading", name="Webshop").is_visible()
         assert sight.page.locator("tbody tr").count() == 200
-        assert sight.page.get_by_text("1800 more jobs are in dashboard.json").is_visible()
+        assert sight.page.locator("main p").last.inner_text().startswith("1800 more jobs are in dashboard.json")
         assert sight.wrong == []
 
 
