@@ -192,7 +192,8 @@ def test_hostile_titles_reasons_names_and_ids_are_text_everywhere(tmp_path: Path
     gates = (GateShown("truth", False, (Reason(HOSTILE, HOSTILE),)),)
     jobs = [
         record(1, title=HOSTILE, status="blocked", blocked_reason=HOSTILE, next_action=HOSTILE, gates=gates,
-               wave=HOSTILE, workstream=HOSTILE, workstream_title=HOSTILE, depends_on=(HOSTILE, "__proto__", "constructor"),
+               wave=HOSTILE, workstream=HOSTILE, workstream_title=HOSTILE,
+               depends_on=(HOSTILE, "__proto__", "constructor"),
                due_date=HOSTILE, next_command=HOSTILE, path=HOSTILE, agreement="voided"),
         record(2, title=LONG, workstream="WS-2", wave="W2"),
         record(3, title="משימה ראשונה: بداية العمل", id="__proto__"),
@@ -409,7 +410,7 @@ def test_without_a_script_there_is_a_plain_table(tmp_path: Path, look: Any) -> N
     with look(path, java_script_enabled=False) as sight:
         assert sight.page.get_by_role("heading", name="Webshop").is_visible()
         assert sight.page.locator("tbody tr").count() == 200
-        assert sight.page.locator("main p").last.inner_text().startswith("1800 more jobs are in dashboard.json")
+        assert sight.page.locator("noscript p").last.inner_text().startswith("1800 more jobs are in dashboard.json")
         assert sight.wrong == []
 
 

@@ -294,6 +294,253 @@ def test_a_view_that_says_something_else_of_the_job_is_not_current(bench: Bench)
     assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
 
 
+def test_a_page_that_says_something_else_than_the_data_is_not_current(bench: Bench) -> None:
+    job = bench.job()
+    path = dashboard_path(bench.workspace, "html")
+    path.write_text(path.read_text().replace('"status":"in_progress"', '"status":"done"'))
+    assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
+    refresh(bench.workspace, bench.read(job))
+    assert fresh(bench, job) == CURRENT
+
+
+def test_the_same_state_is_written_in_the_same_bytes_whether_bit_by_bit_or_anew(bench: Bench) -> None:
+    first = bench.done("First")
+    second = bench.job("Second", depends_on=[first.id])
+    bench.complete(second)
+    set_aside(bench.workspace, second.id, BOT, question="which log?")
+    third = bench.job("Third", started=False)
+    decide(bench.workspace, third, Decision("cancel", "why"), ADA)
+    bench.job("Fourth", agreed=False)
+    bench.start(first)
+    bench.write(first, "The log has 13 lines.\n")
+    bench.complete(first)
+    refresh(bench.workspace, bench.read(third), bench.read(bench.workspace.job("fourth")))
+    paths = [*sorted((bench.workspace.base / "outputs").iterdir())]
+    before = {path: (path.read_bytes(), path.stat().st_ino) for path in paths}
+    assert len(paths) == 3
+    rebuild(bench.workspace)
+    assert {path: path.read_bytes() for path in paths} == {path: raw for path, (raw, _) in before.items()}
+    # What is the same is not written again.
+    assert {path: path.stat().st_ino for path in paths} == {path: inode for path, (_, inode) in before.items()}
+    for name in ("cache", "index.sqlite"):
+        place = bench.workspace.folder / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    rebuild(bench.workspace)
+    assert {path: path.read_bytes() for path in paths} == {path: raw for path, (raw, _) in before.items()}
+
+
+def test_a_job_that_came_from_elsewhere_is_in_the_views_with_the_next_write(bench: Bench) -> None:
+    first = bench.job("First")
+    folder = first.folder.parent / "WI-20260214-050-merged"
+    shutil.copytree(first.folder, folder)
+    plan = folder / "plan.md"
+    plan.write_text(plan.read_text().replace(first.id, "WI-20260214-050").replace("title: First", "title: Merged"))
+    refresh(bench.workspace, bench.read(first))
+    assert dashboard(bench)["jobs"]["WI-20260214-050"]["title"] == "Merged"
+
+
+def test_a_job_that_can_t_be_read_is_named_and_keeps_nobody_out(bench: Bench) -> None:
+    first, second = bench.job("First"), bench.job("Second")
+    second.path.write_text("---\nstatus: [\n---\n")
+    rebuild(bench.workspace)
+    (one,) = dashboard(bench)["unread"]
+    assert one["where"] == f"jobs/{second.folder.name}/plan.md"
+    assert one["says"]
+    refresh(bench.workspace, bench.read(first))
+    assert dashboard(bench)["unread"] == [one]
+    assert list(dashboard(bench)["jobs"]) == [first.id]
+
+
+# What the dashboard knows of a job
+
+
+def test_gates_are_shown_as_last_asked_each_reason_with_a_sentence(bench: Bench) -> None:
+    job = bench.job()
+    assert dashboard(bench)["jobs"][job.id]["gates"] == []
+    bench.complete(job)
+    shown = dashboard(bench)["jobs"][job.id]
+    gates = {one["gate"]: one for one in shown["gates"]}
+    assert [one for one, gate in gates.items() if gate["open"]] == ["agreement", "budget"]
+    assert gates["truth"]["reasons"][0] == {
+        "code": "criterion_failed",
+        "says": "AC-1 (The result is written down.) is not met: it is not there.",
+    }
+    assert gates["reward"]["reasons"] == [{"code": "score_too_low", "says": "The score is below what was agreed."}]
+    assert all(reason["says"] for gate in gates.values() for reason in gate["reasons"])
+    assert (shown["iteration"], shown["max_iterations"], shown["target"]) == (1, 3, 80)
+    assert shown["next_action"].startswith("Resolve truth failures")
+    bench.write(job)
+    bench.complete(job)
+    assert all(one["open"] for one in dashboard(bench)["jobs"][job.id]["gates"])
+
+
+def test_all_scores_and_changes_of_status_are_there_with_their_times(bench: Bench) -> None:
+    job = bench.job()
+    bench.complete(job)
+    bench.write(job)
+    bench.complete(job)
+    shown = dashboard(bench)["jobs"][job.id]
+    assert [one["what"] for one in shown["scores"]] == ["refused", "completed"]
+    entries = bench.workspace.ledger.read(job.id).entries
+    times = {one.type: one.at for one in entries}
+    assert shown["scores"][-1] == {"at": times["completed"], "score": shown["score"], "what": "completed"}
+    assert shown["moves"] == [
+        {"at": times["started"], "status": "in_progress"},
+        {"at": times["completed"], "status": "done"},
+    ]
+    assert shown["receipt"] == entries[-1].hash
+    bench.start(job)
+    again = dashboard(bench)["jobs"][job.id]
+    assert again["receipt"] == ""
+    assert [one["status"] for one in again["moves"]] == ["in_progress", "done", "in_progress"]
+
+
+def test_why_a_job_is_blocked_is_said_while_it_is(bench: Bench) -> None:
+    job = bench.job(stakes="low")
+
+    def told() -> str:
+        return str(dashboard(bench)["jobs"][job.id]["blocked_reason"])
+
+    set_aside(bench.workspace, job.id, BOT, question="which\nlog?")
+    assert told() == tracker(bench)[0]["blocked_reason"] == "which log?"
+    collect(bench.workspace, bench.read(job), BOT, again=True)
+    refresh(bench.workspace, bench.read(job))
+    assert told() == "which log?"
+    bench.start(job)
+    assert told() == ""
+    for _ in range(3):
+        bench.complete(job)
+    assert bench.read(job).status == "blocked"
+    assert told() == "The budget of iterations is spent."
+
+
+@pytest.mark.parametrize(
+    ("make", "command"),
+    [
+        (lambda bench: bench.job(agreed=False), "donewhen agree {}"),
+        (lambda bench: bench.job(started=False), "donewhen start {}"),
+        (lambda bench: bench.job(), "donewhen complete {}"),
+        (lambda bench: bench.done(), ""),
+    ],
+    ids=["proposed", "agreed", "started", "done"],
+)
+def test_the_next_command_fits_where_a_job_stands(bench: Bench, make: Callable[[Bench], Any], command: str) -> None:
+    job = make(bench)
+    rebuild(bench.workspace)
+    assert dashboard(bench)["jobs"][job.id]["next_command"] == command.format(job.id)
+
+
+def test_an_agreement_that_was_voided_and_a_field_that_was_edited_show(bench: Bench) -> None:
+    job = bench.job()
+    bench.edit(job, "reward_target: 80", "reward_target: 10")
+    bench.edit(job, "status: in_progress", "status: done")
+    for bring in (lambda: refresh(bench.workspace, bench.read(job)), lambda: rebuild(bench.workspace)):
+        bring()
+        shown = dashboard(bench)["jobs"][job.id]
+        assert (shown["agreement"], shown["tampered"]) == ("voided", ["status"])
+    bench.edit(job, "status: done", "status: in_progress")
+    refresh(bench.workspace, bench.read(job))
+    assert dashboard(bench)["jobs"][job.id]["next_command"] == f"donewhen contract diff {job.id}"
+
+
+@pytest.mark.parametrize("hours", ["99999999999999999999999", "-3", "true", '"much"', "[]"])
+def test_a_plan_with_odd_values_is_shown_all_the_same(bench: Bench, hours: str) -> None:
+    job = bench.job(agreed=False)
+    bench.edit(job, "estimate_hours: 1.0", f"estimate_hours: {hours}\npriority_: {hours}")
+    bench.edit(job, "rework_count: 0", "rework_count: 123456789012345678901234567890")
+    rebuild(bench.workspace)
+    assert dashboard(bench)["jobs"][job.id]["estimate_hours"] in (1.0, 1_000_000.0)
+    assert fresh(bench, job) == CURRENT
+
+
+# The newest events
+
+
+def test_the_newest_events_of_all_chains_are_there_in_one_sentence_each(bench: Bench) -> None:
+    first = bench.job("First")
+    set_aside(bench.workspace, first.id, Actor("ada", "person"), reason="no network")
+    events = dashboard(bench)["events"]
+    assert [one["at"] for one in events] == sorted(one["at"] for one in events)
+    project = bench.workspace.project().id
+    assert {(one["chain"], one["type"]) for one in events} == {
+        (project, "agreed"),
+        (project, "started"),
+        (first.id, "agreed"),
+        (first.id, "started"),
+        (first.id, "decided"),
+    }
+    last = events[-1]
+    assert (last["chain"], last["by"], last["kind"], last["says"]) == (first.id, "ada", "person", "block: no network")
+
+
+def test_no_more_than_the_newest_hundred_are_kept_whoever_they_are_about(bench: Bench) -> None:
+    first, second = bench.job("First"), bench.job("Second")
+    for number in range(60):
+        for job in (first, second):
+            set_aside(bench.workspace, job.id, BOT, reason=f"why {number}")
+    events = dashboard(bench)["events"]
+    assert len(events) == 100
+    assert [one["says"] for one in events[:2]] == ["block: why 10", "block: why 10"]
+    assert {one["chain"] for one in events} == {first.id, second.id}
+    before = dashboard_path(bench.workspace).read_bytes()
+    rebuild(bench.workspace)
+    assert dashboard_path(bench.workspace).read_bytes() == before
+
+
+def test_what_a_command_ran_is_among_the_events(bench: Bench, donewhen: Callable[..., Any]) -> None:
+    job = bench.job()
+    bench.write(job)
+    assert donewhen(["run", job.id], bench.root).returncode == 0
+    last = dashboard(bench)["events"][-1]
+    assert (last["type"], last["chain"]) == ("ran", job.id)
+    assert last["says"].startswith("file outputs/primary.md: passed")
+
+
+# What people write beside it
+
+
+def noted(bench: Bench, job: Job, note: str, *, separator: str = ",", start: str = "") -> None:
+    """Somebody opens the tracker in a spreadsheet, types a note, and saves it."""
+    path = tracker_path(bench.workspace)
+    rows = list(csv.reader(io.StringIO(path.read_text(), newline="")))
+    for row in rows:
+        if row[0] == job.id:
+            row[-1] = note
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=separator).writerows(rows)
+    path.write_text(start + stream.getvalue(), newline="")
+
+
+@pytest.mark.parametrize("saved", [{}, {"separator": ";"}, {"start": "\ufeff"}, {"separator": "\t", "start": "\ufeff"}])
+@pytest.mark.parametrize("note", ["Ask Bo, she knows", 'two\nlines, and "quotes"', "日本語"])
+def test_notes_in_the_tracker_are_kept(bench: Bench, note: str, saved: dict[str, str]) -> None:
+    first, second = bench.job("First"), bench.job("Second")
+    noted(bench, second, note, **saved)
+    set_aside(bench.workspace, first.id, BOT, reason="no network")
+    assert [one["notes"] for one in tracker(bench)] == ["", note]
+    rebuild(bench.workspace)
+    assert [one["notes"] for one in tracker(bench)] == ["", note]
+    assert (fresh(bench, first), fresh(bench, second)) == (CURRENT, CURRENT)
+
+
+def test_a_note_is_no_formula_and_hides_nothing(bench: Bench) -> None:
+    job = bench.job()
+    noted(bench, job, "=1+1\x1b[31m\u202e")
+    for _ in range(2):
+        rebuild(bench.workspace)
+        assert tracker(bench)[0]["notes"] == "'=1+1"
+        assert fresh(bench, job) == CURRENT
+
+
+def test_a_tracker_in_other_columns_is_replaced(bench: Bench) -> None:
+    job = bench.job()
+    path = tracker_path(bench.workspace)
+    path.write_text(f"work_item_id,title,status\n{job.id},Parser,done\n")
+    assert not fresh(bench, job).tracker
+    refresh(bench.workspace, job)
+    assert fresh(bench, job) == CURRENT
+
+
 # Broken files
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -162,12 +161,19 @@ def encoded(board: Board) -> bytes:
         b'"events": [\n%s\n]' % b",\n".join(map(encode, board.events)),
         b'"jobs": {\n%s\n}}\n' % jobs,
     ]
-    return b",\n".join(parts).replace(b"<", b"\\u003c")
+    raw = b",\n".join(parts).replace(b"<", b"\\u003c")
+    _remember(raw, board)
+    return raw
 
 
-@lru_cache(maxsize=1)
 def decoded(raw: bytes) -> Board | None:
     """The board that a file holds, or None. One command looks several times, and thousands of jobs take a while."""
+    if raw not in _KNOWN:
+        _remember(raw, _understood(raw))
+    return _KNOWN[raw]
+
+
+def _understood(raw: bytes) -> Board | None:
     try:
         board = _DECODER.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -176,5 +182,12 @@ def decoded(raw: bytes) -> Board | None:
     return board if board.schema == SCHEMA and named else None
 
 
+def _remember(raw: bytes, board: Board | None) -> None:
+    _KNOWN.clear()
+    _KNOWN[raw] = board
+
+
+_KNOWN: dict[bytes, Board | None] = {}
+"""The last file that was read or made."""
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Board)

@@ -35,6 +35,7 @@ COLUMNS = (
     "notes",
 )
 _LONGEST_NOTE = 4000
+_FORMULA = frozenset("=+-@\t'")
 
 Row = tuple[str, ...]
 """A row without its last cell: what people write under notes is theirs."""
@@ -118,7 +119,7 @@ def tracked(raw: bytes) -> Tracked:
 
 def _guarded(value: str) -> str:
     """A spreadsheet takes a cell that begins like this for a formula."""
-    return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "'") else value
+    return f"'{value}" if value[:1] in _FORMULA else value
 
 
 def _without_guard(value: str) -> str:

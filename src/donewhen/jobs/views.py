@@ -34,13 +34,14 @@ from donewhen.jobs.board_record import Place, chain_part, event_of, plan_part, r
 from donewhen.jobs.dashboard_page import page_of
 from donewhen.jobs.document import parse
 from donewhen.jobs.facts import ViewFact
+from donewhen.jobs.ids import id_in
 from donewhen.jobs.index import Index
 from donewhen.jobs.job import Job, Project, read_job
 from donewhen.jobs.ledger import Chain, verified
 from donewhen.jobs.projection import mismatches
 from donewhen.jobs.survey import JobRecord, survey
 from donewhen.jobs.tracker import row_of, tracked, tracker_path, written
-from donewhen.jobs.workspace import JobPlace, Workspace
+from donewhen.jobs.workspace import PLAN, Workspace
 
 
 class _Looked(NamedTuple):
@@ -65,6 +66,14 @@ def views_of(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -
     drawn = board is not None and shown and _bytes(dashboard_path(workspace, "html")) == page_of(board, raw)
     table = tracked(_bytes(tracker_path(workspace)))
     return ViewFact(table.sound and table.get(job.id) == row_of(expected), drawn)
+
+
+def make_current(workspace: Workspace, job: Job) -> None:
+    """Bring the views up to date if they don't say of this job what is so. Whoever records something soon after, and
+    refreshes them then, need not have them written twice."""
+    agreement = project_agreement(workspace, workspace.project())
+    if not all(views_of(workspace, job, workspace.ledger.read(job.id), agreement)):
+        refresh(workspace, job)
 
 
 def refresh(workspace: Workspace, *jobs: Job) -> None:
@@ -118,18 +127,19 @@ def _joined(looked: _Looked, board: Board, made: Mapping[str, Record]) -> tuple[
     workspace = looked.workspace
     records: dict[str, Record] = {}
     unread: list[Unread] = []
-    for place in workspace.places():
-        known = made.get(place.id) or board.jobs.get(place.id)
+    for folder, name in workspace.names():
+        identifier = id_in(name)
+        known = None if identifier is None else made.get(identifier) or board.jobs.get(identifier)
+        path = None if known is not None else folder / name / PLAN
         if known is not None:
-            records[place.id] = known
-            continue
-        try:
-            job = workspace.job_at(place.path)
-            records[job.id] = made.get(job.id) or _record(
-                workspace, job, workspace.ledger.read(job.id), looked.agreement
-            )
-        except (DonewhenError, OSError) as error:
-            unread.append(_unread(workspace, place, error))
+            records[known.id] = known
+        elif path is not None and (identifier is not None or path.is_file()):
+            try:
+                job = workspace.job_at(path)
+                chain = workspace.ledger.read(job.id)
+                records[job.id] = made.get(job.id) or _record(workspace, job, chain, looked.agreement)
+            except (DonewhenError, OSError) as error:
+                unread.append(_unread(workspace, path, error))
     return records, tuple(unread)
 
 
@@ -149,7 +159,7 @@ def _whole(looked: _Looked) -> Board:
                     continue
                 records[one.id] = _remembered(workspace, index, one, homes)
             except (DonewhenError, OSError) as error:
-                unread.append(_unread(workspace, place, error))
+                unread.append(_unread(workspace, place.path, error))
         events = _newest_events(workspace, index)
     return board_of(looked.about, records, events, unread)
 
@@ -214,7 +224,7 @@ def _place(workspace: Workspace, path: Path) -> Place:
         return Place(where)
     above = path.parent.parent.parent
     try:
-        fields = workspace.read(above / "plan.md").fields
+        fields = workspace.read(above / PLAN).fields
     except DonewhenError:
         fields = {}
     name, title = (one_line(str(fields.get(one) or "")) for one in ("id", "title"))
@@ -232,9 +242,9 @@ def _events(name: str, chain: Chain) -> list[Event]:
     return [event_of(name, one) for one in chain.entries[-EVENTS:]]
 
 
-def _unread(workspace: Workspace, place: JobPlace, error: DonewhenError | OSError) -> Unread:
+def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> Unread:
     told = error.message if isinstance(error, DonewhenError) else f"It can't be read: {error.strerror}."
-    return Unread(one_line(workspace.where(place.path)), one_line(told, 300))
+    return Unread(one_line(workspace.where(path)), one_line(told, 300))
 
 
 def _write(workspace: Workspace, board: Board) -> None:

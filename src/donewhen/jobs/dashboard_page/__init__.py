@@ -20,11 +20,8 @@ _HEADINGS = ("job", "title", "status", "score", "iterations", "next action")
 
 def page_of(board: Board, data: bytes) -> bytes:
     """The page around ``data``, the board as its file has it."""
-    return b"".join(one if isinstance(one, bytes) else _filled(one, board, data) for one in _pieces())
-
-
-def _filled(name: str, board: Board, data: bytes) -> bytes:
-    return data if name == "data" else _texts(board)[name].encode()
+    texts = {name: text.encode() for name, text in _texts(board).items()} | {"data": data}
+    return b"".join(one if isinstance(one, bytes) else texts[one] for one in _pieces())
 
 
 def _texts(board: Board) -> Mapping[str, str]:
