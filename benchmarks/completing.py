@@ -27,7 +27,7 @@ from donewhen.jobs.lifecycle import start
 from donewhen.jobs.planning import check_plan
 from donewhen.jobs.survey import survey
 from donewhen.jobs.templates import job_plan
-from donewhen.jobs.views import refresh
+from donewhen.jobs.views import rebuild
 from donewhen.jobs.workspace import Workspace
 
 ROUNDS = 5
@@ -149,7 +149,7 @@ def _completing(count: int, inputs: tuple[str, ...]) -> float:
         (folder / "src" / "main.py").write_text("print('good')\n")
         ready = [_ready(workspace, number, inputs) for number in range(ROUNDS + 1)]
         subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
-        refresh(workspace)
+        rebuild(workspace)
         times = [_cpu_of_command(["complete", job], folder) for job in ready]
     return statistics.median(times[1:])
 

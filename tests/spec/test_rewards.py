@@ -27,7 +27,7 @@ from donewhen.jobs.lifecycle import Started, look_at, start
 from donewhen.jobs.projection import mismatches
 from donewhen.jobs.running import run
 from donewhen.jobs.standing import sign_off
-from donewhen.jobs.views import tracker_path
+from donewhen.jobs.tracker import tracker_path
 from donewhen.jobs.workspace import Workspace
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"

@@ -88,6 +88,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "models": Verb("models", "Which models can judge, and the weights of the local one."),
     },
     "See it on a page": {
+        "dashboard": Verb("dashboard", "All jobs on one page that needs no server, and the task tracker."),
         "serve": Verb("serve", "Jobs, judges and what needs a person, in a browser."),
     },
     "Find your way": {

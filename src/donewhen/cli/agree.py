@@ -21,7 +21,7 @@ from donewhen.jobs.agreement import Proposal, agree, proposals, seal_tightened
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.job import Job
-from donewhen.jobs.views import refresh
+from donewhen.jobs.views import rebuild
 from donewhen.jobs.workspace import Workspace
 
 
@@ -68,7 +68,7 @@ def command(
         finding = Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in ready}
-    refresh(workspace)
+    rebuild(workspace)
     after = {one.chain: one.agreement.state for one in proposals(workspace, chosen)}
     for name in entries:
         output.say(f"{name}: {after[name]}", fg="green" if after[name] == "agreed" else "yellow")

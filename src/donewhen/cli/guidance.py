@@ -21,6 +21,7 @@ from donewhen.jobs.approval import agent_at_work, somebody
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.missions import Accepted, accepted, mission_name
 from donewhen.jobs.missions import accept as accept_guidance
+from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import find_workspace
 from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, in_order
 from donewhen.judging.guidance_store import Revision
@@ -204,6 +205,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
         finding = Finding(FindingCode.NOT_DECIDED, "That was another word; the gates follow what they did.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
+    refresh(workspace)
     data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [one._asdict() for one in changes]}
     if counts:
         output.say(f"✓ The gates follow step {chosen.step}.", fg="green")

@@ -20,6 +20,7 @@ from donewhen.foundation.files import write_atomically
 from donewhen.jobs.agreement import project_agreement
 from donewhen.jobs.approval import Approval, somebody
 from donewhen.jobs.missions import accept, accepted, mission_name
+from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace, find_workspace
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.settings import Trial
@@ -179,6 +180,7 @@ def _followed(mission: Mission, learned: Learned) -> Followed | None:
     if guidance is not None and workspace.settings().judge.trial_accepts and _was_tried(workspace, name, learned):
         # Without a person's agreement to that, it is on record and has no effect.
         accept(workspace, name, mission, guidance, Approval(somebody()), run=learned.prepared.id)
+        refresh(workspace)
     known = accepted(workspace, name, mission)
     return Followed(known.step, known.hash == mission.guidance().hash)
 

@@ -18,6 +18,7 @@ from donewhen.jobs.job import Job
 from donewhen.jobs.needs import Need, is_asked_for, need_of, needs
 from donewhen.jobs.running import Ran, run
 from donewhen.jobs.standing import collect
+from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
 
 _TAIL = 15
@@ -68,6 +69,7 @@ def command(
                     ]
                 _tell(output, *results[-1])
         results += _judged(output, workspace, found, need, again)
+    refresh(workspace, workspace.job_at(found.path))
     findings = [
         Finding(FindingCode.EVIDENCE_FAILED, f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results

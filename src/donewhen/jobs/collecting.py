@@ -59,7 +59,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
         chain_breaks=(*_breaks(chain), *missing),
         runs=_runs(chain.entries, history.started, shown),
-        views=views_of(workspace, job),
+        views=views_of(workspace, job, chain, about_project),
         lessons=lessons_of(workspace, job.id, chain.entries),
         mirror=_mirror(project.github_enabled, job),
         progress_lines=_progress(texts.get("progress log", "")),

@@ -25,7 +25,7 @@ from donewhen.jobs.projection import record, repair
 from donewhen.jobs.promise import Promise, promise_of
 from donewhen.jobs.standing import collect
 from donewhen.jobs.validity import Validities
-from donewhen.jobs.views import refresh, shown_open
+from donewhen.jobs.views import make_current, refresh, shown_open
 from donewhen.jobs.workspace import Workspace
 
 
@@ -62,7 +62,7 @@ def complete(
     with workspace.locked(job.path):
         repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         job = workspace.job_at(job.path)
-        refresh(workspace, job)
+        make_current(workspace, job)
         # Somebody else may have completed it meanwhile.
         standing = still_done(workspace, job)
         facts = facts_of(workspace, job)

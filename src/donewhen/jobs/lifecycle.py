@@ -33,7 +33,7 @@ from donewhen.jobs.projection import record, repair
 from donewhen.jobs.running import reports_tests, run
 from donewhen.jobs.standing import collect, standings
 from donewhen.jobs.tree_diff import commit_of
-from donewhen.jobs.views import refresh
+from donewhen.jobs.views import make_current, refresh
 from donewhen.jobs.workspace import Workspace
 
 
@@ -175,7 +175,7 @@ def look_at(
         chain = workspace.ledger.read(job.id)
         repair(workspace, workspace.read(job.path), job.path, chain.entries)
         job = workspace.job_at(job.path)
-        refresh(workspace, job)
+        make_current(workspace, job)
         facts = facts_of(workspace, job)
         evaluation = evaluate(facts)
         fields = job.document.fields
@@ -184,6 +184,8 @@ def look_at(
         if facts.history.completed is None and any(fields.get(key) != value for key, value in news.items()):
             record(workspace, job.id, job.document, job.path, "evaluated", told(evaluation), Approval(by), shown)
             job = workspace.job_at(job.path)
+            refresh(workspace, job)
+        elif collecting:
             refresh(workspace, job)
     return Evaluated(job, facts, evaluation)
 

@@ -1,245 +1,273 @@
-"""The task tracker and the dashboard: what the ledger says, for people and spreadsheets. Written by every command that
-writes, one row at a time, so that it costs the same however many jobs there are."""
+"""The task tracker and the dashboard: what plans and ledger say, for people and spreadsheets. Written by every command
+that writes, one job at a time, so that it costs the same however many jobs there are."""
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import json
-from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+import msgspec
+
+from donewhen import __version__
+from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.foundation.text import one_line
-from donewhen.jobs.document import Document
-from donewhen.jobs.facts import ViewFact
-from donewhen.jobs.job import Job, Project
-from donewhen.jobs.survey import survey
-from donewhen.jobs.workspace import Workspace
-
-DASHBOARD = "donewhen/dashboard/v1"
-COLUMNS = (
-    "work_item_id",
-    "title",
-    "status",
-    "stakes",
-    "iteration",
-    "max_iterations",
-    "reward_target",
-    "reward_last_score",
-    "truth_last_status",
-    "depends_on",
-    "next_action",
-    "updated_at",
+from donewhen.jobs.above import plans_above
+from donewhen.jobs.agreement import Agreement, job_agreement, project_agreement
+from donewhen.jobs.board import (
+    EVENTS,
+    About,
+    Board,
+    ChainPart,
+    Event,
+    PlanPart,
+    Record,
+    Unread,
+    board_of,
+    decoded,
+    encoded,
 )
-
-Row = dict[str, str]
-
-
-def row_of(job: Job) -> Row:
-    """What both views say of a job."""
-    fields = job.document.fields
-    row = {
-        "work_item_id": job.id,
-        "title": job.title,
-        "status": job.status,
-        "stakes": job.stakes,
-        "iteration": str(job.iteration),
-        "max_iterations": str(job.max_iterations),
-        "reward_target": str(job.reward_target),
-        "reward_last_score": _text(fields, "reward_last_score", "0"),
-        "truth_last_status": _text(fields, "truth_last_status", "unknown"),
-        "depends_on": " ".join(job.depends_on),
-        "next_action": _text(fields, "reward_last_next_action", ""),
-        "updated_at": _text(fields, "updated_at", ""),
-    }
-    # A row is a line, whatever somebody wrote into a plan.
-    return {name: one_line(value) for name, value in row.items()}
+from donewhen.jobs.board_record import Place, chain_part, event_of, plan_part, record_of
+from donewhen.jobs.dashboard_page import page_of
+from donewhen.jobs.document import parse
+from donewhen.jobs.facts import ViewFact
+from donewhen.jobs.ids import id_in
+from donewhen.jobs.index import Index
+from donewhen.jobs.job import Job, Project, read_job
+from donewhen.jobs.ledger import Chain, verified
+from donewhen.jobs.projection import mismatches
+from donewhen.jobs.survey import JobRecord, survey
+from donewhen.jobs.tracker import row_of, tracked, tracker_path, written
+from donewhen.jobs.workspace import PLAN, Workspace
 
 
-def views_of(workspace: Workspace, job: Job) -> ViewFact:
-    """Whether the views are current: whether they say of this job what its plan says."""
-    expected = row_of(job)
-    return ViewFact(_tracked(workspace, job.id) == expected, _dashboard(workspace).get(job.id) == expected)
+class _Looked(NamedTuple):
+    """The project as one refresh sees it."""
+
+    workspace: Workspace
+    project: Project
+    agreement: Agreement
+
+    @property
+    def about(self) -> About:
+        project = self.project
+        return About(one_line(project.id), one_line(project.title), project.status, self.agreement.state)
 
 
-def refresh(workspace: Workspace, job: Job | None = None) -> None:
-    """Bring the views up to date: the row of one job, or all of them where there is none yet, or none is named."""
+def views_of(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
+    """Whether the views are current: whether they say of this job what its plan and its chain say."""
+    expected = _record(workspace, job, chain, project)
+    raw = _bytes(dashboard_path(workspace))
+    board = decoded(raw)
+    shown = board is not None and board.jobs.get(job.id) == expected
+    drawn = board is not None and shown and _bytes(dashboard_path(workspace, "html")) == page_of(board, raw)
+    table = tracked(_bytes(tracker_path(workspace)))
+    return ViewFact(table.sound and table.get(job.id) == row_of(expected), drawn)
+
+
+def make_current(workspace: Workspace, job: Job) -> None:
+    """Bring the views up to date if they don't say of this job what is so. Whoever records something soon after, and
+    refreshes them then, need not have them written twice."""
+    agreement = project_agreement(workspace, workspace.project())
+    if not all(views_of(workspace, job, workspace.ledger.read(job.id), agreement)):
+        refresh(workspace, job)
+
+
+def refresh(workspace: Workspace, *jobs: Job) -> None:
+    """Bring the views up to date with these jobs and with what is above them. No other plan or chain is read, unless
+    the views don't know its job yet."""
     project = workspace.project()
-    with locked(workspace.folder / "state" / "locks" / "views.lock"):
-        rows = dict(_dashboard(workspace))
-        complete = bool(rows) and tracker_path(workspace).is_file()
-        if job is None or not complete:
-            rows = _all_rows(workspace)
-        else:
-            # Jobs whose folders are gone are nobody's any more.
-            there = {one.id for one in workspace.places()}
-            rows = {name: row for name, row in rows.items() if name in there}
-            if len(rows) == len(there) and _is_current(workspace, project, rows, row_of(job)):
-                return
-        if job is not None:
-            rows[job.id] = row_of(job)
-        _write(workspace, project, dict(sorted(rows.items())))
+    looked = _Looked(workspace, project, project_agreement(workspace, project))
+    workspace.prepare()
+    with locked(_lock(workspace)):
+        board = decoded(_bytes(dashboard_path(workspace)))
+        if board is None:
+            _write(workspace, _whole(looked))
+            return
+        chains = {one.id: workspace.ledger.read(one.id) for one in jobs}
+        records = {one.id: _record(workspace, one, chains[one.id], looked.agreement) for one in jobs}
+        records, unread = _joined(looked, board, records)
+        above = {path for one in jobs for path in plans_above(workspace, one)} | {project.path}
+        names = [*chains, *(_chain_name(workspace, path) for path in sorted(above))]
+        events = [one for one in board.events if one.chain not in names]
+        events += [one for name in names for one in _events(name, chains.get(name) or workspace.ledger.read(name))]
+        _write(workspace, board_of(looked.about, records, events, unread))
 
 
-def _is_current(workspace: Workspace, project: Project, rows: Mapping[str, Row], row: Row) -> bool:
-    """Whether nothing would be written that does not stand there already."""
-    name = row["work_item_id"]
-    about = _read_dashboard(workspace)[0]
-    return (
-        rows.get(name) == row
-        and about == _about(project)
-        and _tracked(workspace, name) == row
-        and dashboard_path(workspace, "html").is_file()
-    )
+def rebuild(workspace: Workspace) -> Board:
+    """Make the views anew, from every plan and every chain; what has not changed since the last time is not read."""
+    project = workspace.project()
+    looked = _Looked(workspace, project, project_agreement(workspace, project))
+    workspace.prepare()
+    with locked(_lock(workspace)):
+        board = _whole(looked)
+        _write(workspace, board)
+    return board
 
 
 def shown_open(workspace: Workspace) -> frozenset[str]:
     """The jobs that the dashboard shows as neither done nor cancelled."""
-    rows = _dashboard(workspace).items()
-    return frozenset(name for name, row in rows if row["status"] not in ("done", "cancelled"))
-
-
-def tracker_path(workspace: Workspace) -> Path:
-    """The tracker: the newest that is there, or one of today."""
-    found = sorted((workspace.base / "outputs").glob("[0-9]*-task-tracker.csv"))
-    return found[-1] if found else workspace.base / "outputs" / f"{workspace.now()[:10]}-task-tracker.csv"
+    board = decoded(_bytes(dashboard_path(workspace)))
+    jobs = {} if board is None else board.jobs
+    return frozenset(name for name, one in jobs.items() if one.status not in ("done", "cancelled"))
 
 
 def dashboard_path(workspace: Workspace, suffix: str = "json") -> Path:
     return workspace.base / "outputs" / f"dashboard.{suffix}"
 
 
-def _all_rows(workspace: Workspace) -> dict[str, Row]:
-    return {one.id: row_of(workspace.job_at(one.path)) for one in survey(workspace).jobs}
+def _joined(looked: _Looked, board: Board, made: Mapping[str, Record]) -> tuple[dict[str, Record], tuple[Unread, ...]]:
+    """All records: those that were made now, those that stand there, and those of jobs that are new to the views.
+
+    Jobs whose folders are gone are nobody's any more.
+    """
+    workspace = looked.workspace
+    records: dict[str, Record] = {}
+    unread: list[Unread] = []
+    for folder, name in workspace.names():
+        identifier = id_in(name)
+        known = None if identifier is None else made.get(identifier) or board.jobs.get(identifier)
+        path = None if known is not None else folder / name / PLAN
+        if known is not None:
+            records[known.id] = known
+        elif path is not None and (identifier is not None or path.is_file()):
+            try:
+                job = workspace.job_at(path)
+                chain = workspace.ledger.read(job.id)
+                records[job.id] = made.get(job.id) or _record(workspace, job, chain, looked.agreement)
+            except (DonewhenError, OSError) as error:
+                unread.append(_unread(workspace, path, error))
+    return records, tuple(unread)
 
 
-def _tracked(workspace: Workspace, job: str) -> Row | None:
-    """The tracker's row of a job."""
-    try:
-        lines = tracker_path(workspace).read_text(encoding="utf-8").split("\n")
-        # No cell holds a line break, so a row is a line.
-        found = [line for line in lines if line.startswith(f"{job},")]
-        if lines[0].rstrip("\r") != ",".join(COLUMNS) or len(found) != 1:
-            return None
-        cells = next(csv.reader(found))
-    except (OSError, ValueError, csv.Error):
-        return None
-    return dict(zip(COLUMNS, map(_without_guard, cells), strict=False)) if len(cells) == len(COLUMNS) else None
+def _whole(looked: _Looked) -> Board:
+    workspace = looked.workspace
+    seen = {one.path: one for one in survey(workspace).jobs}
+    records: dict[str, Record] = {}
+    unread: list[Unread] = []
+    homes: dict[Path, Place] = {}
+    with Index(workspace.folder / "cache" / "dashboard.sqlite") as index:
+        for place in workspace.places():
+            one = seen.get(place.path)
+            try:
+                if one is None:
+                    # It says why, in the words of whoever reads plans.
+                    workspace.job_at(place.path)
+                    continue
+                records[one.id] = _remembered(workspace, index, one, homes)
+            except (DonewhenError, OSError) as error:
+                unread.append(_unread(workspace, place.path, error))
+        events = _newest_events(workspace, index)
+    return board_of(looked.about, records, events, unread)
 
 
-def _dashboard(workspace: Workspace) -> Mapping[str, Row]:
-    return _read_dashboard(workspace)[1]
-
-
-def _read_dashboard(workspace: Workspace) -> tuple[object, Mapping[str, Row]]:
-    """What the dashboard says of the project, and its rows."""
-    try:
-        return _understood(dashboard_path(workspace).read_bytes())
-    except OSError:
-        return None, {}
-
-
-@lru_cache(maxsize=1)
-def _understood(raw: bytes) -> tuple[object, Mapping[str, Row]]:
-    """One command looks several times, and thousands of rows take a while."""
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None, {}
-    if not isinstance(data, dict) or data.get("schema") != DASHBOARD:
-        return None, {}
-    jobs = data.get("jobs")
-    return data.get("project"), jobs if isinstance(jobs, dict) and all(map(_is_row, jobs.values())) else {}
-
-
-def _about(project: Project) -> dict[str, str]:
-    return {"id": project.id, "title": one_line(project.title), "status": project.status}
-
-
-def _is_row(row: object) -> bool:
-    return isinstance(row, dict) and tuple(row) == COLUMNS and set(map(type, row.values())) == {str}
-
-
-def _write(workspace: Workspace, project: Project, rows: Mapping[str, Row]) -> None:
-    (workspace.base / "outputs").mkdir(exist_ok=True)
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _guarded(value) for name, value in row.items()} for row in rows.values())
-    write_atomically(tracker_path(workspace), stream.getvalue().encode())
-    counts = dict(sorted(Counter(row["status"] for row in rows.values()).items()))
-    about = _about(project)
-    # One job a line: quick to write, and readable as a difference.
-    jobs = ",\n".join(f"{json.dumps(name)}: {json.dumps(row, ensure_ascii=False)}" for name, row in rows.items())
-    head = f'{{"schema": "{DASHBOARD}",\n"project": {json.dumps(about, ensure_ascii=False)},\n'
-    text = f'{head}"counts": {json.dumps(counts)},\n"jobs": {{\n{jobs}\n}}}}\n'
-    write_atomically(dashboard_path(workspace), text.encode())
-    write_atomically(dashboard_path(workspace, "html"), _page(project, counts, rows).encode())
-
-
-def _page(project: Project, counts: Mapping[str, int], rows: Mapping[str, Row]) -> str:
-    head = "".join(f"<th>{title}</th>" for title in _HEADINGS.values())
-    body = "\n".join(
-        f'<tr class="{html.escape(row["status"])}">'
-        + "".join(f"<td>{html.escape(row[name])}</td>" for name in _HEADINGS)
-        + "</tr>"
-        for row in rows.values()
+def _remembered(workspace: Workspace, index: Index, job: JobRecord, homes: dict[Path, Place]) -> Record:
+    where = workspace.where(job.path)
+    plan = index.remembered(
+        f"dashboard plan {__version__} {where}",
+        job.path,
+        lambda raw: msgspec.to_builtins(plan_part(read_job(parse(raw, where), job.path, where))),
     )
-    summary = " · ".join(f"{count} {html.escape(name)}" for name, count in counts.items())
-    title = html.escape(one_line(project.title))
-    return _PAGE.format(title=title, id=html.escape(project.id), summary=summary, head=head, body=body)
+    chain = _chain_data(workspace, index, job.id) if job.events else {}
+    above = job.path.parent.parent.parent
+    if above not in homes:
+        homes[above] = _place(workspace, job.path)
+    return record_of(
+        msgspec.convert(plan, PlanPart),
+        msgspec.convert(chain.get("part", {}), ChainPart),
+        msgspec.structs.replace(homes[above], path=where),
+        job.agreement,
+        [one.field for one in job.tampered],
+    )
 
 
-_HEADINGS = {
-    "work_item_id": "job",
-    "title": "title",
-    "status": "status",
-    "reward_last_score": "score",
-    "truth_last_status": "truth",
-    "iteration": "iteration",
-    "next_action": "next action",
-}
+def _chain_data(workspace: Workspace, index: Index, name: str) -> dict[str, object]:
+    """What is shown of a chain, and when it was last written to."""
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color: #1b1f24; background: #fff }}
-table {{ border-collapse: collapse; width: 100% }}
-th, td {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top }}
-td:first-child {{ white-space: nowrap }}
-td:nth-child(2) {{ min-width: 12rem }}
-tr.done td:nth-child(3) {{ color: #116329; font-weight: 600 }}
-tr.blocked td:nth-child(3) {{ color: #a40e26; font-weight: 600 }}
-tr.cancelled {{ color: #6e7781 }}
-p {{ color: #57606a }}
-</style></head><body>
-<h1>{title}</h1>
-<p>{id} · {summary}</p>
-<table><thead><tr>{head}</tr></thead><tbody>
-{body}
-</tbody></table>
-</body></html>
-"""
+    def read(raw: bytes) -> dict[str, object]:
+        entries = verified(name, raw).entries
+        part = msgspec.to_builtins(chain_part(name, entries))
+        return {"part": part, "newest": str(entries[-1].at) if entries else ""}
+
+    path = workspace.folder / "ledger" / f"{name}.jsonl"
+    found: dict[str, object] = index.remembered(f"dashboard chain {__version__} {name}", path, read)
+    return found
 
 
-def _guarded(value: str) -> str:
-    """A spreadsheet takes a cell that begins like this for a formula."""
-    return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "'") else value
+def _newest_events(workspace: Workspace, index: Index) -> list[Event]:
+    """The newest events of all chains. Those that were written to last have them all, so no others are read."""
+    newest: list[tuple[str, str]] = []
+    for name in workspace.ledger.chains():
+        with suppress(OSError):
+            newest.append((str(_chain_data(workspace, index, name)["newest"]), name))
+    chosen = [name for _, name in sorted(newest)[-EVENTS:]]
+    return [one for name in chosen for one in _events(name, workspace.ledger.read(name))]
 
 
-def _without_guard(value: Any) -> str:
-    text = str(value)
-    return text[1:] if text[:1] == "'" else text
+def _record(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> Record:
+    tampered = mismatches(job.document.fields, chain.entries) if chain.entries else ()
+    return record_of(
+        plan_part(job),
+        chain_part(job.id, chain.entries),
+        _place(workspace, job.path),
+        job_agreement(job, chain, project).state,
+        [one.field for one in tampered],
+    )
 
 
-def _text(fields: Document | Mapping[str, Any], name: str, default: str) -> str:
-    value = fields.get(name) if isinstance(fields, Mapping) else None
-    return default if value in (None, "") else str(value)
+def _place(workspace: Workspace, path: Path) -> Place:
+    where = workspace.where(path)
+    if workspace.form == "small":
+        return Place(where)
+    above = path.parent.parent.parent
+    try:
+        fields = workspace.read(above / PLAN).fields
+    except DonewhenError:
+        fields = {}
+    name, title = (one_line(str(fields.get(one) or "")) for one in ("id", "title"))
+    return Place(where, name or one_line(above.name), title)
+
+
+def _chain_name(workspace: Workspace, path: Path) -> str:
+    try:
+        return str(workspace.read(path).fields.get("id") or path.parent.name)
+    except DonewhenError:
+        return path.parent.name
+
+
+def _events(name: str, chain: Chain) -> list[Event]:
+    return [event_of(name, one) for one in chain.entries[-EVENTS:]]
+
+
+def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> Unread:
+    told = error.message if isinstance(error, DonewhenError) else f"It can't be read: {error.strerror}."
+    return Unread(one_line(workspace.where(path)), one_line(told, 300))
+
+
+def _write(workspace: Workspace, board: Board) -> None:
+    """Write what does not stand there already."""
+    (workspace.base / "outputs").mkdir(exist_ok=True)
+    path = tracker_path(workspace)
+    data = encoded(board)
+    content = {
+        path: written(board.jobs.values(), tracked(_bytes(path)).notes),
+        dashboard_path(workspace): data,
+        dashboard_path(workspace, "html"): page_of(board, data),
+    }
+    for one, new in content.items():
+        if _bytes(one) != new:
+            write_atomically(one, new)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _lock(workspace: Workspace) -> Path:
+    return workspace.folder / "state" / "locks" / "views.lock"

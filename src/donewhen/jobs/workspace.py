@@ -88,12 +88,17 @@ class Workspace:
 
     def places(self) -> Iterator[JobPlace]:
         """Every folder that is, or should be, a job, in the order of their names."""
+        for folder, name in self.names():
+            identifier = id_in(name)
+            path = Path(f"{folder}/{name}/{PLAN}")
+            if identifier is not None or path.is_file():
+                yield JobPlace(identifier or name, path)
+
+    def names(self) -> Iterator[tuple[Path, str]]:
+        """Every folder that could be a job: the folder above it, and its name. Nothing in it is looked at."""
         for folder in self.job_folders():
             for entry in _folders(folder):
-                identifier = id_in(entry.name)
-                path = Path(f"{folder}/{entry.name}/{PLAN}")
-                if identifier is not None or path.is_file():
-                    yield JobPlace(identifier or entry.name, path)
+                yield folder, entry.name
 
     def job_folders(self) -> Iterator[Path]:
         """The folders in which jobs stand."""
@@ -164,7 +169,7 @@ class Workspace:
         return parse(raw, self.where(path))
 
     def _named(self, name: str) -> list[JobPlace]:
-        names = [(folder, entry.name) for folder in self.job_folders() for entry in _folders(folder)]
+        names = list(self.names())
         # The whole id is the usual case; only what looks like it is looked at closely.
         near = [(folder, one) for folder, one in names if one.startswith(name)]
         exact = [one for one in _job_places(near) if name in (one.id, one.path.parent.name)]

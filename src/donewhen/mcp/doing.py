@@ -11,6 +11,7 @@ from donewhen.jobs.ledger import Entry
 from donewhen.jobs.lifecycle import dispute, set_aside, start
 from donewhen.jobs.needs import Need, need_of, needs
 from donewhen.jobs.standing import collect
+from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
 from donewhen.mcp.answers import Begun, Completed, GivenLesson, Ran, Resting, Run
 from donewhen.mcp.asked import Evidence, Objection, Obstacle, OneJob, Question
@@ -47,6 +48,7 @@ def run_evidence(call: Call, asked: Evidence) -> Ran:
     tell = call.progress(job)
     seen = dict(collect(workspace, job, somebody(), again=asked.again, only=only, lenient=only is None, tell=tell))
     runs = [run_of(one, seen[one]) if one in seen else _not_run(workspace, job, one) for one in chosen]
+    refresh(workspace, workspace.job_at(job.path))
     passed = all(one.passed for one in runs)
     step = f"donewhen complete {job.id}" if passed and only is None else f"donewhen next {job.id}"
     return Ran(job.id, passed, runs, step)

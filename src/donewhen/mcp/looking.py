@@ -9,13 +9,13 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.text import one_line
 from donewhen.jobs.agreement import proposals
 from donewhen.jobs.approval import somebody
+from donewhen.jobs.board_record import plan_part
 from donewhen.jobs.collecting import facts_of
 from donewhen.jobs.completion import still_done
 from donewhen.jobs.evaluating import evaluate
 from donewhen.jobs.lifecycle import look_at
 from donewhen.jobs.planning import ready
 from donewhen.jobs.survey import JobRecord, survey
-from donewhen.jobs.views import row_of
 from donewhen.jobs.workspace import Workspace
 from donewhen.mcp.answers import Checked, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, Reason, ShownJob
 from donewhen.mcp.asked import MaybeJob, Nothing, OneJob, Page
@@ -132,7 +132,7 @@ def _step(workspace: Workspace, job: JobRecord, startable: Collection[str]) -> s
         case "blocked":
             return f"It waits for a person: donewhen log {job.id}"
     try:
-        noted = row_of(workspace.job_at(job.path))["next_action"]
+        noted = plan_part(workspace.job_at(job.path)).next_action
     except DonewhenError:
         noted = ""
     return noted or f"donewhen next {job.id}"

@@ -108,7 +108,7 @@ def _about_job(
         if done and counts and verdict == "fail":
             # With it, what was built on it.
             invalidate(workspace, policy_of(workspace), approval.by)
-        refresh(workspace, workspace.job_at(job.path))
+    refresh(workspace, workspace.job_at(job.path))
     key = _labelled(workspace, item, verdict, approval, reason, entry) if counts else None
     effect = "it is on record, and does not count" if not counts else _effect(item, verdict, job.id, past=past)
     return Settled(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}.")
@@ -139,6 +139,7 @@ def _effect(item: Item, verdict: Verdict, job: str, *, past: bool) -> str:
 
 def _about_mission(workspace: Workspace, item: Item, verdict: Verdict, approval: Approval, reason: str) -> Settled:
     entry = _on_project(workspace, item, verdict, approval, reason)
+    refresh(workspace)
     if not approves(entry, workspace.project().id, policy_of(workspace)):
         return Settled(entry, False, None, "It is on record, and does not count.")
     if item.kind == "hypothesis":

@@ -13,6 +13,7 @@ from donewhen.jobs.completion import promise_on_record
 from donewhen.jobs.contract import Change
 from donewhen.jobs.evaluating import evaluate
 from donewhen.jobs.gates.result import GATE_REASONS, GateReason
+from donewhen.jobs.happened import told
 from donewhen.jobs.history import History
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.promise import verify_promise
@@ -22,7 +23,6 @@ from donewhen.jobs.survey import JobRecord
 from donewhen.jobs.workspace import Workspace
 from donewhen.web.asking import Asked
 from donewhen.web.evidence import runs_of
-from donewhen.web.happened import told
 from donewhen.web.place import NotThereError
 from donewhen.web.rendering import Shown
 

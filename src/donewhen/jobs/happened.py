@@ -24,7 +24,8 @@ def told(entry: Entry) -> str:
         case "decided":
             value = data.get("value")
             about = value.get("criterion", "") if isinstance(value, Mapping) else "" if value is None else value
-            return one_line(f"{str(data.get('decision')).replace('_', ' ')} {about}: {data.get('reason')}")
+            what = f"{str(data.get('decision')).replace('_', ' ')} {about}".strip()
+            return one_line(f"{what}: {data.get('reason')}")
         case "overridden":
             reason = f": {data['reason']}" if data.get("reason") else ""
             return one_line(f"{data.get('criterion')} {data.get('verdict')}{reason}")
@@ -35,6 +36,9 @@ def told(entry: Entry) -> str:
         case "lesson":
             said = f": {data['said']}" if data.get("said") else ""
             return one_line(f"{data.get('lesson')} {str(data.get('how')).replace('_', ' ')}{said}")
+        case "mirrored":
+            values = {key: value for key, value in data.items() if isinstance(value, str | int)}
+            return one_line(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items()))
         case _:
             return one_line(str(data.get("why") or data.get("reason") or ""))
 

@@ -1,0 +1,74 @@
+"""The dashboard and the task tracker, made anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import msgspec
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.tracker import tracker_path
+from donewhen.jobs.views import dashboard_path, rebuild
+
+
+@click.command()
+@click.option("--open", "opening", is_flag=True, help="Open it in the browser.")
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
+    """Write the dashboard and the task tracker anew, from every plan and every chain.
+
+    Every command that writes keeps both up to date, so this is needed after somebody has edited plans, or has merged
+    branches. The page is one file that loads nothing; send it to whom you like. No plan file is touched.
+
+    \b
+    donewhen dashboard
+    donewhen dashboard --open
+    donewhen dashboard --json
+    """
+    workspace = workspace_at(project)
+    with output.progress("looking at the jobs"):
+        board = rebuild(workspace)
+    page = dashboard_path(workspace, "html")
+    counts = [f"{count} {name.replace('_', ' ')}" for name, count in board.counts.items() if count]
+    output.say(f"{board.project.id}  {board.project.title}  ({board.project.agreement})", bold=True)
+    output.say(f"  {', '.join(counts) or 'no jobs yet'}")
+    for one in board.unread:
+        output.say(f"✗ {one.where}: {one.says}", fg="red")
+    output.say(f"  page:    {workspace.where(page)}")
+    output.say(f"  data:    {workspace.where(dashboard_path(workspace))}")
+    output.say(f"  tracker: {workspace.where(tracker_path(workspace))}")
+    opened = opening and _opened(page)
+    if opening and not opened:
+        output.note(f"There is no browser that could be opened here; open it yourself: {page}")
+    data = {
+        "page": str(page),
+        "tracker": str(tracker_path(workspace)),
+        "opened": opened,
+        "dashboard": msgspec.to_builtins(board),
+    }
+    return output.finish(ExitCode.PASS, data)
+
+
+def _opened(page: Path) -> bool:
+    """Whether a browser took it. Nobody waits for one to be closed, and one in the terminal, which would take the
+    terminal, is not asked."""
+    with suppress(webbrowser.Error, OSError):
+        found = webbrowser.get()
+        if type(found) is not webbrowser.GenericBrowser:
+            return found.open(page.as_uri())
+        if os.environ.get("BROWSER"):
+            argv = [found.name, *(word.replace("%s", page.as_uri()) for word in found.args)]
+            quiet = subprocess.DEVNULL
+            subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+            return True
+    return False
