@@ -14,6 +14,7 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.text import one_line
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.mirrored import told_mirrored
 
 
 @click.command()
@@ -58,6 +59,8 @@ def _told(entry: Entry) -> str:
             return one_line(f"{data.get('criterion')}: {data.get('verdict')} {data.get('reason', '')}", 300)
         case "decided":
             return one_line(f"{data.get('decision')}{_value(data.get('value'))}: {data.get('reason')}")
+        case "mirrored":
+            return told_mirrored(data)
         case _:
             return one_line(", ".join(f"{key}: {value}" for key, value in data.items() if key != "writes"))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from donewhen.config.settings import (
     ApprovalSettings,
+    GitHubSettings,
     GuardSettings,
     JobSettings,
     JudgeSettings,
@@ -29,6 +30,7 @@ _TABLES: dict[str, type[Any]] = {
     "JobSettings": JobSettings,
     "JudgeSettings": JudgeSettings,
     "ApprovalSettings": ApprovalSettings,
+    "GitHubSettings": GitHubSettings,
 }
 
 

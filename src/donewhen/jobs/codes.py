@@ -44,6 +44,9 @@ class FindingCode(StrEnum):
     DEPENDENCY_CIRCLE = "dependency_circle"
     DONE_TOO_EARLY = "done_too_early"
     DONE_INVALID = "done_invalid"
+    MIRROR_MISSING = "mirror_missing"
+    MIRROR_DIFFERS = "mirror_differs"
+    MIRROR_DOUBLED = "mirror_doubled"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -182,5 +185,17 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.DONE_INVALID: Reason(
         "A job was done on something that has changed since.",
         "Look at it again, start it and complete it anew.",
+    ),
+    FindingCode.MIRROR_MISSING: Reason(
+        "A job has no issue on GitHub: it was never made, or it was deleted, moved or taken for another.",
+        "Make it: donewhen github sync; where it was moved, a person says what is meant.",
+    ),
+    FindingCode.MIRROR_DIFFERS: Reason(
+        "A job's issue on GitHub does not say what the job says.",
+        "Bring it up to date: donewhen github sync",
+    ),
+    FindingCode.MIRROR_DOUBLED: Reason(
+        "More than one issue on GitHub carries the mark of a job; the oldest is taken for it.",
+        "Close the others, and take the mark out of their text.",
     ),
 }

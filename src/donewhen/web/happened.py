@@ -7,6 +7,7 @@ from typing import Any
 
 from donewhen.foundation.text import one_line
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.mirrored import told_mirrored
 
 
 def told(entry: Entry) -> str:
@@ -30,6 +31,8 @@ def told(entry: Entry) -> str:
             return one_line(f"{data.get('criterion')} {data.get('verdict')}{reason}")
         case "started":
             return "work began" if not data.get("commit") else f"work began at commit {str(data['commit'])[:10]}"
+        case "mirrored":
+            return told_mirrored(data)
         case _:
             return one_line(str(data.get("why") or data.get("reason") or ""))
 
