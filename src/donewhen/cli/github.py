@@ -106,7 +106,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     if dry_run:
         for step in steps:
             output.say(f"· would {step.told}")
-    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, left), *_doubled(looked)]
+    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, left), *_doubled(looked)]
     _show(output, findings)
     if not steps and not findings:
         output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
@@ -138,7 +138,7 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
         mirror = opened(workspace, keeping=True, tell=output.note, max_wait=max_wait)
         looked = look(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
     found = [gap for target in looked.targets for gap in gaps(target, looked.found[target.job])]
-    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, found), *_doubled(looked)]
+    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
     _show(output, findings)
     if not findings:
         output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
@@ -157,12 +157,12 @@ def _show(output: Output, findings: Iterable[Finding]) -> None:
             output.say(f"    next: {one.next}", dim=True)
 
 
-def _told(looked: Looked, found: Iterable[Gap]) -> Iterator[Finding]:
+def _told(looked: Looked, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
     for gap in found:
         there = looked.found[gap.job]
         code = FindingCode.MIRROR_MISSING if gap.field == "issue" else FindingCode.MIRROR_DIFFERS
         step = there.next if isinstance(there, Strange) else FINDINGS[code].next_step
-        yield Finding(code, gap.told, gap.job, step)
+        yield Finding(code, gap.told, mirror.workspace.where(looked.jobs[gap.job].path), step)
 
 
 def _unreadable(looked: Looked) -> Iterator[Finding]:
