@@ -78,6 +78,8 @@ class GitHubDouble:
         self.renamed: dict[str, str] = {}
         self.log: list[Asked] = []
         self.page_size: int | None = None
+        self.prefix = ""
+        """What stands before every path; an Enterprise server has /api/v3."""
         self.author = {"login": "ada", "type": "User"}
         self.association = "MEMBER"
         self.closing = threading.Event()
@@ -149,7 +151,9 @@ class GitHubDouble:
             return 403, {}, {"message": "Request forbidden by administrative rules."}
         if asked.method in ("POST", "PATCH") and not isinstance(asked.body, dict):
             return 400, {}, {"message": "Problems parsing JSON"}
-        parts = re.fullmatch(r"/(?:repos/([^/]+/[^/]+)|repositories/(\d+))(/.*)?", asked.path)
+        if not asked.path.startswith(self.prefix):
+            return 404, {}, {"message": "Not Found"}
+        parts = re.fullmatch(re.escape(self.prefix) + r"/(?:repos/([^/]+/[^/]+)|repositories/(\d+))(/.*)?", asked.path)
         if parts is None:
             return 404, {}, {"message": "Not Found"}
         if parts[2] is not None:
@@ -224,7 +228,9 @@ class GitHubDouble:
     def _change_issue(self, repo: Repo, asked: Asked, number: str) -> tuple[int, dict[str, str], Any]:
         issue = repo.issues.get(int(number))
         if issue is None:
-            return (410, {}, {"message": "Gone"}) if int(number) in repo.deleted else (404, {}, {"message": "Not Found"})
+            return (
+                (410, {}, {"message": "Gone"}) if int(number) in repo.deleted else (404, {}, {"message": "Not Found"})
+            )
         refused = self._invalid_issue(repo, asked.body, new=False)
         if refused is not None:
             return refused

@@ -16,6 +16,7 @@ import pytest
 
 from donewhen.jobs.approval import AGENT_VARIABLES
 
+WRONG = "ghs_wrong0123456789wrong"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -158,12 +159,12 @@ def test_a_limit_that_is_not_waited_for_ends_with_the_time_to_go_on(place: Any, 
 
 def test_the_token_is_nowhere_afterwards(place: Any, github: Run, trouble: Any) -> None:
     place.job()
-    outputs = [github("sync"), github("parity", "--json"), github("sync", GH_TOKEN="ghs_wrong0123456789wrong")]
+    outputs = [github("sync"), github("parity", "--json"), github("sync", GH_TOKEN=WRONG)]
     place.double.next(trouble(status=500, body=place.double.token.encode()), times=9)
     outputs.append(github("parity", DONEWHEN_DEBUG="1", GITHUB_API_URL=place.double.api))
     for one in outputs:
         assert place.double.token not in one.stdout + one.stderr
-        assert "ghs_wrong" not in one.stdout + one.stderr
+        assert WRONG not in one.stdout + one.stderr
     for path in place.workspace.root.rglob("*"):
         assert not path.is_file() or place.double.token.encode() not in path.read_bytes(), path
 

@@ -31,7 +31,9 @@ PIECES = [*"@#<>!-/&;`*_[]()\\ \n\ta1Gg", "GH-", "/issues/", "fixes ", "\u200b",
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-def job_of(title: str = "Parser", objective: str = "", criteria: tuple[str, ...] = ("It works.",), **fields: Any) -> Job:
+def job_of(
+    title: str = "Parser", objective: str = "", criteria: tuple[str, ...] = ("It works.",), **fields: Any
+) -> Job:
     raw = job_plan(ID, "Parser", "2026-02-14T10:00:00Z", criteria=criteria)
     raw = rewritten(parse(raw, WHERE), {"title": title, **fields})
     text = raw.decode().replace("## Objective\n", f"## Objective\n\n{objective}\n", 1)
@@ -89,7 +91,9 @@ def test_whatever_a_plan_says_our_part_ends_where_it_ends_and_reaches_nobody(tit
 
 
 def test_lengths_are_limited_and_what_is_left_out_is_counted() -> None:
-    job = job_of("T" * 1000, objective="long " * 5000, criteria=tuple(f"Criterion {n} " + "x" * 600 for n in range(300)))
+    job = job_of(
+        "T" * 1000, objective="long " * 5000, criteria=tuple(f"Criterion {n} " + "x" * 600 for n in range(300))
+    )
     issue = wanted(job, "W" * 100, milestone_title("WV-1", "M" * 1000))
     assert len(issue.title) == 256
     assert issue.title.endswith("…")
@@ -125,7 +129,8 @@ def test_an_objective_that_is_a_placeholder_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "label"), [("Räume & Pläne", "ws:raume-plane"), ("日本", "ws:untitled"), ("a" * 31 + " b", f"ws:{'a' * 31}")]
+    ("title", "label"),
+    [("Räume & Pläne", "ws:raume-plane"), ("日本", "ws:untitled"), ("a" * 31 + " b", f"ws:{'a' * 31}")],
 )
 def test_a_workstream_is_a_label_in_kebab_case(title: str, label: str) -> None:
     assert workstream_label(title) == label

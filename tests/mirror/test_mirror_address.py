@@ -38,7 +38,7 @@ def test_each_server_has_its_own_token(setting: str | None, environ: dict[str, s
 
 
 def test_a_token_for_github_is_not_sent_elsewhere_because_a_file_says_so() -> None:
-    with pytest.raises(ConfigError, match="no token for git.example.org") as caught:
+    with pytest.raises(ConfigError, match=r"no token for git\.example\.org") as caught:
         address_of(GHES, {"GH_TOKEN": "public", "GITHUB_TOKEN": "public"})
     assert "GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN" in str(caught.value.next_step)
 
@@ -73,7 +73,9 @@ def test_an_address_without_encryption_or_sense_is_refused(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:80", "https://h:8443/api/v3"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:80", "https://h:8443/api/v3"]
+)
 def test_this_machine_needs_no_encryption(url: str) -> None:
     assert checked_address(url, "x") == url
 
@@ -113,7 +115,8 @@ def test_the_repository_is_found_by_the_remote(repository: Path, git: Any, url: 
 
 
 @pytest.mark.parametrize(
-    "url", ["https://gitlab.com/octo/demo", "https://u:secret@evil.org/octo/demo", "/srv/demo.git", "git@github.com:demo"]
+    "url",
+    ["https://gitlab.com/octo/demo", "https://u:secret@evil.org/octo/demo", "/srv/demo.git", "git@github.com:demo"],
 )
 def test_a_remote_elsewhere_is_not_taken(repository: Path, git: Any, url: str) -> None:
     git(repository, "remote", "add", "origin", url)
@@ -141,7 +144,7 @@ def test_an_address_in_the_settings_holds_once_a_person_has_agreed_to_it(place: 
         agree(workspace, one, Approval(Actor("ada", "person")))
     assert agreed_address(workspace, workspace.project(), {}) == GHES
     (workspace.root / "donewhen.toml").write_text('[github]\napi_url = "https://evil.example"\n')
-    with pytest.raises(ConfigError, match="'https://evil.example', and no person"):
+    with pytest.raises(ConfigError, match=r"'https://evil\.example', and no person"):
         agreed_address(workspace, workspace.project(), {})
 
 

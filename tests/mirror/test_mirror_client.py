@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import traceback
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from donewhen.mirror.address import Address
 from donewhen.mirror.client import Client
 from donewhen.mirror.errors import GoneError, MirrorError, UnavailableError, UncertainError
 from donewhen.mirror.issue_map import read_map
+from donewhen.mirror.pacing import backoff, next_page, wait_before_retry
 from donewhen.mirror.transport import Answer, HttpTransport, NoAnswer
 
 
@@ -120,16 +122,14 @@ def test_a_bad_moment_passes(place: Any, trouble: Any) -> None:
 
 def test_a_server_that_stays_broken_is_left_alone_after_five_tries(place: Any, trouble: Any) -> None:
     place.double.next(trouble(status=503), times=99)
-    with pytest.raises(UnavailableError, match="tried 5 times, and the server has a problem .status 503."):
+    with pytest.raises(UnavailableError, match=r"tried 5 times, and the server has a problem .status 503."):
         place.sync()
     assert len(place.double.log) == 5
 
 
 @pytest.mark.parametrize("created", [True, False], ids=["made", "not made"])
 @pytest.mark.parametrize("how", ["cut", "status"])
-def test_an_issue_is_made_once_whatever_became_of_the_answer(
-    place: Any, trouble: Any, how: str, created: bool
-) -> None:
+def test_an_issue_is_made_once_whatever_became_of_the_answer(place: Any, trouble: Any, how: str, created: bool) -> None:
     job = place.job()
     bad = {"cut": True} if how == "cut" else {"status": 504}
     place.double.next(trouble(**bad, after=created), method="POST", path=".*/issues")
@@ -359,7 +359,7 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:
 
 def test_without_a_token_nothing_is_sent(place: Any) -> None:
     del place.environ["GH_TOKEN"]
-    with pytest.raises(ConfigError, match="There is no token for 127.0.0.1"):
+    with pytest.raises(ConfigError, match=r"There is no token for 127\.0\.0\.1"):
         place.sync()
     assert place.double.log == []
 
@@ -371,3 +371,56 @@ def test_a_token_that_the_server_repeats_is_not_shown(place: Any, trouble: Any) 
         place.sync()
     assert place.double.token not in str(caught.value)
     assert place.double.token not in repr(Address("https://h", place.double.token))
+
+
+def test_an_enterprise_server_has_its_api_below_a_path(place: Any) -> None:
+    place.double.prefix = "/api/v3"
+    place.environ["GITHUB_API_URL"] = f"{place.double.api}/api/v3/"
+    job = place.job()
+    place.double.page_size = 1
+    place.job("Two")
+    assert place.sync().left == ()
+    assert place.gaps() == []
+    assert place.read(job).document.fields["github_issue_url"] == f"{place.double.api}/octo/demo/issues/1"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "wait"),
+    [
+        (429, {"retry-after": "Sat, 14 Feb 2026 10:00:30 GMT"}, b"", 30.0),
+        (429, {"retry-after": "soon"}, b"", 120.0),
+        (429, {}, b"", 120.0),
+        (403, {}, b"You have exceeded a secondary rate limit.", 120.0),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "0"}, b"", 1.0),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, b"", None),
+        (403, {"x-ratelimit-remaining": "7"}, b"", None),
+        (408, {}, b"", 2.0),
+        (503, {}, b"", 2.0),
+        (404, {}, b"", None),
+        (200, {}, b"", None),
+        (304, {}, b"", None),
+    ],
+)
+def test_which_answers_mean_later(status: int, headers: dict[str, str], body: bytes, wait: float | None) -> None:
+    now = datetime(2026, 2, 14, 10, tzinfo=UTC).timestamp()
+    found = wait_before_retry(Answer(status, headers, body), 2, now, jitter=1.0)
+    assert (None if found is None else found.seconds) == wait
+
+
+def test_pauses_grow_and_end_growing() -> None:
+    assert [backoff(attempt, 1.0) for attempt in (1, 2, 3, 9)] == [1.0, 2.0, 4.0, 30.0]
+    assert backoff(3, 0.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("link", "url"),
+    [
+        ('<https://h/a?page=2>; rel="next", <https://h/a?page=9>; rel="last"', "https://h/a?page=2"),
+        ('<https://h/a?page=1>; rel="prev", <https://h/a?page=3>; rel="next"', "https://h/a?page=3"),
+        ('<https://h/a?page=1>; rel="prev"', None),
+        ("https://h/a; rel=next", None),
+        ("", None),
+    ],
+)
+def test_the_next_page_is_named_by_a_header(link: str, url: str | None) -> None:
+    assert next_page({"link": link}) == url

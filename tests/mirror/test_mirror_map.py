@@ -37,7 +37,7 @@ def test_a_broken_map_is_told_and_left_as_it_is(place: Any, content: str) -> Non
     path = map_path(place.workspace)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
-    with pytest.raises(MirrorError, match="The map of issues .* It is left as it is") as caught:
+    with pytest.raises(MirrorError, match=r"The map of issues .* It is left as it is") as caught:
         place.sync()
     assert (caught.value.exit_code, caught.value.where) == (2, "jobs/notes/github-map.json")
     assert path.read_text() == content
@@ -72,7 +72,9 @@ def test_a_map_of_the_existing_tool_goes_on_here(big_place: Any) -> None:
     big_place.double.open_issue(f"[{job.id}] An older title", "As the other tool wrote it.", author_association="NONE")
     path = map_path(big_place.workspace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(GOOD | {"enabled": True, "last_sync_at": "", "issues": {job.id: {"number": 2, "url": "u"}}}))
+    path.write_text(
+        json.dumps(GOOD | {"enabled": True, "last_sync_at": "", "issues": {job.id: {"number": 2, "url": "u"}}})
+    )
     assert path.parent == big_place.workspace.root / "notes"
     big_place.sync()
     assert [*big_place.double.repo.issues] == [1, 2]

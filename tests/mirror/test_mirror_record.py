@@ -95,7 +95,12 @@ def test_a_wave_that_ends_on_no_day_is_told(place: Any) -> None:
             "issue 7 in o/r says done, closed as completed: not as wanted",
         ),
         (
-            {"number": 7, "repo": "o/r", "observed": {"status": "", "state": "open"}, "wanted": {"status": "", "state": "open"}},
+            {
+                "number": 7,
+                "repo": "o/r",
+                "observed": {"status": "", "state": "open"},
+                "wanted": {"status": "", "state": "open"},
+            },
             "issue 7 in o/r says no status, open: as wanted",
         ),
     ],

@@ -133,9 +133,7 @@ def test_a_done_job_closes_its_issue_and_an_open_one_reopens_it(place: Any) -> N
     parity = [one for one in finished.evaluation.score.components if one.name == "parity"]
     assert [(one.got, one.applies) for one in parity] == [(5, True)], "it agreed at the moment of completing"
     assert [one.field for one in place.gaps()] == ["status", "state"]
-    assert place.gaps()[1].told == (
-        f"Issue 1 of {job.id} is open, and should be closed as completed: the job is done."
-    )
+    assert place.gaps()[1].told == (f"Issue 1 of {job.id} is open, and should be closed as completed: the job is done.")
     assert place.fact(job) == (True, False, "the issue still says in_progress")
     place.sync()
     assert (place.issue()["state"], place.issue()["state_reason"]) == ("closed", "completed")
@@ -403,13 +401,15 @@ def test_a_plan_that_cant_be_read_keeps_nobody_from_the_others(place: Any) -> No
 
 def test_one_issue_that_is_refused_keeps_nobody_from_the_others(place: Any, trouble: Any) -> None:
     one, two = place.job("One"), place.job("Two")
-    body = b'{"message": "Validation Failed", "errors": [{"field": "title", "code": "custom", "message": "no \\u001b[31m"}]}'
+    error = {"field": "title", "code": "custom", "message": "no\x1b[31m"}
+    body = json.dumps({"message": "Validation Failed", "errors": [error, "and", 7]}).encode()
     place.double.next(trouble(status=422, body=body), method="POST", path=".*/issues")
     done = place.sync()
-    assert [gap.told for gap in done.left] == [
+    (gap,) = done.left
+    assert gap.told == (
         f"The issue of {one.id} could not be written: "
-        "The server refuses POST with status 422: Validation Failed; title custom no."
-    ]
+        "The server refuses POST with status 422: Validation Failed; title custom no; and; 7."
+    )
     assert read_map(place.workspace).issue(two.id) == 1
     assert place.sync().left == ()
 
