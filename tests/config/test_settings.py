@@ -248,7 +248,7 @@ UNKNOWN = {
     "at the top": ('[stopp]\nfiles = ["a"]\n', "stopp is not a setting; did you mean 'stop'?"),
     "at the top, nothing like it": (
         "zzz = 1\n",
-        "zzz is not a setting; known are: stop, subagent_stop, task_completed, jobs, judge, verify, approval.",
+        "zzz is not a setting; known are: stop, subagent_stop, task_completed, jobs, judge, verify, approval, github.",
     ),
     "in a guard": ('[stop]\nfile = ["a"]\n', "stop.file is not a setting; did you mean 'files'?"),
     "in another guard": ("[subagent_stop]\nmax_stalls = 1\n", "subagent_stop.max_stalls is not a setting; did you"),

@@ -53,8 +53,8 @@ TYPED = re.compile(r"^word: (.*)$", re.MULTILINE)
 PRESSED = re.compile(r"key: (\S)")
 Person = Callable[..., tuple[int, str]]
 LANGUAGES = {"console", "python", "text", "yaml", "toml", "py"}
-# Everything else that looks like a link to another machine is a mistake. The last is the name of a type.
-HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org", "in-toto.io"}
+# Everything else that looks like a link to another machine is a mistake. `in-toto.io` is part of the name of a type.
+HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org", "in-toto.io", "api.github.com", "HOST"}
 
 
 @dataclass(frozen=True)
@@ -393,8 +393,12 @@ def test_a_page_speaks_of_the_project_and_not_of_where_it_was_made(page: Path) -
     for host in re.findall(r"https?://([^/\s)>\"'`]+)", text):
         assert host in HOSTS, f"{name_of(page)} names the host {host}"
     places = [r"/(?:work|root|home|Users)/", r"/tmp/\w", r"pypi\.org|pythonhosted|npmjs|artifactory|\bindex-url\b"]
-    # "Session" is a word of the package; the ones in which people work are not.
-    making = [r"(?i)\bissues?\b", r"\bAI developer", r"(?i)\b(?:coding|working|earlier|previous|later) sessions?\b"]
+    # "Session" is a word of the package; the ones in which people work are not. Nor are issues, but those on GitHub.
+    making = [
+        r"(?i)\bissues?\b" if "GitHub" not in text else r"(?i)\bissue #\d",
+        r"\bAI developer",
+        r"(?i)\b(?:coding|working|earlier|previous|later) sessions?\b",
+    ]
     later = [r"\bcoming soon\b", r"\bTODO\b", r"\bTBD\b", r"\bwill be (?:added|supported)\b", r"\broadmap\b"]
     for pattern in places + making + later:
         # A checker that looks for unfinished marks may name them.

@@ -85,7 +85,7 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
         runs=1,
         views=ViewFact(tracker=True, dashboard=True),
         lessons=LessonFact(captured=1, empty=0, kept=("LL-20260214-001",)),
-        mirror=MirrorFact(enabled=False, linked=False),
+        mirror=MirrorFact(enabled=False, current=False, why="mirroring is off"),
         progress_lines=1,
         sections={"verification": "The check parses a log of every kind."},
     )

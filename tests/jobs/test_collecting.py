@@ -368,14 +368,13 @@ def test_sections_are_found_by_their_titles_in_any_case(bench: Bench) -> None:
     assert bench.facts(job).sections["verification"] == "Compare the counts."
 
 
-@pytest.mark.parametrize(("number", "linked"), [('""', False), ("0", False), ("17", True)], ids=["none", "zero", "17"])
-def test_the_mirror_is_linked_by_the_number_of_an_issue(bench: Bench, number: str, linked: bool) -> None:
+def test_a_typed_number_of_an_issue_is_no_mirror(bench: Bench) -> None:
     job = bench.job(agreed=False)
-    bench.edit(job, 'github_issue_number: ""', f"github_issue_number: {number}")
-    assert bench.facts(job).mirror == (False, linked)
+    bench.edit(job, 'github_issue_number: ""', "github_issue_number: 17")
+    assert bench.facts(job).mirror == (False, False, "mirroring is off")
     plan = bench.workspace.project_file
     plan.write_text(plan.read_text().replace("github_enabled: false", "github_enabled: true"))
-    assert bench.facts(job).mirror == (True, linked)
+    assert bench.facts(job).mirror == (True, False, "never mirrored")
 
 
 def test_views_are_current_after_a_start_and_not_after_an_edit(bench: Bench) -> None:

@@ -12,7 +12,16 @@ import pytest
 from donewhen.config.loader import load
 from donewhen.config.settings import GuardSettings, Settings, TestSettings
 from donewhen.foundation.suite_baseline import SuiteBaseline
-from donewhen.jobs.contract import Change, Terms, changes, job_terms, normal_command, project_terms, terms_hash
+from donewhen.jobs.contract import (
+    Change,
+    Terms,
+    changes,
+    job_terms,
+    normal_command,
+    project_terms,
+    same_shape,
+    terms_hash,
+)
 from donewhen.jobs.document import parse
 from donewhen.jobs.job import Job, Project, read_job, read_project
 
@@ -285,8 +294,20 @@ def test_a_projects_criteria_are_terms_and_its_other_fields_are_not(tmp_path: Pa
     assert terms["criteria"] == ["Fast.", "Users are happy."]
     assert brief(project_terms(project(), settings), terms) == [("added", "criteria")]
     assert brief(terms, project_terms(project(), settings)) == [("removed", "criteria")]
-    other = project(frontmatter="title: X\nstatus: in_progress\nagreed_notes: x\ngithub_enabled: true")
+    other = project(frontmatter="title: X\nstatus: in_progress\nagreed_notes: x\ngithub_repo: octo/demo")
     assert terms_hash(project_terms(other, settings)) == terms_hash(project_terms(project(), settings))
+
+
+def test_a_mirror_is_switched_on_freely_and_switched_off_or_turned_elsewhere_by_a_person(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path)
+    off = project_terms(project(frontmatter="github_repo: octo/demo"), settings)
+    on = project_terms(project(frontmatter="github_enabled: true\ngithub_repo: octo/demo"), settings)
+    elsewhere = project_terms(project(frontmatter="github_enabled: true\ngithub_repo: eve/leak"), settings)
+    assert brief(off, on) == [("added", "github")]
+    assert brief(on, off) == [("removed", "github")]
+    assert brief(on, elsewhere) == [("removed", "github"), ("added", "github")]
+    assert same_shape(off, on)
+    assert not same_shape(off, {**on, "github": "octo/demo"})
 
 
 @pytest.mark.parametrize("guard", ["stop", "subagent_stop", "task_completed"])

@@ -29,7 +29,7 @@ WORDS = [
     "Write a verification plan that can be carried out.",
     "Refresh the task tracker and the dashboard.",
     "Log execution evidence: run the verification through donewhen run.",
-    "Link the GitHub issue of this job.",
+    "Link the GitHub issue of this job: never mirrored; donewhen github sync brings it up to date.",
     "Final check: read the result once more, note progress, then complete.",
 ]
 
@@ -39,7 +39,7 @@ def lacking(make_facts: MakeFacts, make_job: MakeJob, first: int) -> tuple[Facts
     prose = make_job(criteria=["It reads well."])
     facts = make_facts(prose)
     if first <= 8:
-        facts = facts._replace(mirror=MirrorFact(enabled=True, linked=False))
+        facts = facts._replace(mirror=MirrorFact(enabled=True, current=False, why="never mirrored"))
     if first <= 7:
         facts = facts._replace(runs=0)
     if first <= 6:
@@ -105,8 +105,8 @@ def test_an_execution_log_that_was_exempted_is_no_next_action(make_facts: MakeFa
 
 
 def test_a_mirror_that_is_off_needs_no_link(make_facts: MakeFacts) -> None:
-    assert next_action(make_facts(mirror=MirrorFact(enabled=False, linked=False)), TRUE).startswith("Final check")
-    assert next_action(make_facts(mirror=MirrorFact(enabled=True, linked=True)), TRUE).startswith("Final check")
+    assert next_action(make_facts(mirror=MirrorFact(enabled=False, current=False)), TRUE).startswith("Final check")
+    assert next_action(make_facts(mirror=MirrorFact(enabled=True, current=True)), TRUE).startswith("Final check")
 
 
 def test_the_truth_gate_as_it_is_leads_to_the_first_step(make_facts: MakeFacts) -> None:

@@ -59,7 +59,8 @@ def wrote(**values: Any) -> Entry:
 def test_every_projected_field_is_one_that_donewhen_writes_and_has_another_value_here() -> None:
     assert set(OTHER) == set(PROJECTED)
     assert all(OTHER[name] != PROJECTED[name] for name in PROJECTED)
-    assert set(PROJECTED) | {"updated_at", "stakes", "reward_target", "max_iterations"} == WRITTEN_BY_DONEWHEN
+    others = {"updated_at", "stakes", "reward_target", "max_iterations", "github_issue_number", "github_issue_url"}
+    assert set(PROJECTED) | others == WRITTEN_BY_DONEWHEN
 
 
 def test_a_new_plan_says_what_an_empty_ledger_says() -> None:

@@ -18,7 +18,7 @@ MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]
 MakeHistory = Callable[..., History]
 
-LINKED = MirrorFact(enabled=True, linked=True)
+LINKED = MirrorFact(enabled=True, current=True, why="issue 7 says what the plan says")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_all_that_can_be_got_is_a_hundred_and_every_line_says_why(make_facts: Ma
         "views": (10, "tracker current, dashboard current"),
         "lessons": (5, "captured LL-20260214-001"),
         "execution_log": (10, "1 run(s) by the gate"),
-        "parity": (5, "linked"),
+        "parity": (5, "issue 7 says what the plan says"),
     }
     assert all(one.applies for one in score.components)
 
@@ -280,8 +280,10 @@ def test_the_execution_log_counts_what_the_gate_ran(make_facts: MakeFacts, runs:
 def test_parity_counts_only_while_mirroring_is_on(make_facts: MakeFacts) -> None:
     off = part(make_facts(), "parity")
     assert (off.applies, off.why) == (False, "mirroring is off")
-    lacking = part(make_facts(mirror=MirrorFact(enabled=True, linked=False)), "parity")
-    assert (lacking.applies, lacking.got, lacking.why) == (True, 0, "no issue is linked")
+    lacking = part(make_facts(mirror=MirrorFact(enabled=True, current=False, why="never mirrored")), "parity")
+    assert (lacking.applies, lacking.got, lacking.why) == (True, 0, "never mirrored")
+    holding = part(make_facts(mirror=MirrorFact(enabled=True, current=True, why="all as it should be")), "parity")
+    assert (holding.applies, holding.got, holding.why) == (True, 5, "all as it should be")
 
 
 @pytest.mark.parametrize(

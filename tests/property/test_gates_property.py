@@ -143,7 +143,7 @@ def all_facts(draw: st.DrawFn) -> Facts:
         runs=draw(st.integers(0, 2)),
         views=ViewFact(draw(st.booleans()), draw(st.booleans())),
         lessons=draw(st.sampled_from([LessonFact(0, 0), LessonFact(1, 1), LessonFact(2, 1)])),
-        mirror=MirrorFact(draw(st.booleans()), draw(st.booleans())),
+        mirror=MirrorFact(draw(st.booleans()), draw(st.booleans()), "told"),
         progress_lines=draw(st.integers(0, 1)),
         sections=draw(st.sampled_from([{}, {"verification": "Compare the counts."}])),
     )
@@ -169,7 +169,7 @@ def best() -> Facts:
         runs=1,
         views=ViewFact(tracker=True, dashboard=True),
         lessons=LessonFact(1, 0),
-        mirror=MirrorFact(enabled=True, linked=True),
+        mirror=MirrorFact(enabled=True, current=True),
         progress_lines=1,
         sections={},
     )
@@ -242,7 +242,7 @@ WORSE: dict[str, Callable[[Facts], Facts]] = {
     "nothing run": lambda f: f._replace(runs=0),
     "views stale": lambda f: f._replace(views=ViewFact(tracker=False, dashboard=False)),
     "no lesson": lambda f: f._replace(lessons=LessonFact(0, 0)),
-    "mirror not linked": lambda f: f._replace(mirror=MirrorFact(enabled=True, linked=False)),
+    "mirror not linked": lambda f: f._replace(mirror=MirrorFact(enabled=True, current=False)),
     "no progress": lambda f: f._replace(progress_lines=0),
     "no words on verification": lambda f: f._replace(sections={}),
     "no criteria": lambda f: f._replace(job=replace(f.job, criteria=())),

@@ -24,7 +24,8 @@ from donewhen.jobs.ledger import Actor
 from donewhen.jobs.lesson_keeping import Said, answer, capture
 from donewhen.jobs.lessons import lessons_path
 from donewhen.jobs.lifecycle import Started, look_at, start
-from donewhen.jobs.projection import mismatches
+from donewhen.jobs.mirrored import wanted_of
+from donewhen.jobs.projection import mismatches, record
 from donewhen.jobs.running import run
 from donewhen.jobs.standing import sign_off
 from donewhen.jobs.tracker import tracker_path
@@ -80,6 +81,12 @@ class Project:
 
     def hint(self, job: Job) -> str:
         return evaluate(facts_of(self.workspace, self.read(job))).next_action
+
+    def mirror(self, job: Job) -> None:
+        """What a sync records that found the issue as it should be."""
+        wanted = wanted_of(self.workspace, self.workspace.project(), self.read(job)).marks()
+        seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": wanted}
+        record(self.workspace, job.id, self.read(job).document, job.path, "mirrored", seen, Approval(BOT), {})
 
     def spend(self, job: Job) -> Completion:
         """Try to complete until the budget is gone."""
@@ -493,6 +500,9 @@ def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Pr
     seen.append(project.hint(job))
     project.edit(job, 'github_issue_number: ""', "github_issue_number: 7")
     project.look(job)
+    assert project.hint(job) == seen[-1], "a number that somebody typed is no mirror"
+    project.mirror(job)
+    project.look(job)
     seen.append(project.hint(job))
     assert seen == [
         "Resolve truth failures: AC-1 (It reads well.) was not shown: nobody has signed it off.",
@@ -502,7 +512,7 @@ def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Pr
         "Write a verification plan that can be carried out.",
         "Refresh the task tracker and the dashboard.",
         "Log execution evidence: run the verification through donewhen run.",
-        "Link the GitHub issue of this job.",
+        "Link the GitHub issue of this job: never mirrored; donewhen github sync brings it up to date.",
         "Final check: read the result once more, note progress, then complete.",
     ]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from donewhen.jobs.happened import told
 from donewhen.jobs.ledger import Actor, Entry, EventKind
-from donewhen.web.happened import told
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,9 @@ VERBS: dict[str, dict[str, Verb]] = {
         "attest": Verb("attest", "A receipt that others can read, and check."),
         "anchor": Verb("anchor", "Keep the ledger's heads in a second place."),
     },
+    "Jobs: with others": {
+        "github": Verb("github", "Mirror jobs to issues, and see where they differ."),
+    },
     "Jobs: as the scripts of rewards.md call it": {
         "reward-eval": Verb("reward", "Same as reward.", "reward"),
         "truth-eval": Verb("reward", "Is it true, criterion by criterion?", "truth"),

@@ -14,6 +14,7 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.text import one_line
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.mirrored import told_mirrored
 
 
 @click.command()
@@ -61,6 +62,8 @@ def _told(entry: Entry) -> str:
         case "lesson":
             said = f": {data['said']}" if data.get("said") else ""
             return one_line(f"{str(data.get('how')).replace('_', ' ')} {data.get('lesson')}{said}", 300)
+        case "mirrored":
+            return told_mirrored(data)
         case _:
             return one_line(", ".join(f"{key}: {value}" for key, value in data.items() if key != "writes"))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from donewhen.config.settings import (
     ApprovalSettings,
+    GitHubSettings,
     GuardSettings,
     JobSettings,
     JudgeSettings,
@@ -31,6 +32,7 @@ _TABLES: dict[str, type[Any]] = {
     "JudgeSettings": JudgeSettings,
     "VerifySettings": VerifySettings,
     "ApprovalSettings": ApprovalSettings,
+    "GitHubSettings": GitHubSettings,
 }
 
 

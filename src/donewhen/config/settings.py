@@ -94,6 +94,14 @@ class ApprovalSettings:
 
 
 @dataclass(frozen=True)
+class GitHubSettings:
+    """Where jobs are mirrored to."""
+
+    api_url: str = "https://api.github.com"
+    """The address of the API, on an Enterprise server `https://HOST/api/v3`; another than this must be agreed to."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be set, with the file it came from."""
 
@@ -111,6 +119,8 @@ class Settings:
     """Jobs: what CI takes from the base branch."""
     approval: ApprovalSettings = field(default_factory=ApprovalSettings)
     """Jobs: who may agree."""
+    github: GitHubSettings = field(default_factory=GitHubSettings)
+    """Jobs: the server that they are mirrored to."""
     root: Path = field(default_factory=Path.cwd, metadata={"setting": False})
     source: Path | None = field(default=None, metadata={"setting": False})
     given: frozenset[str] = field(default_factory=frozenset, metadata={"setting": False})

@@ -68,6 +68,9 @@ class FindingCode(StrEnum):
     SIGNATURE_WRONG = "signature_wrong"
     SIGNER_UNKNOWN = "signer_unknown"
     UNSIGNED = "unsigned"
+    MIRROR_MISSING = "mirror_missing"
+    MIRROR_DIFFERS = "mirror_differs"
+    MIRROR_DOUBLED = "mirror_doubled"
 
 
 FINDINGS: dict[FindingCode, Reason] = {
@@ -302,5 +305,17 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.UNSIGNED: Reason(
         "Nobody has signed the attestation. It holds together, and anybody could have written it.",
         "Ask for one that is signed: donewhen attest JOB --key FILE",
+    ),
+    FindingCode.MIRROR_MISSING: Reason(
+        "A job has no issue on GitHub: it was never made, or it was deleted, moved or taken for another.",
+        "Make it: donewhen github sync; where it was moved, a person says what is meant.",
+    ),
+    FindingCode.MIRROR_DIFFERS: Reason(
+        "A job's issue on GitHub does not say what the job says.",
+        "Bring it up to date: donewhen github sync",
+    ),
+    FindingCode.MIRROR_DOUBLED: Reason(
+        "More than one issue on GitHub carries the mark of a job; the oldest is taken for it.",
+        "Close the others, and take the mark out of their text.",
     ),
 }

@@ -12,13 +12,14 @@ from donewhen.jobs.agreement import job_agreement, project_agreement
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.criteria import is_placeholder, sections
 from donewhen.jobs.evidence import EvidenceStore
-from donewhen.jobs.facts import Facts, FileFact, MirrorFact, SuiteFact
+from donewhen.jobs.facts import Facts, FileFact, SuiteFact
 from donewhen.jobs.harness import harness_of
 from donewhen.jobs.history import history_of
 from donewhen.jobs.inputs import located, plain_hash, upstream_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Chain, Entry
 from donewhen.jobs.lesson_use import lessons_of
+from donewhen.jobs.mirrored import mirror_fact
 from donewhen.jobs.probes import file_state
 from donewhen.jobs.projection import mismatches
 from donewhen.jobs.running import filed_under, newest_run, store_of
@@ -61,7 +62,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         runs=_runs(chain.entries, history.started, shown),
         views=views_of(workspace, job, chain, about_project),
         lessons=lessons_of(workspace, job.id, chain.entries),
-        mirror=_mirror(project.github_enabled, job),
+        mirror=mirror_fact(workspace, project, job, chain.entries),
         progress_lines=_progress(texts.get("progress log", "")),
         sections=texts,
         harness_changed=_harness_changed(workspace, job, chain.entries),
@@ -183,10 +184,6 @@ def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[Stand
     since = started.seq if started is not None else 0
     holding = {one.entry.seq for one in shown if one.entry is not None and one.state == "passed"}
     return sum(one.type == "ran" and (one.seq > since or one.seq in holding) for one in entries)
-
-
-def _mirror(enabled: bool, job: Job) -> MirrorFact:
-    return MirrorFact(enabled, bool(job.document.fields.get("github_issue_number")))
 
 
 def _progress(text: str) -> int:

@@ -82,6 +82,9 @@ def project_terms(project: Project, settings: Settings, missions: Mapping[str, P
         "hooks_switched_off": hooks_switched_off(settings.root),
         "baselines": _baselines(settings),
     }
+    if project.github_enabled:
+        # Switched off, parity would be left out of every score; and another repository may have other readers.
+        terms["github"] = {"repo": project.github_repo}
     return {**terms, "missions": _missions(missions)} if missions else terms
 
 
@@ -115,14 +118,15 @@ def _taken_over(before: Terms, after: Terms) -> Iterator[Change]:
 
 def same_shape(one: Terms, other: Terms) -> bool:
     """Whether the terms have the same fields, each with a value of the same kind."""
-    # Missions were agreed to before there were any.
-    names = {*one, *other} - {"missions"}
+    # Missions, and a mirror, were agreed to before there were any.
+    names = {*one, *other} - {"missions", "github"}
     missions = [terms.get("missions", {}) for terms in (one, other)]
     return (
         names <= set(one)
         and names <= set(other)
         and all(_is_like(name, one[name], other[name]) for name in names)
         and all(isinstance(terms, dict) and all(isinstance(of, dict) for of in terms.values()) for terms in missions)
+        and all(isinstance(terms.get("github", {}), dict) for terms in (one, other))
     )
 
 

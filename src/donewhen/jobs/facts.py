@@ -69,10 +69,11 @@ class LessonFact(NamedTuple):
 
 
 class MirrorFact(NamedTuple):
-    """Whether the mirror of this job on GitHub is known."""
+    """Whether the job's issue on GitHub says what the job says, by what was seen at the last sync."""
 
     enabled: bool
-    linked: bool
+    current: bool
+    why: str = ""
 
 
 class Facts(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 from donewhen.foundation.text import one_line
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.mirrored import told_mirrored
 
 
 def told(entry: Entry) -> str:
@@ -37,8 +38,7 @@ def told(entry: Entry) -> str:
             said = f": {data['said']}" if data.get("said") else ""
             return one_line(f"{data.get('lesson')} {str(data.get('how')).replace('_', ' ')}{said}")
         case "mirrored":
-            values = {key: value for key, value in data.items() if isinstance(value, str | int)}
-            return one_line(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items()))
+            return told_mirrored(data)
         case _:
             return one_line(str(data.get("why") or data.get("reason") or ""))
 

@@ -23,7 +23,8 @@ _CHUNK = 1 << 18
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _GENERATED = re.compile(
     r"(?:outputs/(?:rewards\.json|reward-report\.md|truth-report\.json|dashboard\.(?:json|html)|"
-    r"\d{4}-\d\d-\d\d-task-tracker\.csv)|logs/(?:execution|events)\.jsonl|notes/lessons-(?:index\.json|learned\.md))"
+    r"\d{4}-\d\d-\d\d-task-tracker\.csv)|logs/(?:execution|events)\.jsonl|"
+    r"notes/(?:lessons-index\.json|lessons-learned\.md|github-map\.json))"
 )
 # What people say about work in reviews; it must not make the evidence stale that they have looked at.
 _SAID = ("/reviews.jsonl", "/reviewed.jsonl", "/hypotheses.json")

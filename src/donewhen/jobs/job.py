@@ -89,6 +89,8 @@ class Project:
     status: Status
     agreement_status: Literal["proposed", "agreed"]
     github_enabled: bool
+    github_repo: str
+    """``owner/name``; empty where the plan does not say."""
     criteria: tuple[Criterion, ...]
     path: Path
     document: Document
@@ -162,6 +164,7 @@ def read_project(document: Document, path: Path, where: str) -> Project:
         status=get.choice("status", STATUSES, "planned"),
         agreement_status=get.choice("agreement_status", ("proposed", "agreed"), "proposed"),
         github_enabled=get.flag("github_enabled", False),
+        github_repo=get.text("github_repo"),
         criteria=read_criteria(_criteria_section(document), where),
         path=path,
         document=document,

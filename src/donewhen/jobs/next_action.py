@@ -14,7 +14,7 @@ CRITERIA = "Replace placeholder or weak acceptance criteria."
 PLAN = "Write a verification plan that can be carried out."
 VIEWS = "Refresh the task tracker and the dashboard."
 LOG = "Log execution evidence: run the verification through donewhen run."
-PARITY = "Link the GitHub issue of this job."
+PARITY = "Link the GitHub issue of this job: {what}; donewhen github sync brings it up to date."
 FINAL = "Final check: read the result once more, note progress, then complete."
 
 
@@ -38,6 +38,6 @@ def next_action(facts: Facts, truth: GateResult) -> str:
     exempt = facts.job.exemptions.get("execution_log_exemption_reason")
     if not facts.runs and facts.job.execution_log_required and not exempt:
         return LOG
-    if facts.mirror.enabled and not facts.mirror.linked:
-        return PARITY
+    if facts.mirror.enabled and not facts.mirror.current:
+        return PARITY.format(what=facts.mirror.why)
     return FINAL

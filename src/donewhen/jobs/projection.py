@@ -35,7 +35,10 @@ PROJECTED: dict[str, Value] = {
 }
 """Each projected field with its value in a plan that nothing has happened to."""
 
-WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | {"updated_at", "stakes", "reward_target", "max_iterations"}
+WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | {
+    *("updated_at", "stakes", "reward_target", "max_iterations"),
+    *("github_issue_number", "github_issue_url"),
+}
 """The fields that some command of ours writes; no evidence depends on them."""
 
 

@@ -177,8 +177,8 @@ def _execution(facts: Facts) -> Component:
 
 def _parity(facts: Facts) -> Component:
     mirror = facts.mirror
-    why = "mirroring is off" if not mirror.enabled else "linked" if mirror.linked else "no issue is linked"
-    return Component("parity", WEIGHTS["parity"] if mirror.linked else 0, WEIGHTS["parity"], why, mirror.enabled)
+    got = WEIGHTS["parity"] if mirror.current else 0
+    return Component("parity", got, WEIGHTS["parity"], mirror.why, mirror.enabled)
 
 
 def _rework(facts: Facts) -> Penalty:

@@ -1,0 +1,181 @@
+"""Jobs as issues on GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.agreement import project_agreement
+from donewhen.jobs.approval import somebody
+from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.mirror.client import MAX_WAIT
+from donewhen.mirror.enabling import enable as switch_on
+from donewhen.mirror.issue_map import read_map
+from donewhen.mirror.looking import Looked, look
+from donewhen.mirror.opening import Mirror, opened
+from donewhen.mirror.parity import Gap, Strange, gaps
+from donewhen.mirror.planning import Step
+from donewhen.mirror.syncing import plan
+from donewhen.mirror.syncing import sync as carry_out
+
+_job_option = click.option("--job", metavar="JOB", help="Only this job; without it, all of them.")
+_wait_option = click.option(
+    "--max-wait",
+    type=click.FloatRange(min=0),
+    default=MAX_WAIT,
+    show_default=True,
+    metavar="S",
+    help="How many seconds to wait in all when GitHub says that it is too much.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Mirror jobs to issues on GitHub, and see where they differ.
+
+    A job is an issue, a wave a milestone, a status a label. The record decides; an issue only shows it. The token comes
+    from GH_TOKEN or GITHUB_TOKEN (on an Enterprise server GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN).
+
+    \b
+    donewhen github enable --repo owner/name
+    donewhen github sync --dry-run
+    donewhen github sync
+    donewhen github parity --job WI-20260214-001
+    """
+
+
+@command.command()
+@click.option("--repo", metavar="OWNER/NAME", help="The repository; without it, that of the git remote `origin`.")
+@project_option
+@common_options
+@click.pass_obj
+def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
+    """Switch mirroring on: github_enabled and github_repo in the project's plan. Nothing is sent.
+
+    \b
+    donewhen github enable --repo owner/name
+    """
+    workspace = workspace_at(project)
+    name = switch_on(workspace, repo)
+    output.say(f"✓ Jobs are mirrored to {name}.", fg="green")
+    output.say("  GitHub parity is part of the score from now on.")
+    state = project_agreement(workspace, workspace.project()).state
+    if state == "agreed":
+        output.say("  Once the project is agreed to again, switching it off needs a person: donewhen agree", dim=True)
+    elif state == "voided":
+        output.say("  A person had agreed to another, and has to agree to this one: donewhen agree", fg="yellow")
+    output.say("  next: donewhen github sync --dry-run", dim=True)
+    return output.finish(ExitCode.PASS, {"repo": name, "enabled": True, "agreement": state})
+
+
+@command.command()
+@click.option("--dry-run", is_flag=True, help="Say what would be done: nothing is written, here or there.")
+@_job_option
+@_wait_option
+@project_option
+@common_options
+@click.pass_obj
+def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
+    """Bring the issues up to date with the jobs, and put on record what is there then.
+
+    What people wrote around our part of an issue's text, and labels that are not ours, stay. A run that is cut off goes
+    on where it stopped.
+
+    \b
+    donewhen github sync --dry-run
+    donewhen github sync --job WI-20260214-001
+    donewhen github sync --max-wait 3600
+    """
+    workspace = workspace_at(project)
+    steps: tuple[Step, ...]
+    with output.progress("asking GitHub"):
+        mirror = opened(workspace, keeping=not dry_run, tell=output.note, max_wait=max_wait)
+        if dry_run:
+            looked, planned = plan(mirror, mirror.known_here(read_map(workspace)), job)
+            steps, left = planned.steps, planned.left
+        else:
+            synced = carry_out(mirror, somebody(), only=job, tell=lambda step: output.say(f"✓ {step.told}", fg="green"))
+            looked, steps, left = synced.looked, synced.done, synced.left
+    if dry_run:
+        for step in steps:
+            output.say(f"· would {step.told}")
+    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, left), *_doubled(looked)]
+    _show(output, findings)
+    if not steps and not findings:
+        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
+    data = {
+        "repo": mirror.api.repo,
+        "dry_run": dry_run,
+        "jobs": len(looked.targets),
+        "steps": [{"step": type(step).__name__, "told": step.told} for step in steps],
+        "gaps": [one._asdict() for one in left],
+    }
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+@command.command()
+@_job_option
+@_wait_option
+@project_option
+@common_options
+@click.pass_obj
+def parity(output: Output, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
+    """Compare each issue with its job, content and state, and explain each gap. Nothing is changed.
+
+    \b
+    donewhen github parity
+    donewhen github parity --job WI-20260214-001 --json
+    """
+    workspace = workspace_at(project)
+    with output.progress("asking GitHub"):
+        mirror = opened(workspace, keeping=True, tell=output.note, max_wait=max_wait)
+        looked = look(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
+    found = [gap for target in looked.targets for gap in gaps(target, looked.found[target.job])]
+    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
+    _show(output, findings)
+    if not findings:
+        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
+    data: dict[str, Any] = {
+        "repo": mirror.api.repo,
+        "jobs": len(looked.targets),
+        "gaps": [one._asdict() for one in found],
+    }
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _show(output: Output, findings: Iterable[Finding]) -> None:
+    for one in findings:
+        output.say(f"✗ [{one.code}] {f'{one.where}: ' if one.where else ''}{one.message}", fg="red")
+        if one.next:
+            output.say(f"    next: {one.next}", dim=True)
+
+
+def _told(looked: Looked, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
+    for gap in found:
+        there = looked.found[gap.job]
+        code = FindingCode.MIRROR_MISSING if gap.field == "issue" else FindingCode.MIRROR_DIFFERS
+        step = there.next if isinstance(there, Strange) else FINDINGS[code].next_step
+        yield Finding(code, gap.told, mirror.workspace.where(looked.jobs[gap.job].path), step)
+
+
+def _unreadable(looked: Looked) -> Iterator[Finding]:
+    return (Finding.of(one) for one in looked.unreadable)
+
+
+def _doubled(looked: Looked) -> Iterator[Finding]:
+    for job, numbers in looked.doubled.items():
+        told = f"Issue {', '.join(map(str, numbers))} carries the mark of {job}, too."
+        yield Finding(FindingCode.MIRROR_DOUBLED, told, job, FINDINGS[FindingCode.MIRROR_DOUBLED].next_step)
+
+
+def _nothing(looked: Looked, mirror: Mirror) -> Iterator[Finding]:
+    """Zero checks is not a pass."""
+    if not looked.targets and not looked.unreadable:
+        yield Finding("no_job", "There are no jobs.", str(mirror.workspace.root), "donewhen add TITLE")

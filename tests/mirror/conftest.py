@@ -1,0 +1,168 @@
+"""A project that is mirrored to a double of GitHub, with a clock on which waiting takes no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.collecting import facts_of
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.facts import MirrorFact
+from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.lifecycle import start
+from donewhen.jobs.workspace import Form, Workspace
+from donewhen.mirror.address import Address
+from donewhen.mirror.client import Client
+from donewhen.mirror.enabling import enable
+from donewhen.mirror.issue_map import read_map
+from donewhen.mirror.looking import look
+from donewhen.mirror.opening import Mirror, opened
+from donewhen.mirror.parity import Gap, gaps
+from donewhen.mirror.planning import Plan
+from donewhen.mirror.syncing import Synced, plan, sync
+from donewhen.mirror.transport import HttpTransport
+
+BOT = Actor("bot")
+ADA = Approval(Actor("ada", "person"))
+
+
+def _double() -> ModuleType:
+    spec = spec_from_file_location("github_double", Path(__file__).with_name("github_double.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    import sys
+
+    sys.modules["github_double"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+github = _double()
+
+
+class Hours:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 2, 14, 10, tzinfo=UTC)
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return self.moment.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.moment += timedelta(seconds=seconds)
+
+
+class Place:
+    """A project, its mirror, and what was told meanwhile."""
+
+    def __init__(self, root: Path, double: Any, form: Form = "small") -> None:
+        self.double = double
+        self.clock = Hours()
+        self.workspace: Workspace = init(root, "Demo", form=form, clock=self.clock)
+        self.environ = {"GITHUB_API_URL": double.api, "GH_TOKEN": double.token}
+        self.told: list[str] = []
+        self.timeout = 20.0
+        enable(self.workspace, double.repo.name, self.environ)
+
+    def job(self, title: str = "Parser", **options: Any) -> Job:
+        options.setdefault("criteria", ["The result is written down.\n  check: file outputs/primary.md"])
+        return add_job(self.workspace, title, **options)
+
+    def read(self, job: Job) -> Job:
+        return self.workspace.job_at(job.path)
+
+    def edit(self, path: Path, old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text, old
+        path.write_text(text.replace(old, new, 1))
+
+    def begin(self, job: Job) -> None:
+        for one in proposals(self.workspace, [self.read(job)]):
+            agree(self.workspace, one, ADA)
+        assert start(self.workspace, job.id, BOT).started
+
+    def client(self, address: Address, **more: Any) -> Client:
+        transport = HttpTransport(timeout=self.timeout, direct=True)
+        return Client(address, transport=transport, sleep=self.clock.sleep, jitter=lambda: 0.0, **more)
+
+    def open(self, *, keeping: bool = True, max_wait: float = 300.0) -> Mirror:
+        return opened(
+            self.workspace,
+            keeping=keeping,
+            tell=self.told.append,
+            max_wait=max_wait,
+            environ=self.environ,
+            client=self.client,
+        )
+
+    def sync(self, only: str | None = None, **options: Any) -> Synced:
+        return sync(self.open(**options), BOT, only=only)
+
+    def plan(self) -> Plan:
+        mirror = self.open(keeping=False)
+        return plan(mirror, mirror.known_here(read_map(self.workspace)))[1]
+
+    def gaps(self, only: str | None = None) -> list[Gap]:
+        mirror = self.open()
+        known = mirror.known_here(read_map(self.workspace))
+        looked = look(self.workspace, mirror.project, mirror.api, known, only)
+        return [gap for target in looked.targets for gap in gaps(target, looked.found[target.job])]
+
+    def issue(self, number: int = 1) -> dict[str, Any]:
+        found: dict[str, Any] = self.double.repo.issues[number]
+        return found
+
+    def labels(self, number: int = 1) -> list[str]:
+        return sorted(one["name"] for one in self.issue(number)["labels"])
+
+    def fact(self, job: Job) -> MirrorFact:
+        return facts_of(self.workspace, self.read(job)).mirror
+
+    def mirrored(self, job: Job) -> list[Entry]:
+        return [one for one in self.workspace.ledger.read(job.id).entries if one.type == "mirrored"]
+
+
+@pytest.fixture
+def double() -> Iterator[Any]:
+    """A GitHub on loopback."""
+    with github.GitHubDouble() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, double: Any) -> Place:
+    """A project that is mirrored, and never was synced."""
+    root = tmp_path / "work"
+    root.mkdir()
+    return Place(root, double)
+
+
+@pytest.fixture
+def big_place(tmp_path: Path, double: Any) -> Place:
+    """The same with workstreams."""
+    root = tmp_path / "work"
+    root.mkdir()
+    return Place(root, double, "big")
+
+
+@pytest.fixture
+def trouble() -> Callable[..., Any]:
+    """``trouble(status=502)``: what the double does instead of answering."""
+    made: Callable[..., Any] = github.Trouble
+    return made

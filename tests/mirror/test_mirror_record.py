@@ -1,0 +1,117 @@
+"""What the score makes of the record, without asking anybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.document import parse
+from donewhen.jobs.job import FieldError, read_project
+from donewhen.jobs.mirrored import told_mirrored, waves_of
+from donewhen.jobs.templates import project_plan
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("title: Parser", "title: Other", "the title changed since the last sync"),
+        ("written down", "written up", "the objective or a criterion changed since the last sync"),
+        ("## Objective\n", "## Objective\n\nRead it.\n", "the objective or a criterion changed since the last sync"),
+    ],
+)
+def test_parity_ends_when_the_plan_says_something_else(place: Any, old: str, new: str, why: str) -> None:
+    job = place.job()
+    place.sync()
+    assert place.fact(job).current
+    place.edit(job.path, old, new)
+    assert place.fact(job) == (True, False, why)
+    place.sync()
+    assert place.fact(job).current
+
+
+def test_a_number_that_somebody_typed_or_took_out_changes_nothing(place: Any) -> None:
+    one, two = place.job("One"), place.job("Two")
+    place.sync(only=one.id)
+    place.edit(two.path, 'github_issue_number: ""', "github_issue_number: 1")
+    assert place.fact(two) == (True, False, "never mirrored")
+    place.edit(one.path, "github_issue_number: 1", "github_issue_number: 9")
+    assert place.fact(one).current
+
+
+def test_the_newest_sync_counts(place: Any) -> None:
+    job = place.job()
+    place.sync()
+    place.double.repo.may_write = False
+    place.issue()["labels"] = []
+    # It may not put the label back, so the sync stops; what was seen before is still what is on record.
+    with pytest.raises(Exception, match="may not do this"):
+        place.sync()
+    assert place.fact(job).current
+    assert [one.field for one in place.gaps()] == ["status"]
+
+
+def test_waves_that_make_no_sense_are_told_and_keep_nobody_from_looking(place: Any) -> None:
+    job = place.job()
+    place.sync()
+    place.edit(place.workspace.project_file, "waves: []", "waves: soon")
+    assert place.fact(job) == (True, False, "waves must be a list of waves, each with id, title, start and end.")
+    with pytest.raises(FieldError, match="must be a list of waves"):
+        place.sync()
+
+
+@pytest.mark.parametrize(
+    ("waves", "problem"),
+    [
+        ("waves: soon", "must be a list"),
+        ("waves: {id: a}", "must be a list"),
+        ("waves: [a]", "has a wave without an id"),
+        ("waves: [{title: a}]", "has a wave without an id"),
+        ("waves: [{id: [a]}]", "has a wave without an id"),
+        ("waves: [{id: a}, {id: a}]", "has the wave a twice"),
+    ],
+)
+def test_a_wave_has_an_id_of_its_own(tmp_path: Any, waves: str, problem: str) -> None:
+    raw = project_plan("PJ-20260214-001", "Demo", "now").replace(b"waves: []", waves.encode())
+    project = read_project(parse(raw, "plan.md"), tmp_path / "plan.md", "plan.md")
+    with pytest.raises(FieldError, match=problem) as caught:
+        waves_of(project)
+    assert str(caught.value.where).startswith("plan.md:")
+
+
+def test_a_wave_that_ends_on_no_day_is_told(place: Any) -> None:
+    job = place.job()
+    place.edit(place.workspace.project_file, "waves: []", "waves:\n  - id: W1\n    end: soon")
+    place.edit(job.path, 'wave_id: ""', "wave_id: W1")
+    with pytest.raises(Exception, match="The wave W1 ends on 'soon', which is no day"):
+        place.sync()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (
+            {"number": 7, "repo": "o/r", "observed": {"status": "done", "state": "completed"}, "wanted": {}},
+            "issue 7 in o/r says done, closed as completed: not as wanted",
+        ),
+        (
+            {
+                "number": 7,
+                "repo": "o/r",
+                "observed": {"status": "", "state": "open"},
+                "wanted": {"status": "", "state": "open"},
+            },
+            "issue 7 in o/r says no status, open: as wanted",
+        ),
+    ],
+)
+def test_an_entry_is_told_in_a_sentence(data: dict[str, Any], told: str) -> None:
+    assert told_mirrored(data) == told
+
+
+def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:
+    from donewhen.jobs.happened import told
+
+    job = place.job()
+    place.sync()
+    assert told(place.mirrored(job)[0]) == "issue 1 in octo/demo says planned, open: as wanted"
