@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.imports import gathering
 from donewhen.jobs.imports.gathering import LARGEST, Gathered, gather
 from donewhen.jobs.imports.items import Kind
 
@@ -190,6 +191,15 @@ def test_a_folder_without_permission_is_an_error_with_its_name(tmp_path: Path, m
     with pytest.raises(UsageError, match="Permission denied") as caught:
         gather(tmp_path, None)
     assert caught.value.where == str(tmp_path / "backlog" / "tasks")
+
+
+@pytest.mark.parametrize("limit", ["MOST_FILES", "LARGEST_SOURCE"])
+def test_a_source_without_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    put(tmp_path, "task-1 - a.md", "task-2 - b.md")
+    monkeypatch.setattr(gathering, limit, 1)
+    with pytest.raises(UsageError, match="There are more than") as caught:
+        gather(tmp_path, None)
+    assert caught.value.next_step == "Import it in parts."
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from donewhen.foundation.text import one_line
 from donewhen.jobs.imports import backlog
 from donewhen.jobs.imports.items import NAMES, Finding, Kind, Text, not_understood
 
-LARGEST = 4_000_000
+LARGEST = 1_000_000
 """Bytes of a Markdown file: whoever writes more into one task does not mean a task."""
 LARGEST_LIST = 64_000_000
+LARGEST_SOURCE = 256_000_000
 MOST_FILES = 200_000
 _FEATURES = "feature_list.json"
 _SPEC_KIT_TASK = re.compile(r"^[ \t]*[-*+][ \t]+\[[ xX]?\][ \t]*\*{0,2}\[?T[0-9]", re.MULTILINE)
@@ -152,14 +153,17 @@ def _change(folder: Path) -> _Candidate:
 def _read(candidate: _Candidate, source: Path) -> Gathered:
     findings: list[Finding] = []
     texts: list[Text] = []
+    size = 0
     limit = LARGEST_LIST if candidate.kind == "feature-list" else LARGEST
     for name in _FILES[candidate.kind](candidate):
-        if len(texts) >= MOST_FILES:
-            raise UsageError(f"There are more than {MOST_FILES:,} files in it.", where=str(source))
+        if len(texts) >= MOST_FILES or size > LARGEST_SOURCE:
+            told = f"more than {MOST_FILES:,} files or {LARGEST_SOURCE:,} characters"
+            raise UsageError(f"There are {told} in it.", where=str(source), next_step="Import it in parts.")
         path = candidate.root / name
         where = one_line(_shown(path), 300)
         try:
             texts.append(Text(name, where, _text_of(path, limit)))
+            size += len(texts[-1].text)
         except UsageError as error:
             if candidate.kind == "feature-list":
                 raise UsageError(error.message, where=where) from error
