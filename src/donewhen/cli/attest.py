@@ -139,7 +139,7 @@ def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None
         output.say(f"  {mark} {one.check}: {one.told}{f' [{one.code}]' if one.code else ''}", fg=color)
     output.say(_TOLD[verdict.state], bold=True)
     findings = [Finding(one.code, f"{one.told}.", str(file), one.next) for one in verdict.lines if one.code is not None]
-    worst = [one.next for one in sorted(verdict.lines, key=lambda one: one.state) if one.next]
+    worst = [one.next for one in sorted(verdict.lines, key=lambda one: one.state != "broken") if one.next]
     if worst:
         output.say(f"  next: {worst[0]}", dim=True)
     data = {
