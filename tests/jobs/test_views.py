@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.approval import Approval
 from donewhen.jobs.collecting import facts_of
 from donewhen.jobs.creating import add_job, init
@@ -734,3 +735,18 @@ def test_a_terminal_escape_in_a_title_reaches_no_view(bench: Bench) -> None:
         dashboard_path(bench.workspace, "html"),
     ):
         assert not re.search("\x1b|\\\\u001b|\u202e", path.read_text())
+
+
+@pytest.mark.parametrize("name", ["outputs", "outputs/dashboard.html"])
+def test_a_link_that_leads_out_of_the_project_is_not_written_through(tmp_path: Path, name: str) -> None:
+    workspace = init(tmp_path / "project", "Shop")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("mine")
+    place = workspace.base / name
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(outside if name == "outputs" else outside / "kept")
+    with pytest.raises(DonewhenError, match="leads out of the project"):
+        rebuild(workspace)
+    assert [one.name for one in outside.iterdir()] == ["kept"]
+    assert (outside / "kept").read_text() == "mine"

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.foundation.secrets import redacted
 from donewhen.jobs.approval import Approval
@@ -33,7 +32,7 @@ from donewhen.jobs.lessons import (
     words_of,
 )
 from donewhen.jobs.projection import record, repair
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.workspace import Workspace, WorkspaceError
 
 SCHEMA = "theworkshop.lessons.v1"
 LONGEST = 4000
@@ -77,7 +76,7 @@ def capture(workspace: Workspace, said: Said, jobs: Sequence[Job], by: Actor) ->
         path = lessons_path(workspace)
         try:
             path.parent.mkdir(exist_ok=True)
-            write_atomically(path, text)
+            workspace.put(path, text)
         except OSError as error:
             where = workspace.where(path)
             raise LessonError(f"The lesson can't be written: {error.strerror}.", where=where) from error
@@ -241,9 +240,8 @@ def _write_index(workspace: Workspace, raw: bytes) -> None:
     content = {"schema": SCHEMA, "generated_at": workspace.now(), "source": digest(raw), "lessons": rows}
     # A view: where it can't be written, the lesson is kept all the same, and the next look makes it anew.
     path = _index_path(workspace)
-    with suppress(OSError):
-        if not path.is_symlink():
-            write_atomically(path, f"{json.dumps(content, indent=2)}\n".encode())
+    with suppress(OSError, WorkspaceError):
+        workspace.put(path, f"{json.dumps(content, indent=2)}\n".encode())
 
 
 def _index_path(workspace: Workspace) -> Path:

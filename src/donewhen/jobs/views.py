@@ -12,7 +12,6 @@ import msgspec
 
 from donewhen import __version__
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.foundation.text import one_line
 from donewhen.jobs.above import plans_above
@@ -259,7 +258,7 @@ def _write(workspace: Workspace, board: Board) -> None:
     }
     for one, new in content.items():
         if _bytes(one) != new:
-            write_atomically(one, new)
+            workspace.put(one, new)
 
 
 def _bytes(path: Path) -> bytes:

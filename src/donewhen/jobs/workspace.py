@@ -168,6 +168,16 @@ class Workspace:
         write_atomically(path, raw)
         return parse(raw, self.where(path))
 
+    def put(self, path: Path, data: bytes) -> None:
+        """Replace a file that donewhen writes. A link that leads out is refused: a branch can bring one with it."""
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
+            raise WorkspaceError(
+                "A link leads out of the project here, so nothing was written.",
+                where=self.where(path),
+                next_step="Remove the link.",
+            )
+        write_atomically(path, data)
+
     def _named(self, name: str) -> list[JobPlace]:
         names = list(self.names())
         # The whole id is the usual case; only what looks like it is looked at closely.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.foundation.canonical import unique_names
-from donewhen.foundation.files import read_regular, write_atomically
+from donewhen.foundation.files import read_regular
 from donewhen.jobs.workspace import Workspace
 from donewhen.mirror.errors import MirrorError
 
@@ -92,7 +92,7 @@ def read_map(workspace: Workspace) -> IssueMap:
 def write_map(workspace: Workspace, found: IssueMap) -> None:
     path = map_path(workspace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, (json.dumps(dict(found.data), indent=2, ensure_ascii=False) + "\n").encode())
+    workspace.put(path, (json.dumps(dict(found.data), indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _broken(workspace: Workspace, problem: str) -> MirrorError:
