@@ -132,7 +132,7 @@ def test_every_kind_of_event_can_be_appended(ledger: Ledger, kind: EventKind) ->
 def test_the_kinds_of_events_and_of_approvers_are_closed_sets() -> None:
     assert get_args(EventKind) == (
         "agreed", "started", "ran", "evaluated", "decided", "completed", "refused", "invalidated", "overridden",
-        "unverified",
+        "unverified", "lesson", "mirrored",
     )  # fmt: skip
     assert get_args(ApproverClass) == ("person", "key", "ci", "agent")
 
