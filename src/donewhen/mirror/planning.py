@@ -56,7 +56,8 @@ class ChangeMilestone(NamedTuple):
 
     @property
     def told(self) -> str:
-        return f"change milestone {self.number} to {one_line(self.title)}{f', due {self.due_on[:10]}' if self.due_on else ''}"
+        due = f", due {self.due_on[:10]}" if self.due_on else ""
+        return f"change milestone {self.number} to {one_line(self.title)}{due}"
 
 
 class MakeIssue(NamedTuple):
