@@ -183,6 +183,29 @@ def test_a_wave_becomes_a_milestone_that_is_due_on_its_last_day(place: Any) -> N
     assert place.issue()["milestone"] is None
 
 
+def test_a_wave_that_ends_on_another_day_changes_its_milestone(place: Any) -> None:
+    job = place.job()
+    plan = place.workspace.project_file
+    place.edit(plan, "waves: []", "waves:\n  - id: WV-1\n    title: First\n    end: 2026-03-01")
+    place.edit(job.path, 'wave_id: ""', "wave_id: WV-1")
+    place.sync()
+    assert place.sync().done == ()
+    place.edit(plan, "2026-03-01", "2026-04-02")
+    assert [step.told for step in place.sync().done] == ["change milestone 1 to WV-1 First, due 2026-04-02"]
+    assert place.double.repo.milestones[1]["due_on"].startswith("2026-04-02")
+
+
+def test_an_issue_without_our_title_and_our_part_is_still_ours_by_the_ledger(place: Any) -> None:
+    job = place.job()
+    place.sync()
+    place.issue().update(title="Mine now", body="All mine.")
+    assert [one.field for one in place.gaps()] == ["title", "body"]
+    place.sync()
+    assert [*place.double.repo.issues] == [1]
+    assert place.issue()["title"] == f"[{job.id}] Parser"
+    assert place.issue()["body"].endswith("All mine.")
+
+
 def test_a_milestone_of_others_stays_where_a_job_has_no_wave(place: Any) -> None:
     job = place.job()
     place.sync()

@@ -56,9 +56,8 @@ class ChangeMilestone(NamedTuple):
 
     @property
     def told(self) -> str:
-        return (
-            f"change milestone {self.number} to {one_line(self.title)}{f', due {self.due_on}' if self.due_on else ''}"
-        )
+        due = f", due {self.due_on[:10]}" if self.due_on else ""
+        return f"change milestone {self.number} to {one_line(self.title)}{due}"
 
 
 class MakeIssue(NamedTuple):
@@ -118,7 +117,10 @@ def planned(looked: Looked, known: IssueMap, waves: tuple[Wave, ...], repo: str)
         elif known.issue(target.job) != found.number or not _on_record(looked, target, found, repo):
             issues.append(LinkIssue(target, found))
     touched = [one.target for one in issues if isinstance(one, MakeIssue | ChangeIssue)]
-    return Plan((*_labels(looked, touched), *_milestones(looked, touched, known, waves), *issues), tuple(left))
+    # The end of a wave may have changed while every issue stays as it is.
+    there = [one for one in looked.targets if isinstance(looked.found[one.job], Issue)]
+    milestones = _milestones(looked, [*there, *touched], known, waves)
+    return Plan((*_labels(looked, touched), *milestones, *issues), tuple(left))
 
 
 def _on_record(looked: Looked, target: Target, issue: Issue, repo: str) -> bool:
