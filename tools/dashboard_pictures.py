@@ -66,6 +66,9 @@ class Days:
         self.moment += timedelta(minutes=2)
         return self.moment
 
+    def monotonic(self) -> float:
+        return self.moment.timestamp()
+
 
 def main() -> int:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
