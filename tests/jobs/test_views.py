@@ -545,6 +545,28 @@ def test_a_tracker_in_other_columns_is_replaced(bench: Bench) -> None:
     assert fresh(bench, job) == CURRENT
 
 
+def test_views_that_are_not_current_are_repaired_before_the_score_is_reckoned(bench: Bench) -> None:
+    job = bench.job()
+    bench.write(job)
+    tracker_path(bench.workspace).unlink()
+    dashboard_path(bench.workspace, "html").write_text("nothing")
+    done = bench.complete(job)
+    assert done.done
+    assert done.evaluation.score.total == 97
+    assert fresh(bench, job) == CURRENT
+
+
+def test_a_workstream_without_a_plan_that_can_be_read_goes_by_its_folder(tmp_path: Path) -> None:
+    workspace = init(tmp_path, "Shop", form="big")
+    job = add_job(workspace, "Sell", workstream="Till")
+    workstream = job.path.parents[2]
+    (workstream / "plan.md").unlink()
+    for bring in (lambda: refresh(workspace, job), lambda: refresh(workspace, job), lambda: rebuild(workspace)):
+        bring()
+        shown = json.loads(dashboard_path(workspace).read_bytes())["jobs"][job.id]
+        assert (shown["workstream"], shown["workstream_title"]) == (workstream.name, "")
+
+
 # Broken files
 
 

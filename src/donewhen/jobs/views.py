@@ -160,10 +160,12 @@ def _whole(looked: _Looked) -> Board:
             one = seen.get(place.path)
             try:
                 if one is None:
-                    # It says why, in the words of whoever reads plans.
-                    workspace.job_at(place.path)
-                    continue
-                records[one.id] = _remembered(workspace, index, one, homes)
+                    # Read once more, it says why it can't be read; or it can by now.
+                    job = workspace.job_at(place.path)
+                    made = _record(workspace, job, workspace.ledger.read(job.id), looked.agreement)
+                else:
+                    made = _remembered(workspace, index, one, homes)
+                records[made.id] = made
             except (DonewhenError, OSError) as error:
                 unread.append(_unread(workspace, place.path, error))
         events = _newest_events(workspace, index)
