@@ -113,7 +113,7 @@ def test_eight_jobs_started_at_once_are_all_started_and_the_project_is_whole(tmp
     assert [one.type for one in shop.workspace.ledger.read(project.id).entries].count("started") == 1
     assert shop.errors() == []
     shown = json.loads((shop.workspace.base / "outputs" / "dashboard.json").read_text())
-    assert shown["counts"] == {"in_progress": 8}
+    assert shown["counts"] == {"planned": 0, "in_progress": 8, "blocked": 0, "done": 0, "cancelled": 0}
 
 
 EVALUATE = """
