@@ -15,9 +15,9 @@ from donewhen.jobs.history import history_of
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.mission_folders import mission_folders
+from donewhen.jobs.verifying.base import Base
 from donewhen.jobs.verifying.cases import Reason
 from donewhen.jobs.verifying.receipts import unfounded
-from donewhen.jobs.verifying.trees import Base
 from donewhen.jobs.workspace import Workspace
 
 

@@ -15,20 +15,12 @@ from donewhen.jobs.codes import FINDINGS, FindingCode
 from donewhen.jobs.facts import DependencyFact
 from donewhen.jobs.gates.result import GATE_REASONS, GateCode
 from donewhen.jobs.history import history_of
+from donewhen.jobs.verifying.base import Base, base_of, is_behind, untracked
 from donewhen.jobs.verifying.branch import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import Case, JobCases, Reason, Verification
 from donewhen.jobs.verifying.job_cases import Agreed, Tell, Tree, case_of, job_cases
-from donewhen.jobs.verifying.rerun import agreed_results, judging_files
-from donewhen.jobs.verifying.trees import (
-    Base,
-    Judging,
-    base_of,
-    is_behind,
-    lay_branch,
-    lay_contract,
-    lay_work,
-    untracked,
-)
+from donewhen.jobs.verifying.judging import judges_of
+from donewhen.jobs.verifying.trees import Judging, lay_base, lay_branch, lay_contract, lay_work
 from donewhen.jobs.workspace import Workspace
 
 
@@ -104,15 +96,14 @@ def _trees(
 ) -> tuple[list[Tree], tuple[Judging, ...]]:
     if not chosen:
         return [], ()
-    named = judging_files(base, contract, [one.job for one in chosen])
-    is_work = agreed_results(base, contract, [one.job for one in chosen if not one.done])
-    patterns = contract.settings().verify.from_base
-    strict, changed = lay_work(base, branch, _made(place / "strict"), patterns, named, is_work)
+    judges = judges_of(base, contract, [one.job for one in chosen], [one.job for one in chosen if not one.done])
+    before = Tree(lay_base(base, branch, _made(place / "base")), f"On {base.ref}: ", {})
+    strict, changed = lay_work(base, branch, _made(place / "strict"), judges)
     if not changed:
-        return [Tree(strict, "", {})], ()
+        return [before, Tree(strict, "", {})], ()
     own = lay_branch(base, branch, _made(place / "own"))
     labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
-    return [Tree(strict, labels[0], {}), Tree(own, labels[1], {})], changed
+    return [before, Tree(strict, labels[0], {}), Tree(own, labels[1], {})], changed
 
 
 def _run(

@@ -1,0 +1,69 @@
+"""The base branch: the commit that has the contract, and the repository around the project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.jobs.git import Committed, committed, contents, git, toplevel
+from donewhen.jobs.tree_diff import commit_of
+from donewhen.jobs.workspace import PLAN, Form, Workspace
+
+
+class BaseError(DonewhenError):
+    """The base branch can't be looked at."""
+
+    code = "base"
+    exit_code = ExitCode.USAGE
+
+
+class Base(NamedTuple):
+    """The commit that has the contract, and the repository around the project."""
+
+    ref: str
+    commit: str
+    top: Path
+    inside: str
+    """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
+    files: Mapping[str, Committed]
+
+    @property
+    def form(self) -> Form:
+        return "small" if f"{self.inside}jobs/{PLAN}" in self.files else "big"
+
+    def content(self, name: str) -> bytes | None:
+        """A file of the base, by its name in the repository."""
+        found = self.files.get(name)
+        return None if found is None else next(contents(self.top, [found.blob]), None)
+
+
+def base_of(workspace: Workspace, ref: str) -> Base:
+    """The base that a name stands for."""
+    top = toplevel(workspace.root)
+    if top is None or not workspace.root.is_relative_to(top):
+        raise BaseError(
+            "The project is not in a git repository, so there is no base branch to compare with.",
+            where=str(workspace.root),
+        )
+    commit = commit_of(top, ref)
+    if commit is None:
+        raise BaseError(
+            f"There is no commit {ref!r} here.",
+            next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in a checkout of CI, fetch all "
+            "of the history (fetch-depth: 0).",
+        )
+    inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    return Base(ref, commit, top, inside, {one.name: one for one in committed(top, commit)})
+
+
+def is_behind(base: Base) -> bool:
+    """Whether the branch lacks something of the base, so that what is looked at is not what would be merged."""
+    return git(base.top, "merge-base", "--is-ancestor", base.commit, "HEAD") is None
+
+
+def untracked(base: Base) -> int:
+    """How many files stand in the working tree that git neither tracks nor ignores; they are not part of the work."""
+    listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
+    return sum(bool(one) for one in listed.split(b"\0"))
