@@ -167,4 +167,3 @@ def test_the_hooks_run_in_pre_commit(project: dict[str, Any], tmp_path: Path) ->
     assert said["donewhen-plan-check"][0] == 1
     assert said["donewhen-verify"][0] == 1
     assert "criterion_failed" in said["donewhen-verify"][1]
-

@@ -10,7 +10,7 @@ from donewhen.jobs.agreement import Seal, located
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.audit import audit
 from donewhen.jobs.codes import FINDINGS, FindingCode
-from donewhen.jobs.contract import changes, job_terms, project_terms
+from donewhen.jobs.contract import Change, changes, job_terms, project_terms
 from donewhen.jobs.history import history_of
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Entry
@@ -55,7 +55,7 @@ def claim_of(branch: Workspace, job: Job, where: str, seal: Seal | None, policy:
         if one.voids:
             told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
             said = f"{job.id}: {one.field} was {one.kind} on the branch: {told}."
-            reasons.append(_voided(said, located(one, found, place, branch.settings())))
+            reasons.append(_voided(said, _located(one, found, place, branch)))
     status = "done" if "done" in (found.status, history.status) else found.status
     return Claim(found, place, status, completed, tuple(reasons))
 
@@ -99,6 +99,14 @@ def record_reasons(base: Base, branch: Workspace) -> Iterator[Reason]:
         # What was loosened is told against the base's own agreement.
         if one.severity == "error" and one.code != FindingCode.VOIDED:
             yield Reason(str(one.code), one.message, one.where, one.next)
+
+
+def _located(change: Change, job: Job, place: str, branch: Workspace) -> str:
+    """Where a change stands; the plan file where the branch's settings can't be read, which is told besides."""
+    try:
+        return located(change, job, place, branch.settings())
+    except DonewhenError:
+        return place
 
 
 def _status_line(claim: Claim) -> str:

@@ -43,6 +43,8 @@ class Agreed(NamedTuple):
     known: frozenset[str]
     """The hashes of its entries on the base."""
     claim: Claim
+    name: str
+    """Its plan file, in the project."""
 
 
 class Tree(NamedTuple):
@@ -67,11 +69,12 @@ def job_cases(
     signed = Signed(branch.ledger.read(one.job.id).entries, policy)
     looks: list[tuple[Tree, Facts]] = []
     before, *work = trees
+    on_base = before.workspace.job_at(before.workspace.root / one.name)
     run_tests(
-        before.workspace, one.job, before.memory, lambda need: tell(f"{one.job.id}  {before.label}{need.evidence}")
+        before.workspace, on_base, before.memory, lambda need: tell(f"{on_base.id}  {before.label}{need.evidence}")
     )
     for tree in work:
-        job = tree.workspace.job(one.job.id)
+        job = tree.workspace.job_at(tree.workspace.root / one.name)
 
         def told(need: Need, label: str = tree.label) -> None:
             tell(f"{one.job.id}  {label}{need.evidence}")

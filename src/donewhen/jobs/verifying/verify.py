@@ -40,7 +40,7 @@ def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell 
         tell("the record")
         cases = [
             _contract_case(base, branch, contract, seal),
-            case_of("record", "project", record_reasons(base, branch)),
+            _record_case(base, branch),
         ]
         trees, changed = _trees(base, branch, contract, [agreed[one] for one in chosen], place)
         cases += _judging_case(base, changed)
@@ -68,7 +68,7 @@ def _agreed(contract: Workspace, branch: Workspace, policy: Policy) -> tuple[dic
         known = {one.hash for one in entries}
         claim = claim_of(branch, job, contract.where(job.path), seal, policy, known)
         done = history_of(job.id, entries, policy).completed is not None
-        found[job.id] = Agreed(job, seal, done, frozenset(known), claim)
+        found[job.id] = Agreed(job, seal, done, frozenset(known), claim, contract.where(job.path))
     return found, unreadable
 
 
@@ -144,8 +144,20 @@ def _contract_case(base: Base, branch: Workspace, contract: Workspace, seal: Sea
     try:
         return case_of("contract", "project", project_reasons(branch, seal))
     except DonewhenError as error:
-        where = error.where or branch.where(branch.project_file)
-        return case_of("contract", "project", [Reason(error.code, error.message, where, error.next_step)])
+        return case_of("contract", "project", [_unreadable(branch, error)])
+
+
+def _record_case(base: Base, branch: Workspace) -> Case:
+    try:
+        return case_of("record", "project", record_reasons(base, branch))
+    except DonewhenError as error:
+        return case_of("record", "project", [_unreadable(branch, error)])
+
+
+def _unreadable(branch: Workspace, error: DonewhenError) -> Reason:
+    """The branch has broken something that has to be read."""
+    where = branch.where(Path(error.where)) if error.where else branch.where(branch.project_file)
+    return Reason(error.code, error.message, where, error.next_step)
 
 
 def _judging_case(base: Base, changed: Sequence[Judging]) -> list[Case]:
