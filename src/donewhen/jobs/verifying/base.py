@@ -11,6 +11,8 @@ from donewhen.jobs.git import Committed, committed, contents, git, toplevel
 from donewhen.jobs.tree_diff import commit_of
 from donewhen.jobs.workspace import PLAN, Form, Workspace
 
+_KINDS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
+
 
 class BaseError(DonewhenError):
     """The base branch can't be looked at."""
@@ -53,6 +55,12 @@ def base_of(workspace: Workspace, ref: str) -> Base:
             f"There is no commit {ref!r} here.",
             next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in a checkout of CI, fetch all "
             "of the history (fetch-depth: 0).",
+        )
+    meant = {git(top, "rev-parse", "--verify", "--quiet", f"{kind}/{ref}^{{commit}}") for kind in _KINDS} - {None}
+    if len(meant) > 1:
+        raise BaseError(
+            f"{ref!r} is the name of several commits here: a branch's, a tag's or a remote branch's.",
+            next_step=f"Say which: --base refs/remotes/{ref}",
         )
     inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
     return Base(ref, commit, top, inside, {one.name: one for one in committed(top, commit)})

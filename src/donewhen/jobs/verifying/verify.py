@@ -33,6 +33,7 @@ def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell 
         tell("the contract")
         contract = lay_contract(base, branch, _made(place / "contract"))
         project = contract.project()
+        project_file = contract.where(contract.project_file)
         seal = project_seal(contract, project)
         policy = Policy.of(seal.terms if seal else None)
         agreed, unreadable = _agreed(contract, branch, policy)
@@ -49,7 +50,7 @@ def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell 
         every = (*found.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
     if not any(one.claimed for one in every):
         cases.append(case_of("something is verified", "project", [_nothing(base)]))
-    return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside)
+    return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside, project_file)
 
 
 def _agreed(contract: Workspace, branch: Workspace, policy: Policy) -> tuple[dict[str, Agreed], list[JobCases]]:
