@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, outcome, told
 
-from donewhen.jobs.agreement import agree, proposals
 from donewhen.jobs.approval import Approval, person, somebody
 from donewhen.jobs.completion import complete
 from donewhen.jobs.job import Job
@@ -307,8 +306,7 @@ def test_an_agreement_on_the_branch_is_nobodys(shop: Shop) -> None:
     job = shop.job()
     shop.branch()
     shop.edit(shop.plan(job), f"  check: run {PYTEST}", "  check: file /prices.py")
-    for one in proposals(shop.workspace, [shop.workspace.job(job.id)]):
-        agree(shop.workspace, one, Approval(person()))
+    shop.agree(job)
     shop.write("prices.py", f"# Better.\n{NAIVE}")
     assert shop.complete(job).done
     shop.commit()

@@ -68,9 +68,14 @@ class Shop:
     ) -> Job:
         """A job that a person agrees to."""
         job = add_job(self.workspace, title, criteria=criteria, outputs=outputs, **more)
-        for one in proposals(self.workspace, [job]):
-            agree(self.workspace, one, Approval(person()))
+        self.agree(job)
         return self.workspace.job(job.id)
+
+    def agree(self, job: Job) -> None:
+        """A person agrees to whatever is not agreed."""
+        for one in proposals(self.workspace, [self.workspace.job(job.id)]):
+            if one.agreement.state != "agreed" or one.agreement.changes:
+                agree(self.workspace, one, Approval(person()))
 
     def commit(self, message: str = "Something") -> str:
         self.git("add", "-A")

@@ -30,6 +30,10 @@ class Base(NamedTuple):
     inside: str
     """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
     files: Mapping[str, Committed]
+    fork: str
+    """The commit at which the branch left it: this one, where the branch has all of it; empty where nobody knows."""
+    forked: Mapping[str, Committed]
+    """The files of that commit; of this one, where nobody knows it."""
 
     @property
     def form(self) -> Form:
@@ -37,7 +41,18 @@ class Base(NamedTuple):
 
     def content(self, name: str) -> bytes | None:
         """A file of the base, by its name in the repository."""
-        found = self.files.get(name)
+        return self._of(self.files.get(name))
+
+    def content_before(self, name: str) -> bytes | None:
+        """A file as it was when the branch left the base."""
+        return self._of(self.forked.get(name))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the branch lacks something of the base."""
+        return self.fork != self.commit
+
+    def _of(self, found: Committed | None) -> bytes | None:
         return None if found is None else next(contents(self.top, [found.blob]), None)
 
 
@@ -63,12 +78,15 @@ def base_of(workspace: Workspace, ref: str) -> Base:
             next_step=f"Say which: --base refs/remotes/{ref}",
         )
     inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
-    return Base(ref, commit, top, inside, {one.name: one for one in committed(top, commit)})
+    files = {one.name: one for one in committed(top, commit)}
+    fork = (git(top, "merge-base", commit, "HEAD") or b"").decode("ascii", "replace").strip()
+    forked = {one.name: one for one in committed(top, fork)} if fork not in ("", commit) else files
+    return Base(ref, commit, top, inside, files, fork, forked)
 
 
-def is_behind(base: Base) -> bool:
-    """Whether the branch lacks something of the base, so that what is looked at is not what would be merged."""
-    return git(base.top, "merge-base", "--is-ancestor", base.commit, "HEAD") is None
+def is_cut_short(base: Base) -> bool:
+    """Whether the history here ends before it begins, as in a shallow checkout."""
+    return git(base.top, "rev-parse", "--is-shallow-repository") == b"true\n"
 
 
 def untracked(base: Base) -> int:

@@ -83,6 +83,7 @@ def lay_branch(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     for name in _branch_files(base):
         if not _is_contract(base, name) and not _is_compiled(name):
             _copy(base.top / name, folder, name)
+    _catch_up(base, folder)
     _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
     for name in _settings_files(base, PROJECT_FILE):
         if _own_table(base.content(name)) != _own_table(_read(folder / name)):
@@ -106,6 +107,16 @@ def lay_base(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     found = _workspace_in(base, workspace, folder)
     _link_ignored(base, folder)
     return found
+
+
+def _catch_up(base: Base, folder: Path) -> None:
+    """Take over what has changed on the base since the branch left it, and the branch did not touch: a merge would."""
+    for name in {*base.files, *base.forked} if base.is_behind else ():
+        now, before = base.files.get(name), base.forked.get(name)
+        untouched = _is_there(folder, before) if before is not None else not os.path.lexists(folder / name)
+        if now != before and untouched and not _is_contract(base, name):
+            _remove(folder, name)
+            _write_base(base, folder, [name])
 
 
 def _is_contract(base: Base, name: str) -> bool:
