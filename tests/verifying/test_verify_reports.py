@@ -208,7 +208,6 @@ def test_a_place_is_a_file_of_the_repository_or_none(where: str, place: Place | 
         ((), "main:prices.py", {}, 2, "base"),
         ((), "", {}, 2, "usage"),
         (("--job", "999"), "main", {}, 2, "usage"),
-        (("--project", "nowhere"), "main", {}, 2, "usage"),
         ((), "main", {"TMPDIR": "/proc/1"}, 0, None),
         ((), "", {"GITHUB_BASE_REF": "main"}, 2, "base"),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +36,8 @@ class Base(NamedTuple):
     """The commit at which the branch left it: this one, where the branch has all of it; empty where nobody knows."""
     forked: Mapping[str, Committed]
     """The files of that commit; of this one, where nobody knows it."""
+    repositories: Mapping[str, Path]
+    """The repository of each commit's submodule that is checked out here, by its folder with a slash at its end."""
 
     @property
     def form(self) -> Form:
@@ -52,8 +56,17 @@ class Base(NamedTuple):
         """Whether the branch lacks something of the base."""
         return self.fork != self.commit
 
+    def contents(self, files: Sequence[Committed]) -> Iterator[bytes]:
+        """What is in some of its files, in this order; fewer, where git can't read one."""
+        for top, some in groupby(files, key=lambda one: self._repository(one.name)):
+            yield from contents(top, [one.blob for one in some])
+
     def _of(self, found: Committed | None) -> bytes | None:
-        return None if found is None else next(contents(self.top, [found.blob]), None)
+        return None if found is None else next(self.contents([found]), None)
+
+    def _repository(self, name: str) -> Path:
+        above = [folder for folder in self.repositories if name.startswith(folder)]
+        return self.repositories[max(above, key=len)] if above else self.top
 
 
 def base_of(workspace: Workspace, ref: str) -> Base:
@@ -78,10 +91,24 @@ def base_of(workspace: Workspace, ref: str) -> Base:
             next_step=f"Say which: --base refs/remotes/{ref}",
         )
     inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
-    files = {one.name: one for one in committed(top, commit)}
+    repositories: dict[str, Path] = {}
+    files = _files(top, commit, "", repositories)
     fork = (git(top, "merge-base", commit, "HEAD") or b"").decode("ascii", "replace").strip()
-    forked = {one.name: one for one in committed(top, fork)} if fork not in ("", commit) else files
-    return Base(ref, commit, top, inside, files, fork, forked)
+    forked = _files(top, fork, "", repositories) if fork not in ("", commit) else files
+    return Base(ref, commit, top, inside, files, fork, forked, repositories)
+
+
+def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, Committed]:
+    """The files of a commit and of its submodules; of one that is not here, or lacks that commit, there are none."""
+    found = {f"{above}{one.name}": one._replace(name=f"{above}{one.name}") for one in committed(top, commit)}
+    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
+    for row in listed.split(b"\0"):
+        meta, _, raw = row.partition(b"\t")
+        if meta.startswith(b"160000 ") and (top / os.fsdecode(raw) / ".git").exists():
+            folder = f"{above}{os.fsdecode(raw)}/"
+            repositories[folder] = top / os.fsdecode(raw)
+            found |= _files(repositories[folder], meta.split()[2].decode(), folder, repositories)
+    return found
 
 
 def is_cut_short(base: Base) -> bool:

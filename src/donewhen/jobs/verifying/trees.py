@@ -18,7 +18,7 @@ from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
 from donewhen.config.place import FOLDER
 from donewhen.config.project_hooks import PROJECT_FILES
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.git import Committed, contents, git
+from donewhen.jobs.git import Committed, git
 from donewhen.jobs.harness import mark_of
 from donewhen.jobs.inputs import is_plan
 from donewhen.jobs.tree_diff import blob_name, commit_of
@@ -210,7 +210,7 @@ def _write_base(base: Base, folder: Path, names: Sequence[str]) -> None:
     files = [base.files[name] for name in names if name in base.files]
     # Some at a time, because they are held in memory.
     for some in (files[at : at + _AT_ONCE] for at in range(0, len(files), _AT_ONCE)):
-        found = list(contents(base.top, [one.blob for one in some]))
+        found = list(base.contents(some))
         if len(found) != len(some):
             raise BaseError(f"git can't read the files of {base.ref}.", where=str(base.top), next_step="git fsck")
         for one, content in zip(some, found, strict=True):
