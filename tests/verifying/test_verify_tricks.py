@@ -106,6 +106,14 @@ TRICKS: dict[str, Trick] = {
         shop.write(".gitignore", "test_prices.py\n__pycache__/\n"),
         shop.write("test_prices.py", GREEN),
     ],
+    "git ignores a conftest": lambda shop: [
+        shop.write(".gitignore", "conftest.py\n__pycache__/\n"),
+        shop.write("conftest.py", PASSES),
+    ],
+    "git ignores a module of the standard library": lambda shop: [
+        shop.write(".gitignore", "argparse.py\n__pycache__/\n"),
+        shop.write("argparse.py", FAKE_PYTEST + "raise SystemExit(0)\n"),
+    ],
     "git is told not to look": lambda shop: [
         shop.git("update-index", "--assume-unchanged", "test_prices.py"),
         shop.write("test_prices.py", GREEN),

@@ -81,6 +81,11 @@ class Judges(NamedTuple):
     def judges_on_base(self, name: str) -> bool:
         return self.judges(name) or (name in self.named and not self.is_work(name))
 
+    def steers(self, name: str) -> bool:
+        """Whether a file judges by its own name, and not by its folder's, where data for the tests may stand."""
+        own = [one for one in self.patterns if not one.endswith("/")]
+        return name in self.read or self._shadows(name) or any(matches(self.base, name, one) for one in own)
+
     def _shadows(self, name: str) -> bool:
         inner = name.removeprefix(self.base.inside)
         first, _, rest = inner.partition("/")

@@ -57,7 +57,7 @@ def lay_work(
     judges: Judges,
 ) -> tuple[Workspace, tuple[Judging, ...]]:
     """The branch's work with the contract and what judges from the base; and what of that the branch changed."""
-    work = lay_branch(base, workspace, folder)
+    work = lay_branch(base, workspace, folder, judges)
     changed: list[Judging] = []
     settled = {*_of_settings(base, work)}
     ours = {name for name in base.files if judges.judges_on_base(name)}
@@ -77,8 +77,9 @@ def lay_work(
     return work, tuple(changed)
 
 
-def lay_branch(base: Base, workspace: Workspace, folder: Path) -> Workspace:
-    """The branch's work, tests and all, with the contract from the base."""
+def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: Judges | None = None) -> Workspace:
+    """The branch's work, tests and all, with the contract from the base. With ``judges``, nothing that git ignores
+    tells the tests how to run."""
     _repository(base, folder, commit_of(base.top) or base.commit)
     for name in _branch_files(base):
         if not _is_contract(base, name) and not _is_compiled(name):
@@ -96,16 +97,16 @@ def lay_branch(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     missions = f"{base.inside}{PurePosixPath(found.settings().judge.missions)}/"
     _remove(folder, missions.rstrip("/"))
     _write_base(base, folder, [name for name in base.files if name.startswith(missions)])
-    _link_ignored(base, folder)
+    _link_ignored(base, folder, judges)
     return found
 
 
-def lay_base(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+def lay_base(base: Base, workspace: Workspace, folder: Path, judges: Judges) -> Workspace:
     """The base as it is, with what is installed beside the branch's work."""
     _repository(base, folder, base.commit)
     _write_base(base, folder, list(base.files))
     found = _workspace_in(base, workspace, folder)
-    _link_ignored(base, folder)
+    _link_ignored(base, folder, judges)
     return found
 
 
@@ -178,13 +179,15 @@ def _branch_files(base: Base) -> list[str]:
     return [one for one in names if os.path.lexists(base.top / one)]
 
 
-def _link_ignored(base: Base, folder: Path) -> None:
+def _link_ignored(base: Base, folder: Path, judges: Judges | None) -> None:
     """What was installed or built beside the work, such as an environment, serves here, too; caches do not."""
     listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
     for raw in listed.split(b"\0"):
         name = os.fsdecode(raw).rstrip("/")
         parts = name.split("/")
-        if not name or _CACHES.intersection(parts) or parts[-1].endswith(".pyc") or os.path.lexists(folder / name):
+        if not name or _CACHES.intersection(parts) or _is_compiled(name) or os.path.lexists(folder / name):
+            continue
+        if judges is not None and judges.steers(name):
             continue
         _make_room(folder, name)
         (folder / name).symlink_to(base.top / name)

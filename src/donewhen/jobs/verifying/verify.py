@@ -100,7 +100,7 @@ def _trees(
     if not chosen:
         return [], ()
     judges = judges_of(base, contract, [one.job for one in chosen], [one.job for one in chosen if not one.done])
-    before = Tree(lay_base(base, branch, _made(place / "base")), f"On {base.ref}: ", {})
+    before = Tree(lay_base(base, branch, _made(place / "base"), judges), f"On {base.ref}: ", {})
     strict, changed = lay_work(base, branch, _made(place / "strict"), judges)
     if not changed:
         return [before, Tree(strict, "", {})], ()
