@@ -99,15 +99,16 @@ def receipt_reasons(branch: Workspace, job: Job, claim: Claim, policy: Policy) -
 def record_reasons(base: Base, branch: Workspace) -> Iterator[Reason]:
     """Why the record on the branch can't be believed: it is not a continuation of the base's, or does not hold."""
     folder = f"{base.inside}{branch.where(branch.folder / 'ledger')}/"
-    for name in base.files:
-        if name.startswith(folder) and name.endswith(".jsonl"):
-            path = base.top / name
-            now = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-            yield from _chain_reasons(name.removeprefix(base.inside), now, base, name)
-    for one in audit(branch).findings:
+    chains = [one for name, one in base.files.items() if name.startswith(folder) and name.endswith(".jsonl")]
+    # One question for all of them: there may be thousands.
+    for one, theirs in zip(chains, base.contents(chains), strict=True):
+        path = base.top / one.name
+        now = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        yield from _chain_reasons(base, one.name, now, theirs)
+    for found in audit(branch).findings:
         # What was loosened is told against the base's own agreement.
-        if one.severity == "error" and one.code != FindingCode.VOIDED:
-            yield Reason(str(one.code), one.message, one.where, one.next)
+        if found.severity == "error" and found.code != FindingCode.VOIDED:
+            yield Reason(str(found.code), found.message, found.where, found.next)
 
 
 def _project_terms(workspace: Workspace) -> Terms:
@@ -124,9 +125,10 @@ def _terms_before(base: Base, job: Job, where: str) -> Terms | None:
         return None
 
 
-def _chain_reasons(where: str, now: bytes, base: Base, name: str) -> Iterator[Reason]:
+def _chain_reasons(base: Base, name: str, now: bytes, theirs: bytes) -> Iterator[Reason]:
     """A chain may only grow. Where the base's has grown since the branch left it, the two can't be joined."""
-    theirs, before = base.content(name) or b"", base.content_before(name) or b""
+    where = name.removeprefix(base.inside)
+    before = base.content_before(name) or b"" if base.is_behind else theirs
     if now.startswith(theirs) or (now.startswith(before) and theirs.startswith(now)):
         return
     if now.startswith(before) and theirs.startswith(before) and theirs != before:
