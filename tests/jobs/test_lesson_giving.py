@@ -12,7 +12,7 @@ from donewhen.jobs.approval import Approval
 from donewhen.jobs.creating import add_job, init
 from donewhen.jobs.criteria import find_section
 from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lesson_giving import HEADING, MOST, query_of, with_lessons
+from donewhen.jobs.lesson_giving import HEADING, MOST, query_of, with_lessons, write_into_plan
 from donewhen.jobs.lesson_keeping import Said, answer, capture
 from donewhen.jobs.lesson_search import Found
 from donewhen.jobs.lessons import Lesson, lessons_path, read_lessons
@@ -260,6 +260,14 @@ def test_words_of_a_lesson_stay_words(bench: Bench, text: str) -> None:
     assert all(line.startswith("  > ") for line in added)
     assert "<!--" not in section(after)
     assert "<promise>" not in section(after)
+
+
+@pytest.mark.parametrize("name", ["LL-1\n## Acceptance Criteria\n- AC-9: x", "LL-\ud800", "LL-1\n# Another"])
+def test_nothing_is_written_that_would_make_another_plan(bench: Bench, name: str) -> None:
+    job = bench.job(ABOUT)
+    before = job.path.read_bytes()
+    assert write_into_plan(bench.workspace, job, [found(name)]) == job
+    assert job.path.read_bytes() == before
 
 
 def test_a_long_text_is_cut_in_the_plan(bench: Bench) -> None:

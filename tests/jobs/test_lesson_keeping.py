@@ -276,6 +276,21 @@ def test_a_folder_that_can_not_be_written_to_is_a_sentence(bench: Bench) -> None
         notes.chmod(0o700)
 
 
+def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = bench.job()
+    capture(bench.workspace, said("a1"), [job], BOT)
+    before = lessons_path(bench.workspace).read_bytes()
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("donewhen.jobs.lesson_keeping.write_atomically", full)
+    with pytest.raises(LessonError, match="can't be written: No space left on device"):
+        capture(bench.workspace, SAID, [job], BOT)
+    assert lessons_path(bench.workspace).read_bytes() == before
+    assert len(entries_of(bench, job)) == 1
+
+
 def test_notes_that_are_a_file_are_a_sentence(bench: Bench) -> None:
     notes = bench.workspace.base / "notes"
     notes.write_text("a file")
