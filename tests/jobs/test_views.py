@@ -7,8 +7,11 @@ import csv
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import donewhen
 from donewhen.jobs.approval import Approval
 from donewhen.jobs.collecting import facts_of
 from donewhen.jobs.creating import add_job, init
@@ -541,6 +545,28 @@ def test_a_tracker_in_other_columns_is_replaced(bench: Bench) -> None:
     assert fresh(bench, job) == CURRENT
 
 
+def test_views_that_are_not_current_are_repaired_before_the_score_is_reckoned(bench: Bench) -> None:
+    job = bench.job()
+    bench.write(job)
+    tracker_path(bench.workspace).unlink()
+    dashboard_path(bench.workspace, "html").write_text("nothing")
+    done = bench.complete(job)
+    assert done.done
+    assert done.evaluation.score.total == 97
+    assert fresh(bench, job) == CURRENT
+
+
+def test_a_workstream_without_a_plan_that_can_be_read_goes_by_its_folder(tmp_path: Path) -> None:
+    workspace = init(tmp_path, "Shop", form="big")
+    job = add_job(workspace, "Sell", workstream="Till")
+    workstream = job.path.parents[2]
+    (workstream / "plan.md").unlink()
+    for bring in (lambda: refresh(workspace, job), lambda: refresh(workspace, job), lambda: rebuild(workspace)):
+        bring()
+        shown = json.loads(dashboard_path(workspace).read_bytes())["jobs"][job.id]
+        assert (shown["workstream"], shown["workstream_title"]) == (workstream.name, "")
+
+
 # Broken files
 
 
@@ -734,3 +760,41 @@ def test_a_terminal_escape_in_a_title_reaches_no_view(bench: Bench) -> None:
         dashboard_path(bench.workspace, "html"),
     ):
         assert not re.search("\x1b|\\\\u001b|\u202e", path.read_text())
+
+
+# Together
+
+
+def test_many_processes_at_once_leave_what_one_would_have_written(bench: Bench) -> None:
+    jobs = [bench.job(f"Job {number}") for number in range(6)]
+    commands = [["block", one.id, "--reason", f"why {one.id}"] for one in jobs] + [["dashboard"], ["dashboard"]]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "donewhen", *one], cwd=bench.root, env=environment, stdout=subprocess.DEVNULL
+        )
+        for one in commands
+    ]
+    assert [one.wait(100) for one in running] == [0] * len(commands)
+    assert [one["blocked_reason"] for one in tracker(bench)] == [f"why {one.id}" for one in jobs]
+    before = {path: path.read_bytes() for path in (bench.workspace.base / "outputs").iterdir()}
+    assert len(before) == 3
+    rebuild(bench.workspace)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_page_has_the_colours_of_the_report_and_of_the_served_page() -> None:
+    def colours(text: str) -> dict[str, str]:
+        return dict(re.findall(r"(--[a-z_-]+): (#[0-9a-f]+)", text))
+
+    package = Path(donewhen.__file__).parent
+    light: dict[str, str] = {}
+    dark: dict[str, str] = {}
+    for name in ("reports/page.css", "web/static/web.css"):
+        first, second = (package / name).read_text().split("prefers-color-scheme: dark", 1)
+        light |= colours(first)
+        dark |= colours(second.partition("\n*")[0].partition("\nhtml")[0])
+    ours = (package / "jobs/dashboard_page/dashboard.css").read_text()
+    pairs = {name: (one, two) for name, one, two in re.findall(r"(--[a-z_-]+): light-dark\((#\w+), (#\w+)\)", ours)}
+    assert len(pairs) > 20
+    assert pairs == {name: (light[name], dark[name]) for name in pairs}

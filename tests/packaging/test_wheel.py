@@ -118,6 +118,17 @@ def test_the_installed_command_runs_the_demo_and_the_doctor(empty_environment: P
     assert _run(empty_environment / "donewhen", "doctor", cwd=tmp_path).returncode == 0
 
 
+def test_the_installed_command_writes_the_dashboard_with_its_style_and_script(
+    empty_environment: Path, tmp_path: Path
+) -> None:
+    for arguments in (["init", "--title", "Shop"], ["add", "Sell", "--criterion", "It works"], ["dashboard"]):
+        told = _run(empty_environment / "donewhen", *arguments, cwd=tmp_path)
+        assert told.returncode == 0, told.stderr
+    page = (tmp_path / "jobs" / "outputs" / "dashboard.html").read_text()
+    for name in ("dashboard.css", "data.js", "page.js"):
+        assert (ROOT / "src" / "donewhen" / "jobs" / "dashboard_page" / name).read_text() in page
+
+
 def test_without_the_extra_the_claude_adapter_constructs_and_says_what_is_missing(
     empty_environment: Path, tmp_path: Path
 ) -> None:

@@ -79,16 +79,19 @@ def make_current(workspace: Workspace, job: Job) -> None:
 def refresh(workspace: Workspace, *jobs: Job) -> None:
     """Bring the views up to date with these jobs and with what is above them. No other plan or chain is read, unless
     the views don't know its job yet."""
-    project = workspace.project()
-    looked = _Looked(workspace, project, project_agreement(workspace, project))
     workspace.prepare()
     with locked(_lock(workspace)):
+        # Read now: others may have written since the caller did, and what they made of the views must not be undone.
+        looked = _look(workspace)
+        project = looked.project
         board = decoded(_bytes(dashboard_path(workspace)))
         if board is None:
             _write(workspace, _whole(looked))
             return
         chains = {one.id: workspace.ledger.read(one.id) for one in jobs}
-        records = {one.id: _record(workspace, one, chains[one.id], looked.agreement) for one in jobs}
+        records = {
+            one.id: _record(workspace, workspace.job_at(one.path), chains[one.id], looked.agreement) for one in jobs
+        }
         records, unread = _joined(looked, board, records)
         above = {path for one in jobs for path in plans_above(workspace, one)} | {project.path}
         names = [*chains, *(_chain_name(workspace, path) for path in sorted(above))]
@@ -99,11 +102,9 @@ def refresh(workspace: Workspace, *jobs: Job) -> None:
 
 def rebuild(workspace: Workspace) -> Board:
     """Make the views anew, from every plan and every chain; what has not changed since the last time is not read."""
-    project = workspace.project()
-    looked = _Looked(workspace, project, project_agreement(workspace, project))
     workspace.prepare()
     with locked(_lock(workspace)):
-        board = _whole(looked)
+        board = _whole(_look(workspace))
         _write(workspace, board)
     return board
 
@@ -117,6 +118,11 @@ def shown_open(workspace: Workspace) -> frozenset[str]:
 
 def dashboard_path(workspace: Workspace, suffix: str = "json") -> Path:
     return workspace.base / "outputs" / f"dashboard.{suffix}"
+
+
+def _look(workspace: Workspace) -> _Looked:
+    project = workspace.project()
+    return _Looked(workspace, project, project_agreement(workspace, project))
 
 
 def _joined(looked: _Looked, board: Board, made: Mapping[str, Record]) -> tuple[dict[str, Record], tuple[Unread, ...]]:
@@ -154,10 +160,12 @@ def _whole(looked: _Looked) -> Board:
             one = seen.get(place.path)
             try:
                 if one is None:
-                    # It says why, in the words of whoever reads plans.
-                    workspace.job_at(place.path)
-                    continue
-                records[one.id] = _remembered(workspace, index, one, homes)
+                    # Read once more, it says why it can't be read; or it can by now.
+                    job = workspace.job_at(place.path)
+                    made = _record(workspace, job, workspace.ledger.read(job.id), looked.agreement)
+                else:
+                    made = _remembered(workspace, index, one, homes)
+                records[made.id] = made
             except (DonewhenError, OSError) as error:
                 unread.append(_unread(workspace, place.path, error))
         events = _newest_events(workspace, index)

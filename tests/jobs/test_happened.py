@@ -1,0 +1,62 @@
+"""An entry of the ledger in one sentence: for the served page, the dashboard, and whoever reads the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from donewhen.jobs.happened import told
+from donewhen.jobs.ledger import Entry
+
+MakeEntry = Callable[..., Entry]
+SEAL = f"sha256:{'ab' * 32}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "sentence"),
+    [
+        ("agreed", {"how": "agreed", "hash": SEAL}, "sealed as abababababab"),
+        ("agreed", {"how": "tightened", "hash": SEAL}, "more was asked for, sealed as abababababab"),
+        ("agreed", {"how": "said", "hash": SEAL}, "said so, which does not count"),
+        ("started", {}, "work began"),
+        ("started", {"commit": "0123456789abcdef"}, "work began at commit 0123456789"),
+        ("ran", {"what": "command", "evidence": "sh a.sh", "passed": True}, "sh a.sh: passed"),
+        ("ran", {"what": "command", "evidence": "sh a.sh", "passed": False}, "sh a.sh: failed"),
+        ("ran", {"what": "file", "evidence": "file a", "passed": False, "told": "gone"}, "file a: failed, gone"),
+        ("ran", {"what": "judge", "evidence": "judge x", "needs_human": True}, "judge x: needs a person"),
+        ("evaluated", {"score": 41, "gates": {"truth": ["x"], "reward": []}}, "score 41, closed: truth"),
+        ("completed", {"score": 97, "gates": {"truth": []}}, "score 97, all gates open"),
+        ("completed", {"jobs": {}}, ""),
+        ("decided", {"decision": "raise_budget", "value": 6, "reason": "slow"}, "raise budget 6: slow"),
+        ("decided", {"decision": "block", "reason": "no\nnetwork"}, "block: no network"),
+        ("decided", {"decision": "sign_off", "value": {"criterion": "AC-2"}, "reason": "seen"}, "sign off AC-2: seen"),
+        ("overridden", {"criterion": "AC-1", "verdict": "pass"}, "AC-1 pass"),
+        ("overridden", {"criterion": "AC-1", "verdict": "fail", "reason": "no"}, "AC-1 fail: no"),
+        ("invalidated", {"why": "WI-1 changed"}, "WI-1 changed"),
+        ("unverified", {"why": "it was let go"}, "it was let go"),
+        ("lesson", {"lesson": "LL-1", "linked_ids": ["x"], "what": "captured"}, "lesson LL-1, what captured"),
+        ("mirrored", {"issue_number": 7, "action": "opened"}, "issue number 7, action opened"),
+    ],
+)
+def test_an_entry_is_told_in_one_sentence(
+    make_entry: MakeEntry, kind: Any, data: dict[str, Any], sentence: str
+) -> None:
+    assert told(make_entry(kind, **data)) == sentence
+
+
+@pytest.mark.parametrize(
+    "kind", ["agreed", "ran", "decided", "overridden", "completed", "lesson", "invalidated", "started"]
+)
+@pytest.mark.parametrize(
+    "data", [{}, {"gates": [], "value": [], "writes": 3, "reason": {"a": 1}, "why": None, "hash": 3}]
+)
+def test_an_entry_of_an_odd_shape_breaks_nothing(make_entry: MakeEntry, kind: Any, data: dict[str, Any]) -> None:
+    assert "\n" not in told(make_entry(kind, **data))
+
+
+def test_what_a_terminal_or_a_page_must_not_see_is_left_out(make_entry: MakeEntry) -> None:
+    sentence = told(make_entry("decided", decision="block", reason="a\x1b[31mb\u202ec" + "d" * 500))
+    assert sentence.startswith("block: abcd")
+    assert len(sentence) == 200
