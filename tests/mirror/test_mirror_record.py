@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from donewhen.jobs.agreement import project_agreement
 from donewhen.jobs.document import parse
 from donewhen.jobs.job import FieldError, read_project
 from donewhen.jobs.mirrored import told_mirrored, waves_of
@@ -115,3 +116,16 @@ def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:
     job = place.job()
     place.sync()
     assert told(place.mirrored(job)[0]) == "issue 1 in octo/demo says planned, open: as wanted"
+
+
+def test_a_mirror_that_was_agreed_to_is_switched_off_or_turned_elsewhere_by_a_person_only(place: Any) -> None:
+    job = place.job()
+    place.begin(job)
+    project_file = place.workspace.project_file
+    before = project_file.read_text()
+    for old, new in (("github_enabled: true", "github_enabled: false"), ("octo/demo", "eve/leak")):
+        place.edit(project_file, old, new)
+        found = project_agreement(place.workspace, place.workspace.project())
+        assert found.state == "voided"
+        project_file.write_text(before)
+    assert project_agreement(place.workspace, place.workspace.project()).state == "agreed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,13 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     """
     workspace = workspace_at(project)
     steps: tuple[Step, ...]
-    with output.progress("asking GitHub"):
-        mirror = opened(workspace, keeping=not dry_run, tell=output.note, max_wait=max_wait)
+    with _Spinner(output) as spinner:
+        mirror = opened(workspace, keeping=not dry_run, tell=spinner.note, max_wait=max_wait)
         if dry_run:
             looked, planned = plan(mirror, mirror.known_here(read_map(workspace)), job)
             steps, left = planned.steps, planned.left
         else:
-            synced = carry_out(mirror, somebody(), only=job, tell=lambda step: output.say(f"✓ {step.told}", fg="green"))
+            synced = carry_out(mirror, somebody(), only=job, tell=spinner.done)
             looked, steps, left = synced.looked, synced.done, synced.left
     if dry_run:
         for step in steps:
@@ -134,8 +135,8 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     donewhen github parity --job WI-20260214-001 --json
     """
     workspace = workspace_at(project)
-    with output.progress("asking GitHub"):
-        mirror = opened(workspace, keeping=True, tell=output.note, max_wait=max_wait)
+    with _Spinner(output) as spinner:
+        mirror = opened(workspace, keeping=True, tell=spinner.note, max_wait=max_wait)
         looked = look(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
     found = [gap for target in looked.targets for gap in gaps(target, looked.found[target.job])]
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
@@ -148,6 +149,23 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
         "gaps": [one._asdict() for one in found],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+class _Spinner(ExitStack):
+    """Turns until there is something to tell; from then on, what is told shows that it goes on."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self._output = output
+        self.enter_context(output.progress("asking GitHub"))
+
+    def note(self, text: str) -> None:
+        self.close()
+        self._output.note(text)
+
+    def done(self, step: Step) -> None:
+        self.close()
+        self._output.say(f"✓ {step.told}", fg="green")
 
 
 def _show(output: Output, findings: Iterable[Finding]) -> None:
