@@ -120,7 +120,8 @@ def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_re
 ) -> None:
     honest = Runner(checked_out(project, "honest", tmp_path / "honest"), tmp_path / "runner")
     # What stands in the checkout under the names of our own modules is not what decides.
-    (honest.checkout / "click.py").write_text("raise SystemExit(0)\n")
+    for name in ("click", "venv", "pip", "runpy", "ensurepip"):
+        (honest.checkout / f"{name}.py").write_text("raise SystemExit('the branch was imported')\n")
     (honest.checkout / "donewhen").mkdir()
     (honest.checkout / "donewhen" / "__init__.py").write_text("raise SystemExit(0)\n")
     done = honest.run("main")
@@ -139,6 +140,12 @@ def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_re
     assert "title=donewhen%3A receipt_unfounded::" in done.said
     assert "## donewhen: not verified" in done.summary
     assert (cheating.checkout / "donewhen-verify.xml").is_file()
+
+    # A base that is not there is an error, and it is reported.
+    done = cheating.run("", base="gone")
+    assert done.status == 2, done.said
+    assert done.outputs["verified"] == "false"
+    assert "There is no commit 'origin/gone' here" in done.summary
 
     # Outside of a pull request nobody says what the base is; that is an error, and it is reported.
     done = cheating.run("")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from verify_kit import HONEST, PYTEST, TESTS, Shop, case
-
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
+from verify_kit import HONEST, PYTEST, TESTS, Shop, case, forge
 
 CRITERIA = (
     f"No test fails\n  check: run {PYTEST}",
@@ -16,14 +13,6 @@ CRITERIA = (
 )
 MORE = "from prices import total\n\n\ndef test_nothing_costs_nothing():\n    assert total([]) == 0\n"
 ONE_TEST = TESTS.partition("\n\ndef test_negative")[0] + "\n"
-
-
-def forge(shop: Shop, job: Job) -> str:
-    """Append a completion to the ledger that holds together and rests on nothing, and say so in the plan."""
-    data = {"score": 100, "gates": {}, "outputs": {}, "writes": {"status": [job.status, "done"]}}
-    entry = shop.workspace.ledger.append(job.id, "completed", data, Actor("Ada", "person"))
-    shop.edit(shop.plan(job), "status: planned", "status: done")
-    return entry.hash
 
 
 def test_a_pull_request_that_cheats_is_red_with_the_reasons_in_the_annotations(shop: Shop, tmp_path: Path) -> None:

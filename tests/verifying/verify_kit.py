@@ -15,7 +15,9 @@ from donewhen.jobs.approval import AGENT_VARIABLES, Approval, person, somebody
 from donewhen.jobs.completion import Completion, complete
 from donewhen.jobs.creating import add_job, init
 from donewhen.jobs.job import Job
+from donewhen.jobs.ledger import Actor
 from donewhen.jobs.lifecycle import start
+from donewhen.jobs.verifying import Verification, verify
 from donewhen.jobs.workspace import Workspace, find_workspace
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
@@ -66,9 +68,14 @@ class Shop:
     ) -> Job:
         """A job that a person agrees to."""
         job = add_job(self.workspace, title, criteria=criteria, outputs=outputs, **more)
-        for one in proposals(self.workspace, [job]):
-            agree(self.workspace, one, Approval(person()))
+        self.agree(job)
         return self.workspace.job(job.id)
+
+    def agree(self, job: Job) -> None:
+        """A person agrees to whatever is not agreed."""
+        for one in proposals(self.workspace, [self.workspace.job(job.id)]):
+            if one.agreement.state != "agreed" or one.agreement.changes:
+                agree(self.workspace, one, Approval(person()))
 
     def commit(self, message: str = "Something") -> str:
         self.git("add", "-A")
@@ -136,3 +143,28 @@ def case(found: dict[str, Any], name: str, job: str | None = None) -> dict[str, 
     cases = [one for group in groups for one in group if one["name"] == name]
     assert len(cases) == 1, [one["name"] for group in groups for one in group]
     return dict(cases[0])
+
+
+def forge(shop: Shop, job: Job) -> str:
+    """Append a completion to the ledger that holds together and rests on nothing, and say so in the plan."""
+    data = {"score": 100, "gates": {}, "outputs": {}, "writes": {"status": [job.status, "done"]}}
+    entry = shop.workspace.ledger.append(job.id, "completed", data, Actor("Ada", "person"))
+    shop.edit(shop.plan(job), f"status: {job.status}", "status: done")
+    return entry.hash
+
+
+def looked(shop: Shop, base: str = "main", **more: Any) -> Verification:
+    """What the look itself finds, without the command around it."""
+    return verify(shop.workspace, base, **more)
+
+
+def outcome(found: Verification, job: Job, name: str = "AC-1") -> str:
+    """What became of one case of a job."""
+    cases = [case for one in found.jobs if one.id == job.id for case in one.cases if case.name == name]
+    assert len(cases) == 1, [(one.id, [case.name for case in one.cases]) for one in found.jobs]
+    return cases[0].outcome
+
+
+def told(found: Verification) -> dict[str, str]:
+    """What is said against the branch, by code."""
+    return {one.code: one.message for one in found.reasons}

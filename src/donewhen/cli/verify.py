@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.foundation.text import plain
+from donewhen.foundation.text import one_line, plain
+from donewhen.jobs.gates.result import GATE_REASONS, GateCode
 from donewhen.jobs.verifying import Case, Verification, verify
 from donewhen.reports.verification_github import annotation_lines, defused, summary
 from donewhen.reports.verification_junit import junit
@@ -57,35 +59,58 @@ def command(
     donewhen verify --base main --junit verify.xml --sarif verify.sarif
     """
     on_github = os.environ.get("GITHUB_ACTIONS") == "true"
-    found = _verified(output, base or _base_on_github(), jobs, project)
-    status = _status(found)
-    if junit_file is not None:
-        write_atomically(junit_file, junit(found))
-    if sarif_file is not None:
-        write_atomically(sarif_file, sarif(found, status))
+    found, status = _verified(output, base or _base_on_github(), jobs, project)
     place = summary_file or (Path(os.environ["GITHUB_STEP_SUMMARY"]) if os.environ.get("GITHUB_STEP_SUMMARY") else None)
-    if place is not None:
-        with place.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(summary(found))
+    failed = [
+        *_written(junit_file, lambda file: write_atomically(file, junit(found))),
+        *_written(sarif_file, lambda file: write_atomically(file, sarif(found, status))),
+        *_written(place, lambda file: _add(file, summary(found))),
+    ]
     _show(output, found)
     for line in annotation_lines(found) if on_github else ():
         click.echo(line, err=output.json)
+    for one in failed:
+        output.note(f"donewhen: {one.where}: {one.message}")
     findings = [Finding(one.code, one.message, one.where or None, one.next) for one in found.reasons]
-    return output.finish(status, _data(found), findings)
+    return output.finish(status if not failed or status else ExitCode.USAGE, _data(found), [*findings, *failed])
 
 
-def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | None) -> Verification:
+def _written(file: Path | None, write: Callable[[Path], None]) -> list[Finding]:
+    """What is in the way of a report; the others are written all the same."""
+    try:
+        if file is not None:
+            write(file)
+    except OSError as error:
+        return [Finding("report_unwritable", f"The report can't be written: {error.strerror}.", str(file))]
+    return []
+
+
+def _add(file: Path, text: str) -> None:
+    with file.open("a", encoding="utf-8", errors="replace") as opened:
+        opened.write(text)
+
+
+def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | None) -> tuple[Verification, ExitCode]:
     """What was found; an error is reported in the same form, so that nobody takes a missing report for a pass."""
     try:
         if not base:
             raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
         workspace = workspace_at(project)
         with output.progress("verify") as tell:
-            return verify(workspace, base, jobs=jobs, tell=tell)
+            found = verify(workspace, base, jobs=jobs, tell=tell)
+            return found, _status(found)
     except DonewhenError as error:
         if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):
             raise
-        return Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
+        told = Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
+        return told, error.exit_code
+    except Exception as error:
+        if os.environ.get("DONEWHEN_DEBUG"):
+            raise
+        code = GateCode.GATE_ERROR
+        message = one_line(f"The look broke: {type(error).__name__}: {error}", 400)
+        told = Verification.of_error(base, code, message, "", GATE_REASONS[code].next_step)
+        return told, ExitCode.INTERNAL
 
 
 def _base_on_github() -> str:
@@ -96,9 +121,7 @@ def _base_on_github() -> str:
 def _status(found: Verification) -> ExitCode:
     if found.passed:
         return ExitCode.PASS
-    if found.broken:
-        return ExitCode.USAGE if not found.jobs else ExitCode.INTERNAL
-    return ExitCode.GATE_FAILED
+    return ExitCode.INTERNAL if found.broken else ExitCode.GATE_FAILED
 
 
 def _show(output: Output, found: Verification) -> None:

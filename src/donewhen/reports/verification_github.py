@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from donewhen.foundation.text import one_line
+from donewhen.foundation.text import one_line, plain
 from donewhen.jobs.verifying import Case, JobCases, Verification
 from donewhen.reports.verification_junit import name_of
 from donewhen.reports.verification_places import place_of
@@ -32,7 +32,8 @@ def annotation_lines(found: Verification) -> Iterator[str]:
 
 def defused(line: str) -> str:
     """A line that the runner takes for text, whatever somebody has written into it."""
-    return _COMMAND.sub(lambda one: f"{one[1]}∶" if one[1] is not None else "# #", line)
+    # Made plain first: what is taken out later could bring together what makes a command.
+    return _COMMAND.sub(lambda one: f"{one[1]}∶" if one[1] is not None else "# #", plain(line))
 
 
 def summary(found: Verification) -> str:
@@ -72,7 +73,15 @@ def _rows(job: str, cases: tuple[Case, ...]) -> Iterator[str]:
 def _cell(text: str) -> str:
     """Somebody's words as text: no markup, no mention of a person, no link, one line."""
     escaped = one_line(text, 400)
-    for old, new in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "&#64;"), ("#", "&#35;"), ("://", ":&#47;/")):
+    for old, new in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("@", "&#64;"),
+        ("#", "&#35;"),
+        ("://", ":&#47;/"),
+        ("www.", "www&#46;"),
+    ):
         escaped = escaped.replace(old, new) if old != "#" else re.sub(r"(?<!&)#", new, escaped)
     return re.sub(r"([\\|`*_\[\]!~])", r"\\\1", escaped)
 

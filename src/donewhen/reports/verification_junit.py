@@ -58,6 +58,5 @@ def _count(element: Element, cases: Iterable[Case]) -> None:
 
 
 def _safe(text: str) -> str:
-    """Text that XML can hold: it has no way to write most control characters, nor halves of pairs."""
-    cleaned = plain(text).encode("utf-8", "replace").decode()
-    return "".join(one for one in cleaned if one >= " " or one in "\n\t")
+    """Text that XML can hold: it has no way to write most control characters, halves of pairs, and two more."""
+    return "".join(one for one in plain(text) if one not in "\ufffe\uffff")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from donewhen.jobs.verifying import Reason, Verification
 
-_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>[1-9][0-9]{0,8}))?")
+_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>[1-9][0-9]{0,8}))?", re.DOTALL)
 
 
 class Place(NamedTuple):
@@ -22,4 +22,6 @@ def place_of(found: Verification, reason: Reason) -> Place | None:
     parts = _PLACE.fullmatch(reason.where)
     if parts is None or parts["path"].startswith("/") or ".." in parts["path"].split("/") or " " in parts["path"][:1]:
         return None
-    return Place(f"{found.inside}{parts['path']}", int(parts["line"] or 1))
+    # A name need not be text; what can't be written is shown as such.
+    path = f"{found.inside}{parts['path']}".encode("utf-8", "replace").decode()
+    return Place(path, int(parts["line"] or 1))

@@ -20,7 +20,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif(found: Verification, exit_code: int) -> bytes:
     """The document; the same for the same findings."""
-    fallback = Place(f"{found.inside}jobs/plan.md", 1)
+    fallback = Place(f"{found.inside}{found.project_file}", 1)
     told = [(one, "error") for one in found.reasons] + [(one, "note") for one in found.notes]
     rules = sorted({one.code for one, _ in told})
     run = {
@@ -66,7 +66,7 @@ def _result(reason: Reason, level: str, rule: int, place: Place) -> dict[str, An
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(place.path.encode("utf-8", "replace")), "uriBaseId": "SRCROOT"},
+                    "artifactLocation": {"uri": quote(place.path), "uriBaseId": "SRCROOT"},
                     "region": {"startLine": place.line},
                 }
             }

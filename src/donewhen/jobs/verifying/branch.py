@@ -10,14 +10,15 @@ from donewhen.jobs.agreement import Seal, located
 from donewhen.jobs.approval import Policy
 from donewhen.jobs.audit import audit
 from donewhen.jobs.codes import FINDINGS, FindingCode
-from donewhen.jobs.contract import changes, job_terms, project_terms
+from donewhen.jobs.contract import Change, Terms, changes, job_terms, project_terms
+from donewhen.jobs.document import parse
 from donewhen.jobs.history import history_of
-from donewhen.jobs.job import Job
+from donewhen.jobs.job import Job, read_job
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.mission_folders import mission_folders
+from donewhen.jobs.verifying.base import Base
 from donewhen.jobs.verifying.cases import Reason
 from donewhen.jobs.verifying.receipts import unfounded
-from donewhen.jobs.verifying.trees import Base
 from donewhen.jobs.workspace import Workspace
 
 
@@ -37,7 +38,9 @@ class Claim(NamedTuple):
         return self.status == "done" or self.completed is not None
 
 
-def claim_of(branch: Workspace, job: Job, where: str, seal: Seal | None, policy: Policy, known: set[str]) -> Claim:
+def claim_of(
+    base: Base, branch: Workspace, job: Job, where: str, seal: Seal | None, policy: Policy, known: set[str]
+) -> Claim:
     """What the branch says about a job of the base; ``known`` are the hashes of the base's entries."""
     entries = branch.ledger.read(job.id).entries
     history = history_of(job.id, entries, policy)
@@ -45,26 +48,34 @@ def claim_of(branch: Workspace, job: Job, where: str, seal: Seal | None, policy:
     try:
         found = branch.job(job.id)
     except DonewhenError as error:
+        if f"{base.inside}{where}" not in base.forked:
+            return Claim(None, where, history.status, completed, ())
         code = FindingCode.JOB_MISSING if error.code == "usage" else error.code
         told = f"{job.id} can't be read on the branch: {error.message}"
         reason = Reason(code, told, error.where or where, "Restore its plan file from the base branch.")
         return Claim(None, where, history.status, completed, (reason,))
     place = branch.where(found.path)
     reasons: list[Reason] = []
-    for one in changes(seal.terms, job_terms(found)) if seal is not None else ():
+    is_older = base.is_behind and _terms_before(base, found, place) == job_terms(found)
+    for one in changes(seal.terms, job_terms(found)) if seal is not None and not is_older else ():
         if one.voids:
             told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
             said = f"{job.id}: {one.field} was {one.kind} on the branch: {told}."
-            reasons.append(_voided(said, located(one, found, place, branch.settings())))
+            reasons.append(_voided(said, _located(one, found, place, branch)))
     status = "done" if "done" in (found.status, history.status) else found.status
     return Claim(found, place, status, completed, tuple(reasons))
 
 
-def project_reasons(branch: Workspace, seal: Seal) -> Iterator[Reason]:
-    """How the branch's project, settings, hooks and judges ask for less than what was agreed on the base."""
+def project_reasons(branch: Workspace, seal: Seal, before: Workspace | None) -> Iterator[Reason]:
+    """How the branch's project, settings, hooks and judges ask for less than what was agreed on the base.
+
+    ``before`` is the contract as it was when the branch left the base; None where that has not changed since.
+    """
     project = branch.project()
     settings = branch.settings()
-    terms = project_terms(project, settings, mission_folders(branch.root, settings))
+    terms = _project_terms(branch)
+    if before is not None and _project_terms(before) == terms:
+        return
     for one in changes(seal.terms, terms):
         if one.voids:
             told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
@@ -92,13 +103,46 @@ def record_reasons(base: Base, branch: Workspace) -> Iterator[Reason]:
         if name.startswith(folder) and name.endswith(".jsonl"):
             path = base.top / name
             now = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-            if not now.startswith(base.content(name) or b""):
-                told = "The chain on the branch does not continue that of the base: entries are gone or were changed."
-                yield Reason(FindingCode.REWRITTEN, told, name.removeprefix(base.inside), _next(FindingCode.REWRITTEN))
+            yield from _chain_reasons(name.removeprefix(base.inside), now, base, name)
     for one in audit(branch).findings:
         # What was loosened is told against the base's own agreement.
         if one.severity == "error" and one.code != FindingCode.VOIDED:
             yield Reason(str(one.code), one.message, one.where, one.next)
+
+
+def _project_terms(workspace: Workspace) -> Terms:
+    settings = workspace.settings()
+    return project_terms(workspace.project(), settings, mission_folders(workspace.root, settings))
+
+
+def _terms_before(base: Base, job: Job, where: str) -> Terms | None:
+    """The terms of a job when the branch left the base."""
+    raw = base.content_before(f"{base.inside}{where}")
+    try:
+        return None if raw is None else job_terms(read_job(parse(raw, where), job.path, where))
+    except DonewhenError:
+        return None
+
+
+def _chain_reasons(where: str, now: bytes, base: Base, name: str) -> Iterator[Reason]:
+    """A chain may only grow. Where the base's has grown since the branch left it, the two can't be joined."""
+    theirs, before = base.content(name) or b"", base.content_before(name) or b""
+    if now.startswith(theirs) or (now.startswith(before) and theirs.startswith(now)):
+        return
+    if now.startswith(before) and theirs.startswith(before) and theirs != before:
+        told = f"The chain went on both here and on {base.ref}, so the two can't be merged."
+        yield Reason(FindingCode.GIT, told, where, f"git rebase {base.ref}, and complete the job again")
+        return
+    told = "The chain on the branch does not continue that of the base: entries are gone or were changed."
+    yield Reason(FindingCode.REWRITTEN, told, where, _next(FindingCode.REWRITTEN))
+
+
+def _located(change: Change, job: Job, place: str, branch: Workspace) -> str:
+    """Where a change stands; the plan file where the branch's settings can't be read, which is told besides."""
+    try:
+        return located(change, job, place, branch.settings())
+    except DonewhenError:
+        return place
 
 
 def _status_line(claim: Claim) -> str:

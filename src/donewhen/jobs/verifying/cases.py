@@ -58,6 +58,8 @@ class Verification(NamedTuple):
     """Worth knowing, and nothing against the branch."""
     inside: str = ""
     """The project's folder in the repository, with a slash at its end; places are relative to the project."""
+    project_file: str = "jobs/plan.md"
+    """The project's plan, in the project: the place of what has no other."""
 
     @classmethod
     def of_error(cls, base: str, code: str, message: str, where: str, next_step: str | None) -> Verification:

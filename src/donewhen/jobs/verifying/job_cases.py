@@ -19,10 +19,10 @@ from donewhen.jobs.needs import VERIFICATION, Need
 from donewhen.jobs.reward import score_of
 from donewhen.jobs.running import store_of
 from donewhen.jobs.standing import Standing
+from donewhen.jobs.verifying.base import Base
 from donewhen.jobs.verifying.branch import Claim, receipt_reasons
 from donewhen.jobs.verifying.cases import Case, CaseKind, Reason
-from donewhen.jobs.verifying.rerun import Memory, Signed, lost_tests, show_again, with_dependencies
-from donewhen.jobs.verifying.trees import Base
+from donewhen.jobs.verifying.rerun import Memory, Signed, lost_tests, run_tests, show_again, with_dependencies
 from donewhen.jobs.workspace import Workspace
 
 Tell = Callable[[str], None]
@@ -43,6 +43,8 @@ class Agreed(NamedTuple):
     known: frozenset[str]
     """The hashes of its entries on the base."""
     claim: Claim
+    name: str
+    """Its plan file, in the project."""
 
 
 class Tree(NamedTuple):
@@ -62,11 +64,17 @@ def job_cases(
     states: Mapping[str, DependencyFact],
     tell: Tell,
 ) -> Iterator[Case]:
-    """The gates in their order, then what they looked at. The facts are of each tree; all of them must be good."""
+    """The gates in their order, then what they looked at. The facts are of each tree but the first, which is the base
+    as it is; all of them must be good, and each must have the tests of the one before it."""
     signed = Signed(branch.ledger.read(one.job.id).entries, policy)
     looks: list[tuple[Tree, Facts]] = []
-    for tree in trees:
-        job = tree.workspace.job(one.job.id)
+    before, *work = trees
+    on_base = before.workspace.job_at(before.workspace.root / one.name)
+    run_tests(
+        before.workspace, on_base, before.memory, lambda need: tell(f"{on_base.id}  {before.label}{need.evidence}")
+    )
+    for tree in work:
+        job = tree.workspace.job_at(tree.workspace.root / one.name)
 
         def told(need: Need, label: str = tree.label) -> None:
             tell(f"{one.job.id}  {label}{need.evidence}")
@@ -74,10 +82,8 @@ def job_cases(
         facts = with_dependencies(show_again(base, tree.workspace, job, tree.memory, signed, told), states)
         if one.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
-        if looks:
-            lost = lost_tests((looks[0][0].workspace, looks[0][1]), (tree.workspace, facts))
-            facts = facts._replace(suites=lost)
-        looks.append((tree, facts))
+        lost = lost_tests(looks[0][0].workspace if looks else before.workspace, tree.workspace, job)
+        looks.append((tree, facts._replace(suites=lost)))
     strict = looks[0][1]
     agreement = [_of_gate(one, reason) for reason in agreement_gate(strict).reasons]
     yield case_of("agreement", "gate", [*agreement, *one.claim.reasons])

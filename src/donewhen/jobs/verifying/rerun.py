@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import digest
@@ -15,28 +12,18 @@ from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.approval import Policy, approves, somebody
 from donewhen.jobs.collecting import compared_suite, facts_of, outcomes_of
 from donewhen.jobs.facts import DependencyFact, Facts, SuiteFact
-from donewhen.jobs.inputs import MISSING, located, result_manifest
+from donewhen.jobs.inputs import MISSING, result_manifest
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Entry
 from donewhen.jobs.needs import VERIFICATION, Need, needs
-from donewhen.jobs.running import append, look, newest_run, run, situation, store_of
+from donewhen.jobs.running import append, look, newest_run, reports_tests, run, situation, store_of
 from donewhen.jobs.standing import Standing, collect, is_sign_off
-from donewhen.jobs.verifying.trees import Base
+from donewhen.jobs.verifying.base import Base
+from donewhen.jobs.verifying.judging import in_repository
 from donewhen.jobs.workspace import Workspace
 
 Memory = dict[str, Mapping[str, Any]]
 """What a command came to in this folder, by everything that it depends on."""
-
-# What a program reads that is named by itself, and so says what it does.
-_READ_BY: dict[str, tuple[str, ...]] = {
-    "make": ("GNUmakefile", "makefile", "Makefile"),
-    "gmake": ("GNUmakefile", "makefile", "Makefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    "nox": ("noxfile.py",),
-    "tox": ("tox.ini",),
-    **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), ("package.json",)),
-}
 
 
 class Signed(NamedTuple):
@@ -76,18 +63,28 @@ def show_again(
     )
 
 
-def lost_tests(before: tuple[Workspace, Facts], now: tuple[Workspace, Facts]) -> tuple[SuiteFact, ...]:
-    """The tests of the base that the branch's own no longer has, or skips."""
+def run_tests(tree: Workspace, job: Job, memory: Memory, tell: Callable[[Need], None]) -> None:
+    """Run a job's tests alone, to know which there are."""
+    for need in needs(job):
+        if need.check.kind == "run" and reports_tests(need.check.argv):
+            tell(need)
+            with suppress(CommandNotRunnableError):
+                _show(tree, job, need, memory)
+
+
+def lost_tests(before: Workspace, now: Workspace, job: Job) -> tuple[SuiteFact, ...]:
+    """The tests that one folder runs, and the other one does not have or skips."""
     found: list[SuiteFact] = []
-    job = now[1].job.id
-    for evidence in dict.fromkeys(one.need.evidence for one in now[1].standings if one.need.check.kind == "run"):
+    for evidence in dict.fromkeys(one.evidence for one in needs(job) if one.check.kind == "run"):
         outcomes = []
-        for tree, _ in (before, now):
-            entry = newest_run(tree.ledger.read(job).entries, evidence)
+        for tree in (before, now):
+            entry = newest_run(tree.ledger.read(job.id).entries, evidence)
             outcomes.append(None if entry is None else outcomes_of(store_of(tree), entry))
         old, new = outcomes
         if old is not None:
-            found.append(compared_suite(evidence, new or {}, old))
+            # What could not be collected has a name of its own, which goes when it can.
+            known = {name: one for name, one in old.items() if one != "errored" or (new or {}).get(name) == "skipped"}
+            found.append(compared_suite(evidence, new or {}, known))
     return tuple(found)
 
 
@@ -95,38 +92,6 @@ def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Fac
     """The facts with dependencies as this look found them."""
     open_ = {name: DependencyFact(name, "open", (name,)) for name in facts.job.depends_on}
     return facts._replace(dependencies=tuple((open_ | dict(states))[name] for name in facts.job.depends_on))
-
-
-def judging_files(base: Base, tree: Workspace, jobs: Collection[Job]) -> frozenset[str]:
-    """The files that agreed commands and checks name, by their names in the repository: scripts, tests, schemas."""
-    found: set[str] = set()
-    for job in jobs:
-        for need in needs(job):
-            words = [one for word in need.check.argv for one in _paths(word)]
-            words += _READ_BY.get(PurePosixPath(need.check.argv[0]).name, ()) if need.check.argv else ()
-            found |= {os.path.normpath(f"{base.inside}{one}") for one in words}
-            if need.check.schema is not None:
-                with suppress(ConfigError):
-                    found.add(_in_repository(base, tree, job, need.check.schema))
-    return frozenset(one for one in found if not one.startswith((".git/", "..", "/")))
-
-
-def agreed_results(base: Base, tree: Workspace, jobs: Collection[Job]) -> Callable[[str], bool]:
-    """Whether a file was agreed to be a result of one of these jobs, so that it is work, and judges nothing."""
-    patterns: list[str] = []
-    for job in jobs:
-        for output in job.outputs:
-            with suppress(ConfigError):
-                patterns.append(_in_repository(base, tree, job, output))
-    return lambda name: any(name == one or name.startswith(f"{one}/") or fnmatchcase(name, one) for one in patterns)
-
-
-def _paths(word: str) -> Iterator[str]:
-    """What in a word of a command may be a file: the word, a test's file, the value of an option."""
-    for one in (word, word.partition("=")[2]):
-        path = one.partition("::")[0]
-        if path and not path.startswith(("-", "/")):
-            yield path
 
 
 def _show(tree: Workspace, job: Job, need: Need, memory: Memory) -> None:
@@ -166,11 +131,7 @@ def _outputs_on(base: Base, tree: Workspace, job: Job) -> dict[str, str]:
     found: dict[str, str] = {}
     for output in job.outputs:
         with suppress(ConfigError):
-            name = _in_repository(base, tree, job, output)
+            name = in_repository(base, tree, job, output)
             content = base.content(name)
             found[name.removeprefix(base.inside)] = MISSING if content is None else digest(content)
     return found
-
-
-def _in_repository(base: Base, tree: Workspace, job: Job, path: str) -> str:
-    return f"{base.inside}{tree.where(located(tree, job, path, 'outputs'))}"

@@ -9,53 +9,28 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
 from donewhen.config.place import FOLDER
 from donewhen.config.project_hooks import PROJECT_FILES
-from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.git import Committed, committed, contents, git, toplevel
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.git import Committed, contents, git
 from donewhen.jobs.harness import mark_of
 from donewhen.jobs.inputs import is_plan
 from donewhen.jobs.tree_diff import blob_name, commit_of
-from donewhen.jobs.workspace import PLAN, Form, Workspace, find_workspace
+from donewhen.jobs.verifying.base import Base, BaseError
+from donewhen.jobs.verifying.judging import Judges
+from donewhen.jobs.workspace import Workspace, find_workspace
 
 ChangeKind = Literal["changed", "removed", "added"]
 
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", FOLDER, ".git"})
+_AT_ONCE = 200
 _HARNESS = (PROJECT_FILE, "tox.ini", "setup.cfg")
-
-
-class BaseError(DonewhenError):
-    """The base branch can't be looked at."""
-
-    code = "base"
-    exit_code = ExitCode.USAGE
-
-
-class Base(NamedTuple):
-    """The commit that has the contract, and the repository around the project."""
-
-    ref: str
-    commit: str
-    top: Path
-    inside: str
-    """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
-    files: Mapping[str, Committed]
-
-    @property
-    def form(self) -> Form:
-        return "small" if f"{self.inside}jobs/{PLAN}" in self.files else "big"
-
-    def content(self, name: str) -> bytes | None:
-        """A file of the base, by its name in the repository."""
-        found = self.files.get(name)
-        return None if found is None else next(contents(self.top, [found.blob]), None)
 
 
 class Judging(NamedTuple):
@@ -63,30 +38,6 @@ class Judging(NamedTuple):
 
     name: str
     kind: ChangeKind
-
-
-def base_of(workspace: Workspace, ref: str) -> Base:
-    """The base that a name stands for."""
-    top = toplevel(workspace.root)
-    if top is None or not workspace.root.is_relative_to(top):
-        raise BaseError(
-            "The project is not in a git repository, so there is no base branch to compare with.",
-            where=str(workspace.root),
-        )
-    commit = commit_of(top, ref)
-    if commit is None:
-        raise BaseError(
-            f"There is no commit {ref!r} here.",
-            next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in a checkout of CI, fetch all "
-            "of the history (fetch-depth: 0).",
-        )
-    inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
-    return Base(ref, commit, top, inside, {one.name: one for one in committed(top, commit)})
-
-
-def is_behind(base: Base) -> bool:
-    """Whether the branch lacks something of the base, so that what is looked at is not what would be merged."""
-    return git(base.top, "merge-base", "--is-ancestor", base.commit, "HEAD") is None
 
 
 def lay_contract(base: Base, workspace: Workspace, folder: Path) -> Workspace:
@@ -103,39 +54,36 @@ def lay_work(
     base: Base,
     workspace: Workspace,
     folder: Path,
-    patterns: Sequence[str],
-    named: Collection[str],
-    is_work: Callable[[str], bool],
+    judges: Judges,
 ) -> tuple[Workspace, tuple[Judging, ...]]:
-    """The branch's work with the contract and what judges from the base; and what of that the branch changed.
-
-    ``named`` are files that agreed commands name, ``is_work`` says which files were agreed to be results.
-    """
+    """The branch's work with the contract and what judges from the base; and what of that the branch changed."""
     work = lay_branch(base, workspace, folder)
     changed: list[Judging] = []
-    ours = {name for name in base.files if _judges(base, name, patterns, named) and not is_work(name)}
-    theirs = {name for name in _branch_files(base) if _judges(base, name, patterns, ()) and not is_work(name)}
+    settled = {*_of_settings(base, work)}
+    ours = {name for name in base.files if judges.judges_on_base(name)}
+    theirs = {name for name in _branch_files(base) if judges.judges(name)}
     for name in sorted(ours | theirs):
-        if _is_contract(base, name) or name in _of_settings(base, work):
+        if _is_contract(base, name) or name in settled:
             continue
         if name not in base.files:
             # A new test that an agreed command names is what was asked for.
-            if name not in named:
+            if name not in judges.named:
                 _remove(folder, name)
                 changed.append(Judging(name, "added"))
-        elif not _is_there(folder / name, base.files[name]):
+        elif not _is_there(folder, base.files[name]):
             changed.append(Judging(name, "changed" if os.path.lexists(folder / name) else "removed"))
             _write_base(base, folder, [name])
-    changed += _harness(base, folder, is_work)
+    changed += _harness(base, folder, judges.is_work)
     return work, tuple(changed)
 
 
 def lay_branch(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     """The branch's work, tests and all, with the contract from the base."""
-    _repository(base, folder)
+    _repository(base, folder, commit_of(base.top) or base.commit)
     for name in _branch_files(base):
-        if not _is_contract(base, name):
+        if not _is_contract(base, name) and not _is_compiled(name):
             _copy(base.top / name, folder, name)
+    _catch_up(base, folder)
     _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
     for name in _settings_files(base, PROJECT_FILE):
         if _own_table(base.content(name)) != _own_table(_read(folder / name)):
@@ -152,6 +100,25 @@ def lay_branch(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     return found
 
 
+def lay_base(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """The base as it is, with what is installed beside the branch's work."""
+    _repository(base, folder, base.commit)
+    _write_base(base, folder, list(base.files))
+    found = _workspace_in(base, workspace, folder)
+    _link_ignored(base, folder)
+    return found
+
+
+def _catch_up(base: Base, folder: Path) -> None:
+    """Take over what has changed on the base since the branch left it, and the branch did not touch: a merge would."""
+    for name in {*base.files, *base.forked} if base.is_behind else ():
+        now, before = base.files.get(name), base.forked.get(name)
+        untouched = _is_there(folder, before) if before is not None else not os.path.lexists(folder / name)
+        if now != before and untouched and not _is_contract(base, name):
+            _remove(folder, name)
+            _write_base(base, folder, [name])
+
+
 def _is_contract(base: Base, name: str) -> bool:
     """Whether a file holds what was agreed, or what happened since: never taken from the branch."""
     if name in _settings_files(base, CONFIG_FILE):
@@ -160,6 +127,11 @@ def _is_contract(base: Base, name: str) -> bool:
         return False
     inner = name.removeprefix(base.inside)
     return inner.startswith(f"{FOLDER}/") or is_plan(base.form, inner) or inner in PROJECT_FILES
+
+
+def _is_compiled(name: str) -> bool:
+    """Whether Python could run a file in the place of another one whose text is here."""
+    return name.endswith((".pyc", ".pyo"))
 
 
 def _settings_files(base: Base, kind: str) -> list[str]:
@@ -181,21 +153,6 @@ def _of_settings(base: Base, found: Workspace) -> list[str]:
 
 def _top_of(base: Base, found: Workspace) -> Path:
     return found.root.joinpath(*[".."] * base.inside.count("/"))
-
-
-def _judges(base: Base, name: str, patterns: Sequence[str], named: Collection[str]) -> bool:
-    return name in named or any(_matches(base, name, one) for one in patterns)
-
-
-def _matches(base: Base, name: str, pattern: str) -> bool:
-    """A pattern names a file or, with a slash at its end, a folder; anywhere, or with one in front, at its place."""
-    if pattern.startswith("/"):
-        inner = name.removeprefix(base.inside) if name.startswith(base.inside) else ""
-        return inner.startswith(pattern[1:]) if pattern.endswith("/") else fnmatchcase(inner, pattern[1:])
-    parts = name.split("/")
-    if pattern.endswith("/"):
-        return any(fnmatchcase(one, pattern[:-1]) for one in parts[:-1])
-    return fnmatchcase(parts[-1], pattern)
 
 
 def _harness(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[Judging]:
@@ -221,12 +178,6 @@ def _branch_files(base: Base) -> list[str]:
     return [one for one in names if os.path.lexists(base.top / one)]
 
 
-def untracked(base: Base) -> int:
-    """How many files stand in the working tree that git neither tracks nor ignores; they are not part of the work."""
-    listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
-    return sum(bool(one) for one in listed.split(b"\0"))
-
-
 def _link_ignored(base: Base, folder: Path) -> None:
     """What was installed or built beside the work, such as an environment, serves here, too; caches do not."""
     listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
@@ -239,12 +190,11 @@ def _link_ignored(base: Base, folder: Path) -> None:
         (folder / name).symlink_to(base.top / name)
 
 
-def _repository(base: Base, folder: Path) -> None:
+def _repository(base: Base, folder: Path, head: str) -> None:
     """A repository that borrows the objects of the first, so that git answers here as it does there."""
     kind = (git(base.top, "rev-parse", "--show-object-format") or b"sha1").decode().strip()
     shared = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     shallow = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "shallow")
-    head = commit_of(base.top) or base.commit
     made = git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", ".")
     if made is None or shared is None:
         raise BaseError("git can't make a repository to work in.", where=str(folder), next_step="git --version")
@@ -258,13 +208,18 @@ def _repository(base: Base, folder: Path) -> None:
 
 def _write_base(base: Base, folder: Path, names: Sequence[str]) -> None:
     files = [base.files[name] for name in names if name in base.files]
-    for one, content in zip(files, contents(base.top, [one.blob for one in files]), strict=True):
-        path = _make_room(folder, one.name)
-        if one.mode == "120000":
-            path.symlink_to(os.fsdecode(content))
-        else:
-            path.write_bytes(content)
-            path.chmod(0o755 if one.mode == "100755" else 0o644)
+    # Some at a time, because they are held in memory.
+    for some in (files[at : at + _AT_ONCE] for at in range(0, len(files), _AT_ONCE)):
+        found = list(contents(base.top, [one.blob for one in some]))
+        if len(found) != len(some):
+            raise BaseError(f"git can't read the files of {base.ref}.", where=str(base.top), next_step="git fsck")
+        for one, content in zip(some, found, strict=True):
+            path = _make_room(folder, one.name)
+            if one.mode == "120000":
+                path.symlink_to(os.fsdecode(content))
+            else:
+                path.write_bytes(content)
+                path.chmod(0o755 if one.mode == "100755" else 0o644)
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
@@ -301,8 +256,11 @@ def _remove(folder: Path, name: str) -> None:
             path.unlink()
 
 
-def _is_there(path: Path, one: Committed) -> bool:
-    """Whether a file is that of the commit, by its content."""
+def _is_there(folder: Path, one: Committed) -> bool:
+    """Whether a file is that of the commit, by its content; what a folder leads to that is a link is not."""
+    path = folder / one.name
+    if any(above.is_symlink() for above in path.parents if above.is_relative_to(folder)):
+        return False
     if path.is_symlink() or one.mode == "120000":
         link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
         return one.mode == "120000" and blob_name(link, one.blob) == one.blob
@@ -339,4 +297,5 @@ def _workspace_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
         raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
     if found.root != root:
         raise BaseError(f"There are no jobs on {base.ref} at this place.", where=base.inside.rstrip("/"))
-    return found
+    # What the branch adds beside it must not make another form of it.
+    return Workspace(root, base.form, workspace.clock)

@@ -15,20 +15,12 @@ from donewhen.jobs.codes import FINDINGS, FindingCode
 from donewhen.jobs.facts import DependencyFact
 from donewhen.jobs.gates.result import GATE_REASONS, GateCode
 from donewhen.jobs.history import history_of
+from donewhen.jobs.verifying.base import Base, base_of, is_cut_short, untracked
 from donewhen.jobs.verifying.branch import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import Case, JobCases, Reason, Verification
 from donewhen.jobs.verifying.job_cases import Agreed, Tell, Tree, case_of, job_cases
-from donewhen.jobs.verifying.rerun import agreed_results, judging_files
-from donewhen.jobs.verifying.trees import (
-    Base,
-    Judging,
-    base_of,
-    is_behind,
-    lay_branch,
-    lay_contract,
-    lay_work,
-    untracked,
-)
+from donewhen.jobs.verifying.judging import judges_of
+from donewhen.jobs.verifying.trees import Judging, lay_base, lay_branch, lay_contract, lay_work
 from donewhen.jobs.workspace import Workspace
 
 
@@ -41,26 +33,29 @@ def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell 
         tell("the contract")
         contract = lay_contract(base, branch, _made(place / "contract"))
         project = contract.project()
+        project_file = contract.where(contract.project_file)
         seal = project_seal(contract, project)
         policy = Policy.of(seal.terms if seal else None)
-        agreed, unreadable = _agreed(contract, branch, policy)
+        agreed, unreadable = _agreed(base, contract, branch, policy)
         chosen = _chosen(agreed, contract, jobs)
         tell("the record")
         cases = [
-            _contract_case(base, branch, contract, seal),
-            case_of("record", "project", record_reasons(base, branch)),
+            _contract_case(base, branch, contract, seal, _before(base, branch, place)),
+            _record_case(base, branch),
         ]
         trees, changed = _trees(base, branch, contract, [agreed[one] for one in chosen], place)
         cases += _judging_case(base, changed)
         found = dict(_run(base, branch, policy, trees, agreed, chosen, tell))
-        rest = [_not_claimed(base, one) for name, one in agreed.items() if name not in found]
+        rest = [_not_claimed(base, one, asked_for=not jobs) for name, one in agreed.items() if name not in found]
         every = (*found.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
     if not any(one.claimed for one in every):
         cases.append(case_of("something is verified", "project", [_nothing(base)]))
-    return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside)
+    return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside, project_file)
 
 
-def _agreed(contract: Workspace, branch: Workspace, policy: Policy) -> tuple[dict[str, Agreed], list[JobCases]]:
+def _agreed(
+    base: Base, contract: Workspace, branch: Workspace, policy: Policy
+) -> tuple[dict[str, Agreed], list[JobCases]]:
     found: dict[str, Agreed] = {}
     unreadable: list[JobCases] = []
     for place in contract.places():
@@ -74,9 +69,9 @@ def _agreed(contract: Workspace, branch: Workspace, policy: Policy) -> tuple[dic
         entries = contract.ledger.read(job.id).entries
         seal = seal_in(job.id, entries, policy)
         known = {one.hash for one in entries}
-        claim = claim_of(branch, job, contract.where(job.path), seal, policy, known)
+        claim = claim_of(base, branch, job, contract.where(job.path), seal, policy, known)
         done = history_of(job.id, entries, policy).completed is not None
-        found[job.id] = Agreed(job, seal, done, frozenset(known), claim)
+        found[job.id] = Agreed(job, seal, done, frozenset(known), claim, contract.where(job.path))
     return found, unreadable
 
 
@@ -104,15 +99,14 @@ def _trees(
 ) -> tuple[list[Tree], tuple[Judging, ...]]:
     if not chosen:
         return [], ()
-    named = judging_files(base, contract, [one.job for one in chosen])
-    is_work = agreed_results(base, contract, [one.job for one in chosen if not one.done])
-    patterns = contract.settings().verify.from_base
-    strict, changed = lay_work(base, branch, _made(place / "strict"), patterns, named, is_work)
+    judges = judges_of(base, contract, [one.job for one in chosen], [one.job for one in chosen if not one.done])
+    before = Tree(lay_base(base, branch, _made(place / "base")), f"On {base.ref}: ", {})
+    strict, changed = lay_work(base, branch, _made(place / "strict"), judges)
     if not changed:
-        return [Tree(strict, "", {})], ()
+        return [before, Tree(strict, "", {})], ()
     own = lay_branch(base, branch, _made(place / "own"))
     labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
-    return [Tree(strict, labels[0], {}), Tree(own, labels[1], {})], changed
+    return [before, Tree(strict, labels[0], {}), Tree(own, labels[1], {})], changed
 
 
 def _run(
@@ -145,16 +139,40 @@ def _run(
         yield name, found
 
 
-def _contract_case(base: Base, branch: Workspace, contract: Workspace, seal: Seal | None) -> Case:
+def _before(base: Base, branch: Workspace, place: Path) -> Workspace | None:
+    """The contract as it was when the branch left the base, where that is another commit."""
+    if base.forked is base.files:
+        return None
+    try:
+        return lay_contract(base._replace(commit=base.fork, files=base.forked), branch, _made(place / "before"))
+    except DonewhenError:
+        return None
+
+
+def _contract_case(
+    base: Base, branch: Workspace, contract: Workspace, seal: Seal | None, before: Workspace | None
+) -> Case:
     if seal is None:
         told = f"Nothing is agreed on {base.ref}, so there is nothing that could be run again."
         where = contract.where(contract.project_file)
         return case_of("contract", "project", [Reason(FindingCode.PROPOSED, told, where, "donewhen agree")])
     try:
-        return case_of("contract", "project", project_reasons(branch, seal))
+        return case_of("contract", "project", project_reasons(branch, seal, before))
     except DonewhenError as error:
-        where = error.where or branch.where(branch.project_file)
-        return case_of("contract", "project", [Reason(error.code, error.message, where, error.next_step)])
+        return case_of("contract", "project", [_unreadable(branch, error)])
+
+
+def _record_case(base: Base, branch: Workspace) -> Case:
+    try:
+        return case_of("record", "project", record_reasons(base, branch))
+    except DonewhenError as error:
+        return case_of("record", "project", [_unreadable(branch, error)])
+
+
+def _unreadable(branch: Workspace, error: DonewhenError) -> Reason:
+    """The branch has broken something that has to be read."""
+    where = branch.where(Path(error.where)) if error.where else branch.where(branch.project_file)
+    return Reason(error.code, error.message, where, error.next_step)
 
 
 def _judging_case(base: Base, changed: Sequence[Judging]) -> list[Case]:
@@ -200,10 +218,12 @@ def _new_jobs(branch: Workspace, agreed: Mapping[str, Agreed]) -> Iterator[JobCa
         )
 
 
-def _not_claimed(base: Base, one: Agreed) -> JobCases:
+def _not_claimed(base: Base, one: Agreed, *, asked_for: bool) -> JobCases:
     """A job that nobody says is done: nothing was run, which is no pass. What the branch did to its terms is told."""
     told = f"The branch says {one.claim.status}, so it was not run."
-    if one.done:
+    if one.claim.done and not asked_for:
+        told = "The branch says done. It was not asked for, so it was not run."
+    elif one.done:
         told = f"It was done on {base.ref}; the branch says {one.claim.status}, so it was not run."
     cases = [Case("not run", "gate", "skipped", text=told)]
     if one.claim.reasons:
@@ -212,8 +232,11 @@ def _not_claimed(base: Base, one: Agreed) -> JobCases:
 
 
 def _notes(base: Base, changed: Sequence[Judging]) -> Iterator[Reason]:
-    if is_behind(base):
-        told = f"The branch lacks commits of {base.ref}; what was run is not what would be merged."
+    if not base.fork and is_cut_short(base):
+        told = f"The history here is cut short, so it is not known whether the branch has all of {base.ref}."
+        yield Reason(FindingCode.GIT, told, "", "git fetch --unshallow")
+    elif base.is_behind:
+        told = f"The branch lacks commits of {base.ref}; files that it has not touched were taken from there."
         yield Reason(FindingCode.GIT, told, "", f"git merge {base.ref}")
     if count := untracked(base):
         yield Reason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")

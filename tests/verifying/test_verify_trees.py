@@ -1,0 +1,431 @@
+"""The folders that a contract is run in, the base that it comes from, and what is left of them afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from verify_kit import HONEST, Shop, forge, looked, outcome, told
+
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.verifying import verify
+from donewhen.jobs.verifying.base import BaseError, base_of
+from donewhen.jobs.verifying.judging import judges_of, matches
+from donewhen.jobs.verifying.trees import lay_branch, lay_contract
+from donewhen.jobs.workspace import Workspace
+
+FILE = ("There is one\n  check: file /prices.py",)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files go; empty afterwards, if nothing is left behind."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+def honest(shop: Shop, *criteria: str) -> None:
+    job = shop.job(criteria=criteria or FILE)
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    assert shop.complete(job).done
+    shop.commit()
+
+
+BASES: dict[str, Callable[[Shop], str]] = {
+    "an option": lambda shop: "--all",
+    "a file": lambda shop: "main:prices.py",
+    "a folder": lambda shop: "main:jobs",
+    "something that was deleted": lambda shop: [shop.git("branch", "old"), shop.git("branch", "-D", "old"), "old"][2],
+    "nothing": lambda shop: "nothing",
+    "with a line break": lambda shop: "main\nmain",
+    "a tag with the name of the branch": lambda shop: [shop.git("tag", "main", "agent"), "main"][1],
+    "a branch with the name of a remote one": lambda shop: [
+        shop.git("update-ref", "refs/remotes/origin/main", "main"),
+        shop.git("branch", "origin/main", "agent"),
+        "origin/main",
+    ][2],
+}
+
+
+@pytest.mark.parametrize("name", BASES.values(), ids=BASES.keys())
+def test_what_names_no_commit_or_several_is_refused(shop: Shop, name: Callable[[Shop], str]) -> None:
+    honest(shop)
+    with pytest.raises(BaseError) as caught:
+        looked(shop, name(shop))
+    assert caught.value.next_step
+
+
+def test_a_commit_may_be_named_in_any_clear_way(shop: Shop) -> None:
+    honest(shop)
+    shop.git("tag", "-a", "v1", "-m", "v1", "main")
+    shop.git("tag", "same", "main")
+    shop.git("branch", "same", "main")
+    commit = shop.git("rev-parse", "main").strip()
+    for name in ("main", "refs/heads/main", "HEAD^", "v1", "same", commit, commit[:10]):
+        found = looked(shop, name)
+        assert found.passed, found.reasons
+        assert found.commit == commit
+
+
+def test_without_a_repository_or_jobs_on_the_base_there_is_nothing_to_compare_with(shop: Shop) -> None:
+    shutil.rmtree(shop.folder / ".git")
+    with pytest.raises(BaseError, match="not in a git repository"):
+        looked(shop)
+    shop.git("init", "-q", "-b", "main")
+    with pytest.raises(BaseError, match="There is no commit 'main' here"):
+        looked(shop)
+    shop.git("rm", "-q", "-r", "--cached", "--ignore-unmatch", ".")
+    shop.git("add", "prices.py")
+    shop.git("commit", "-q", "-m", "No jobs")
+    with pytest.raises(BaseError, match="There are no jobs on main"):
+        looked(shop)
+
+
+def test_a_project_that_is_elsewhere_on_the_base(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "shop")
+    honest(shop)
+    inner = shop.root / "inner"
+    inner.mkdir()
+    for name in ("jobs", ".donewhen"):
+        (shop.root / name).rename(inner / name)
+    shop.commit()
+    shop.root = inner
+    with pytest.raises(BaseError, match="There are no jobs on main"):
+        looked(shop)
+
+
+def test_a_branch_without_commits_is_looked_at(shop: Shop) -> None:
+    honest(shop)
+    shop.git("checkout", "-q", "--orphan", "unborn")
+    found = looked(shop)
+    assert found.passed, found.reasons
+    assert [one.next for one in found.notes] == ["git merge main"]
+
+
+def test_nobody_has_agreed_to_anything(shop: Shop) -> None:
+    shop.branch()
+    shop.commit()
+    found = looked(shop)
+    assert told(found).keys() == {"proposed", "nothing_verified"}
+    with pytest.raises(UsageError):
+        verify(shop.workspace, "main", jobs=["001"])
+
+
+def test_a_plan_that_cannot_be_read_on_the_base_is_no_pass(shop: Shop) -> None:
+    job, other = shop.job(criteria=FILE), shop.job("Another", criteria=FILE)
+    shop.write(shop.plan(other), "---\nkind: [\n---\n")
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    assert shop.complete(job).done
+    shop.commit()
+    found = looked(shop)
+    assert not found.passed
+    assert outcome(found, job) == "passed"
+    assert outcome(found, other, "plan") == "failed"
+
+
+def test_a_new_job_is_nobodys_until_it_is_agreed_on_the_base(shop: Shop) -> None:
+    honest(shop)
+    done, planned, broken = (shop.job(title, criteria=FILE) for title in ("Done", "Planned", "Broken"))
+    forge(shop, done)
+    shop.write(shop.plan(broken), "---\nkind: [\n---\n")
+    shop.commit()
+    found = looked(shop)
+    assert outcome(found, done, "agreement") == "failed"
+    assert outcome(found, planned, "agreement") == "skipped"
+    assert "not_on_base" in told(found)
+    assert broken.id not in [one.id for one in found.jobs]
+    assert any(shop.plan(broken) in one.where for one in found.reasons)
+
+
+def test_a_gate_that_breaks_is_an_error_and_the_others_are_asked(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, other = shop.job(criteria=FILE), shop.job("Another", criteria=FILE)
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    assert shop.complete(job).done
+    assert shop.complete(other).done
+    shop.commit()
+    from donewhen.jobs.verifying import job_cases
+
+    real = job_cases.show_again
+
+    def breaking(base: object, tree: Workspace, one: object, *more: object) -> object:
+        if one.id == job.id:  # type: ignore[attr-defined]
+            raise ZeroDivisionError("by zero")
+        return real(base, tree, one, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(job_cases, "show_again", breaking)
+    monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
+    found = looked(shop)
+    assert found.broken and not found.passed
+    assert outcome(found, job, "gates") == "error"
+    assert outcome(found, other) == "passed"
+    assert told(found) == {"gate_error": "The gate broke: ZeroDivisionError: by zero"}
+    monkeypatch.setenv("DONEWHEN_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        looked(shop)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("tests/", "p/a/tests/b/c.py", "p/a/tests"),
+        ("test_*.py", "p/a/test_b.py", "p/test_b.py/c"),
+        ("/conftest.py", "p/conftest.py", "p/a/conftest.py"),
+        ("/pytest/", "p/pytest/x.py", "p/a/pytest/x.py"),
+        ("/x.py", "p/x.py", "x.py"),
+        ("*.egg-info/", "p/a.egg-info/entry_points.txt", "p/a.egg-info"),
+    ],
+)
+def test_patterns(tmp_path: Path, pattern: str, yes: str, no: str) -> None:
+    shop = Shop(tmp_path / "all", inside="p")
+    shop.commit()
+    base = base_of(shop.workspace, "main")
+    assert matches(base, yes, pattern)
+    assert not matches(base, no, pattern)
+
+
+def test_what_was_agreed_to_be_a_result_judges_nothing(shop: Shop) -> None:
+    job = shop.job(outputs=("/tests/test_a.py", "/made/", "/docs/*.md", "/deep/**/x.py"), criteria=FILE)
+    shop.commit()
+    base = base_of(shop.workspace, "main")
+    judges = judges_of(base, shop.workspace, [job], [job])
+    work = ("tests/test_a.py", "made/test_b.py", "made/a/test_b.py", "docs/a.md", "deep/x.py", "deep/a/b/x.py")
+    assert all(judges.is_work(name) for name in work)
+    assert not any(
+        judges.is_work(name) for name in ("tests/test_b.py", "docs/a/b.md", "deep/a/y.py", "made.py", "docs")
+    )
+    assert not judges.judges("tests/test_a.py")
+    assert judges.judges("tests/test_b.py")
+    assert judges_of(base, shop.workspace, [job], []).judges("tests/test_a.py")
+
+
+def test_a_module_that_stands_in_for_one_of_python_judges_unless_the_base_has_it(shop: Shop) -> None:
+    shop.write("types.py", "")
+    job = shop.job(criteria=FILE)
+    shop.commit()
+    judges = judges_of(base_of(shop.workspace, "main"), shop.workspace, [job], [job])
+    assert all(judges.judges(one) for one in ("json.py", "json/x.txt", "pluggy.py", "re.cpython-311.so", "os.pyc"))
+    assert not any(judges.judges(one) for one in ("types.py", "a/json.py", "json.txt", "shop.py"))
+
+
+def test_installed_things_serve_and_caches_do_not(shop: Shop, tmp_path: Path) -> None:
+    shop.write(".gitignore", "__pycache__/\n.env\nbuild/\nout/*.bin\n")
+    shop.write("out/a.txt", "x")
+    honest(shop)
+    for name in (".env", "build/x", "out/a.bin", "__pycache__/x.pyc", "out/__pycache__/y.pyc"):
+        shop.write(name, "x")
+    place = tmp_path / "laid"
+    place.mkdir()
+    lay_branch(base_of(shop.workspace, "main"), shop.workspace, place)
+    assert (place / "build" / "x").read_text() == (place / "out" / "a.bin").read_text() == "x"
+    assert (place / "build").is_symlink()
+    assert not (place / "__pycache__").exists()
+    assert not (place / "out" / "__pycache__").exists()
+
+
+def test_the_contract_is_all_from_the_base(shop: Shop, tmp_path: Path) -> None:
+    shop.write("missions/tone/mission.toml", "base = 1\n")
+    shop.write("pyproject.toml", "[tool.donewhen.jobs]\ncommand_timeout = 7\n")
+    shop.write(".claude/settings.json", "{}")
+    honest(shop)
+    shop.write("missions/tone/mission.toml", "branch = 1\n")
+    shop.write("missions/new/mission.toml", "branch = 1\n")
+    shop.write("pyproject.toml", "[tool.donewhen.jobs]\ncommand_timeout = 700\n")
+    shop.write(".claude/settings.json", '{"disableAllHooks": true}')
+    shop.write(".codex/hooks.json", "{}")
+    shop.commit()
+    base = base_of(shop.workspace, "main")
+    for number, lay in enumerate((lay_contract, lay_branch)):
+        place = tmp_path / f"laid{number}"
+        place.mkdir()
+        found = lay(base, shop.workspace, place)
+        assert found.settings().jobs.command_timeout == 7
+        assert (place / "missions/tone/mission.toml").read_text() == "base = 1\n"
+        assert not (place / "missions/new").exists()
+        assert (place / ".claude/settings.json").read_text() == "{}"
+        assert not (place / ".codex/hooks.json").exists()
+
+
+def test_a_pyproject_that_cannot_be_read_is_the_bases(shop: Shop, tmp_path: Path) -> None:
+    shop.write("pyproject.toml", '[project]\nname = "shop"\n')
+    honest(shop)
+    for text in ("[tool", "tool = 1\n"):
+        shop.write("pyproject.toml", text)
+        shop.commit()
+        place = tmp_path / f"laid{len(text)}"
+        place.mkdir()
+        lay_branch(base_of(shop.workspace, "main"), shop.workspace, place)
+        assert (place / "pyproject.toml").read_text() == ('[project]\nname = "shop"\n' if text == "[tool" else text)
+
+
+def test_files_and_folders_may_change_places(shop: Shop) -> None:
+    shop.write("tests/test_a.py", "")
+    shop.write("tests/data/b.txt", "")
+    shop.write("data", "")
+    honest(shop)
+    shutil.rmtree(shop.root / "tests")
+    shop.write("tests", "a file now\n")
+    (shop.root / "data").unlink()
+    shop.write("data/c.txt", "x")
+    (shop.root / "test_prices.py").chmod(0o755)
+    shop.commit()
+    found = looked(shop)
+    assert [one.where for one in found.reasons if one.code == "report_tests_lost"] == [
+        "tests/data/b.txt",
+        "tests/test_a.py",
+    ]
+    assert [one.where for one in found.notes] == ["test_prices.py"]
+
+
+def test_a_link_on_the_base_stays_a_link(shop: Shop) -> None:
+    (shop.root / "tests").mkdir()
+    (shop.root / "tests" / "test_link.py").symlink_to("../test_prices.py")
+    (shop.root / "tests" / "test_same.py").symlink_to("../test_prices.py")
+    honest(shop)
+    (shop.root / "tests" / "test_link.py").unlink()
+    shop.write("tests/test_link.py", "")
+    shop.commit()
+    found = looked(shop)
+    assert found.passed, found.reasons
+    assert [one.where for one in found.notes] == ["tests/test_link.py"]
+
+
+def test_files_that_git_does_not_know_are_no_part_of_it_and_that_is_told(shop: Shop) -> None:
+    honest(shop)
+    shop.write("one.txt", "x")
+    shop.write("two.txt", "x")
+    assert [one.message for one in looked(shop).notes] == ["2 file(s) that git does not track are not part of it."]
+
+
+def test_a_command_that_writes_takes_too_long_or_leaves_others_behind(shop: Shop, temporary: Path) -> None:
+    shop.write("donewhen.toml", "[jobs]\ncommand_timeout = 1.5\n")
+    shop.write(
+        "writes.py",
+        "import pathlib\npathlib.Path('prices.py').write_text('x = 1')\npathlib.Path('../x').write_text('')\n",
+    )
+    shop.write("slow.py", "import time\ntime.sleep(60)\n")
+    shop.write(
+        "leaves.py",
+        "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(77.25)'])\n",
+    )
+    shop.write("tells.py", "import os, sys\nsys.exit(any(one.startswith('GITHUB_') for one in os.environ))\n")
+    names = ("writes", "slow", "leaves", "tells")
+    job = shop.job(criteria=[f"It {name}\n  check: run python3 {name}.py" for name in names])
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    forge(shop, job)
+    shop.commit()
+    os.environ["GITHUB_TOKEN"] = "secret"
+    try:
+        found = looked(shop)
+    finally:
+        del os.environ["GITHUB_TOKEN"]
+    assert [outcome(found, job, f"AC-{number}") for number in (1, 2, 3, 4)] == ["failed", "failed", "passed", "passed"]
+    messages = "\n".join(one.message for one in found.reasons)
+    assert "its inputs changed while it ran" in messages
+    assert "timed out" in messages
+    assert (shop.root / "prices.py").read_text() == HONEST
+    assert not (shop.root.parent / "x").exists()
+    assert list(temporary.iterdir()) == []
+    assert "77.25" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+
+def _wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_when_it_is_ended_in_the_middle_nothing_is_left(shop: Shop, temporary: Path, number: signal.Signals) -> None:
+    mark = shop.root.parent / "running"
+    shop.write(
+        "slow.py",
+        f"import os, pathlib, time\npathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\ntime.sleep(90)\n",
+    )
+    job = shop.job(criteria=("It is slow\n  check: run python3 slow.py",))
+    shop.branch()
+    forge(shop, job)
+    shop.commit()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "donewhen", "verify", "--base", "main"],
+        cwd=shop.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    _wait_for(lambda: mark.is_file() and mark.read_text() != "")
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode in (130, 143), said
+    assert list(temporary.iterdir()) == []
+    child = int(mark.read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_two_at_once_are_not_in_each_others_way(shop: Shop) -> None:
+    honest(shop)
+    argv = [sys.executable, "-m", "donewhen", "verify", "--base", "main"]
+    both = [subprocess.Popen(argv, cwd=shop.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [one.communicate()[1] for one in both] == [b"", b""]
+    assert [one.returncode for one in both] == [0, 0]
+
+
+def test_a_command_that_many_jobs_share_is_run_once_in_a_folder(shop: Shop) -> None:
+    count = shop.root.parent / "count"
+    shop.write("check.py", f"with open({str(count)!r}, 'a') as file:\n    file.write('x')\n")
+    jobs = [shop.job(f"Job {number}", criteria=("It runs\n  check: run python3 check.py",)) for number in range(12)]
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    for job in jobs:
+        forge(shop, job)
+    shop.commit()
+    found = looked(shop)
+    assert {outcome(found, job) for job in jobs} == {"passed"}
+    assert count.read_text() == "x"
+
+
+def _chain(*rows: tuple[str, dict[str, object]]) -> Iterator[Entry]:
+    for seq, (kind, data) in enumerate(rows, start=1):
+        yield Entry(seq, "2026-01-01T00:00:00Z", kind, Actor("Ada", "person"), data, None, f"sha256:{seq}")
+
+
+def test_a_submodule_with_tests_is_the_bases(shop: Shop, tmp_path: Path) -> None:
+    other = tmp_path / "suite"
+    other.mkdir()
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"]):
+        (other / "test_prices.py").write_text("import prices\n\ndef test_it():\n    assert prices.total([1]) == 1\n")
+        subprocess.run(["git", *words], cwd=other, check=True)
+    identity = ["-c", "user.name=T", "-c", "user.email=t@localhost"]
+    subprocess.run(["git", *identity, "commit", "-q", "-m", "x"], cwd=other, check=True)
+    (shop.root / "test_prices.py").unlink()
+    shop.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "suite")
+    job = shop.job(criteria=(f"No test fails\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider suite",))
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    shop.git("add", "-A")
+    assert shop.complete(job).done
+    shop.commit()
+    found = looked(shop)
+    assert found.passed, found.reasons
+    # The pointer is moved to tests that show nothing.
+    (shop.root / "suite" / "test_prices.py").write_text("def test_it():\n    pass\n")
+    subprocess.run(["git", *identity, "commit", "-q", "-a", "-m", "y"], cwd=shop.root / "suite", check=True)
+    shop.write("prices.py", "def total(prices):\n    return 0\n")
+    shop.commit()
+    assert outcome(looked(shop), job) == "failed"
