@@ -115,3 +115,18 @@ def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:
     job = place.job()
     place.sync()
     assert told(place.mirrored(job)[0]) == "issue 1 in octo/demo says planned, open: as wanted"
+
+
+def test_a_status_that_somebody_typed_is_announced_to_nobody(place: Any) -> None:
+    begun, new = place.job("One"), place.job("Two")
+    place.begin(begun)
+    place.edit(begun.path, "status: in_progress", "status: done")
+    place.edit(new.path, "status: planned", "status: done")
+    place.sync()
+    for number in (1, 2):
+        assert (place.issue(number)["state"], place.labels(number)) == ("open", ["status:in_progress"])
+    # The second has a chain by now, and its plan was put right.
+    assert place.read(new).status == "in_progress"
+    assert place.fact(begun).current
+    assert place.fact(new).current
+    assert place.plan().steps == ()
