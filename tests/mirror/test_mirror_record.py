@@ -129,3 +129,18 @@ def test_a_mirror_that_was_agreed_to_is_switched_off_or_turned_elsewhere_by_a_pe
         assert found.state == "voided"
         project_file.write_text(before)
     assert project_agreement(place.workspace, place.workspace.project()).state == "agreed"
+
+
+def test_a_status_that_somebody_typed_is_announced_to_nobody(place: Any) -> None:
+    begun, new = place.job("One"), place.job("Two")
+    place.begin(begun)
+    place.edit(begun.path, "status: in_progress", "status: done")
+    place.edit(new.path, "status: planned", "status: done")
+    place.sync()
+    for number in (1, 2):
+        assert (place.issue(number)["state"], place.labels(number)) == ("open", ["status:in_progress"])
+    # The second has a chain by now, and its plan was put right.
+    assert place.read(new).status == "in_progress"
+    assert place.fact(begun).current
+    assert place.fact(new).current
+    assert place.plan().steps == ()

@@ -84,7 +84,9 @@ class Project:
 
     def mirror(self, job: Job) -> None:
         """What a sync records that found the issue as it should be."""
-        wanted = wanted_of(self.workspace, self.workspace.project(), self.read(job)).marks()
+        wanted = wanted_of(
+            self.workspace, self.workspace.project(), self.read(job), self.workspace.ledger.read(job.id).entries
+        ).marks()
         seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": wanted}
         record(self.workspace, job.id, self.read(job).document, job.path, "mirrored", seen, Approval(BOT), {})
 

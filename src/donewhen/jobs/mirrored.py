@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.text import one_line
 from donewhen.jobs.facts import MirrorFact
 from donewhen.jobs.issue_text import IssueContent, first_difference, milestone_title, wanted_issue
-from donewhen.jobs.job import FieldError, Job, Project
+from donewhen.jobs.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.ledger import Entry
+from donewhen.jobs.projection import expected, unproved
 from donewhen.jobs.workspace import PLAN, Workspace
 
 
@@ -23,15 +25,16 @@ class Wave(NamedTuple):
     """The day on which it ends, as the plan writes it; empty where it does not say."""
 
 
-def wanted_of(workspace: Workspace, project: Project, job: Job) -> IssueContent:
-    """What the job's issue should be now."""
+def wanted_of(workspace: Workspace, project: Project, job: Job, entries: Sequence[Entry]) -> IssueContent:
+    """What the job's issue should be now. Its status is that of the chain: a typed one is announced to nobody."""
     workstream = None
     if workspace.form == "big":
         path = job.folder.parent.parent / PLAN
         workstream = str(workspace.read(path).fields.get("title") or path.parent.name)
     wave = str(job.document.fields.get("wave_id") or "")
     milestone = next((one.milestone for one in waves_of(project) if one.id == wave), "")
-    return wanted_issue(job, workspace.where(job.path), workstream, milestone)
+    shown = replace(job, status=_status(job, entries))
+    return wanted_issue(shown, workspace.where(job.path), workstream, milestone)
 
 
 def waves_of(project: Project) -> tuple[Wave, ...]:
@@ -52,7 +55,7 @@ def waves_of(project: Project) -> tuple[Wave, ...]:
     return tuple(found)
 
 
-def mirror_fact(workspace: Workspace, project: Project, job: Job, entries: Iterable[Entry]) -> MirrorFact:
+def mirror_fact(workspace: Workspace, project: Project, job: Job, entries: Sequence[Entry]) -> MirrorFact:
     """Whether what was seen on GitHub at the last sync is what is wanted now, and else what differs."""
     if not project.github_enabled:
         return MirrorFact(enabled=False, current=False, why="mirroring is off")
@@ -60,7 +63,7 @@ def mirror_fact(workspace: Workspace, project: Project, job: Job, entries: Itera
     if newest is None:
         return MirrorFact(enabled=True, current=False, why="never mirrored")
     try:
-        why = _lacking(workspace, project, job, newest)
+        why = _lacking(workspace, project, job, newest, entries)
     except DonewhenError as error:
         # A mistake in another plan must not keep anybody from looking at this job.
         why = error.message
@@ -83,12 +86,18 @@ def newest_mirrored(entries: Iterable[Entry]) -> Entry | None:
     return next((one for one in reversed(tuple(entries)) if one.type == "mirrored"), None)
 
 
-def _lacking(workspace: Workspace, project: Project, job: Job, newest: Entry) -> str:
+def _lacking(workspace: Workspace, project: Project, job: Job, newest: Entry, entries: Sequence[Entry]) -> str:
     there = {str(newest.data.get(name) or "").casefold() for name in ("repo", "asked_for")}
     if project.github_repo and project.github_repo.casefold() not in there:
         return f"it was mirrored to another repository, {one_line(str(newest.data.get('repo')), 140)}"
-    wanted = wanted_of(workspace, project, job).marks()
+    wanted = wanted_of(workspace, project, job, entries).marks()
     return first_difference(wanted, _table(newest, "wanted"), _table(newest, "observed"))
+
+
+def _status(job: Job, entries: Sequence[Entry]) -> Status:
+    """What the record says, or would say with its first entry."""
+    said = expected(entries)["status"] if entries else unproved(job.document.fields).get("status", job.status)
+    return next((one for one in STATUSES if one == said), "planned")
 
 
 def _table(entry: Entry, name: str) -> Mapping[str, str]:

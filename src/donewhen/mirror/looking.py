@@ -46,14 +46,15 @@ def look(workspace: Workspace, project: Project, api: Api, known: IssueMap, only
     for path in [workspace.place(only).path] if only is not None else [one.path for one in workspace.places()]:
         try:
             job = workspace.job_at(path)
-            targets.append(Target(job.id, wanted_of(workspace, project, job), ours))
+            chain = workspace.ledger.read(job.id).entries
+            targets.append(Target(job.id, wanted_of(workspace, project, job, chain), ours))
         except DonewhenError as error:
             if only is not None:
                 raise
             unreadable.append(error)
             continue
         jobs[job.id] = job
-        entries[job.id] = newest_mirrored(workspace.ledger.read(job.id).entries)
+        entries[job.id] = newest_mirrored(chain)
     finder = _Finder(workspace, api, known, whole=only is None)
     found = {one.job: finder.found(one.job, entries[one.job]) for one in targets}
     milestones = api.milestones() if any(one.wanted.milestone for one in targets) else ()
