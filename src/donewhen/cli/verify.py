@@ -81,7 +81,7 @@ def _written(file: Path | None, write: Callable[[Path], None]) -> list[Finding]:
         if file is not None:
             write(file)
     except OSError as error:
-        return [Finding("report_unwritable", f"The report can't be written: {error.strerror}.", str(file))]
+        return [Finding("usage", f"The report can't be written: {error.strerror}.", str(file))]
     return []
 
 
