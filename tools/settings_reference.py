@@ -99,10 +99,16 @@ def settings_page() -> str:
     """Every setting with its type, default and meaning."""
     docs = _docs(Settings)
     lines = [_INTRO, "## Which stop", "", "| table | when it is asked |", "| --- | --- |"]
-    lines += [f"| `[{one.name}]` | {docs[one.name]} |" for one in _given(Settings)]
+    stops = [one for one in _given(Settings) if str(one.type) == GuardSettings.__name__]
+    others = [one for one in _given(Settings) if one not in stops]
+    lines += [f"| `[{one.name}]` | {docs[one.name]} |" for one in stops]
     lines += ["", "[What the hooks answer](hooks.md) says which event of which runtime that is.", ""]
     lines += [f"## In each of these tables: {_lower(_said(GuardSettings))}", "", *_table(GuardSettings), ""]
-    lines += [f"## In `tests`: {_lower(_said(TestSettings))}", "", *_table(TestSettings), "", _OUTRO]
+    lines += [f"## In `tests`: {_lower(_said(TestSettings))}", "", *_table(TestSettings), ""]
+    for one in others:
+        kind = type(one.default_factory()) if one.default_factory is not MISSING else type(one.default)
+        lines += [f"## In `[{one.name}]`: {_lower(_said(kind))}", "", *_table(kind), ""]
+    lines.append(_OUTRO)
     return "\n".join(lines)
 
 
@@ -135,7 +141,13 @@ def _lower(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-_KINDS = {"tuple[str, ...]": "list of strings", "str": "string", "float": "seconds", "int": "whole number"}
+_KINDS = {
+    "tuple[str, ...]": "list of strings",
+    "str": "string",
+    "float": "seconds",
+    "int": "whole number",
+    "bool": "true or false",
+}
 
 
 def _kind(one: Field[Any]) -> str:
@@ -150,4 +162,6 @@ def _default(one: Field[Any]) -> str:
     value = one.default_factory() if one.default_factory is not MISSING else one.default
     if value is None or is_dataclass(value):
         return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return f"`{list(value)}`" if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else f"{value}"

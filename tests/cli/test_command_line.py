@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from donewhen import __version__
+from donewhen.cli._output import harmless
 from donewhen.jobs.codes import FindingCode
 from donewhen.jobs.gates.result import GateCode
 from donewhen.learning import rejections, stop_gradient, trial
@@ -358,3 +359,10 @@ def test_an_internal_error_exits_3_without_a_traceback_unless_debugging(tmp_path
         env=os.environ | {"DONEWHEN_DEBUG": "1"},
     )
     assert "Traceback" in debugging.stderr
+
+
+def test_json_holds_nothing_that_a_runner_of_ci_would_take_for_a_command() -> None:
+    told = {"title": "##[error]it is all good", "other": "# #[ stays"}
+    text = harmless(json.dumps(told))
+    assert "##[" not in text
+    assert json.loads(text) == told

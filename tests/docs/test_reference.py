@@ -69,13 +69,28 @@ def test_every_exit_status_is_in_the_reference() -> None:
         assert f"| {one.value} | `{one.name}` |" in page("errors.md")
 
 
-@pytest.mark.parametrize("kind", [Settings, GuardSettings, TestSettings], ids=lambda kind: kind.__name__)
-def test_every_setting_is_in_the_reference_with_its_meaning(kind: type[Any]) -> None:
-    rows = [line.strip("|").split("|") for line in page("settings.md").splitlines() if line.startswith("| `")]
-    said = {cells[0].strip().strip("`[]"): cells[-1].strip() for cells in rows}
-    for one in fields(kind):
-        if one.metadata.get("setting", True):
-            assert said.get(one.name), f"{one.name} is not in settings.md, or without a word"
+TABLES = {one.name: one for one in fields(Settings) if one.metadata.get("setting", True)}
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("In each of these tables", GuardSettings),
+        ("In `tests`", TestSettings),
+        *((f"In `[{name}]`", one.default_factory) for name, one in TABLES.items() if one.type != "GuardSettings"),
+    ],
+)
+def test_every_setting_is_in_the_reference_with_its_meaning(heading: str, kind: type[Any]) -> None:
+    below = page("settings.md").partition(f"## {heading}: ")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in below.splitlines() if line.startswith("| `")]
+    said = {cells[0].strip().strip("`"): cells[-1].strip() for cells in rows}
+    assert said.keys() == {one.name for one in fields(kind) if one.metadata.get("setting", True)}
+    assert all(said.values())
+
+
+def test_every_kind_of_stop_is_in_the_reference() -> None:
+    for name, one in TABLES.items():
+        assert (f"| `[{name}]` |" in page("settings.md")) == (one.type == "GuardSettings")
 
 
 def test_a_setting_is_described_with_the_default_that_the_code_has() -> None:

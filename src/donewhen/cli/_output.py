@@ -121,6 +121,8 @@ class Output:
 def harmless(text: str) -> str:
     """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
     text = re.sub(r"<(?=/?promise>)", r"\\u003c", text)
+    # On GitHub, a line with this in it can be a command to the runner.
+    text = text.replace("##[", "#\\u0023[")
     if not text.isprintable():
         text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
     return text
