@@ -58,7 +58,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
-    """Switch mirroring on: github_enabled and github_repo in the project's plan. Nothing is sent.
+    """Switch mirroring on. Nothing is sent: github_enabled and github_repo are set in the project's plan.
 
     \b
     donewhen github enable --repo owner/name
@@ -84,7 +84,7 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Bring the issues up to date with the jobs, and put on record what is there then.
+    """Bring the issues up to date with the jobs. What is there then is put on record.
 
     What people wrote around our part of an issue's text, and labels that are not ours, stay. A run that is cut off goes
     on where it stopped.
@@ -128,7 +128,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
 @common_options
 @click.pass_obj
 def parity(output: Output, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Compare each issue with its job, content and state, and explain each gap. Nothing is changed.
+    """Compare each issue with its job. Content and state count, each gap is explained, and nothing is changed.
 
     \b
     donewhen github parity

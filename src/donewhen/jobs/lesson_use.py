@@ -120,10 +120,6 @@ def _kept(
     return tuple(kept), (*lacking, *(f"{one} is gone from the file" for one in gone))
 
 
-def _is_table(data: object) -> bool:
-    return isinstance(data, dict)
-
-
 def _reader(name: str) -> Callable[[bytes], dict[str, bool]]:
     def read(raw: bytes) -> dict[str, bool]:
         if b'"lesson' not in raw:
