@@ -357,6 +357,15 @@ def test_a_lesson_counts_when_it_was_captured_by_the_job_and_stands_as_it_was(pr
     assert lesson_points(project, job) == (True, 0)
 
 
+def test_a_lesson_from_before_the_work_was_not_learned_by_it(project: Project) -> None:
+    job = project.add(agreed=False)
+    project.edit(job, "lesson_capture_required: false", "lesson_capture_required: true")
+    project.agree(job)
+    assert capture(project.workspace, LEARNED, [job], BOT).lesson.linked == (job.id,)
+    project.start(job)
+    assert lesson_points(project, job) == (True, 0)
+
+
 def test_lessons_of_earlier_jobs_are_applied_when_the_job_that_was_given_them_answers(project: Project) -> None:
     contexts = ("The parser lost the last line at night.", "The parser lost the last line by day.")
     first, second = (capture(project.workspace, LEARNED._replace(context=one), [], BOT).lesson for one in contexts)

@@ -242,6 +242,7 @@ def test_an_error_is_reported_in_every_form(
 
 def test_an_error_tells_people_what_to_do_and_names_no_folder_that_is_gone(shop: Shop) -> None:
     shop.job()
+    shop.branch()
     done = shop.verify("--job", "999", base="main")
     assert done.returncode == 2
     assert "      [usage] There is no job '999'.\n      next: donewhen status\nNot verified.\n" in done.stdout
