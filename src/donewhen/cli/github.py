@@ -16,6 +16,7 @@ from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.agreement import project_agreement
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.jobs.workspace import Workspace
 from donewhen.mirror.client import MAX_WAIT
 from donewhen.mirror.enabling import enable as switch_on
 from donewhen.mirror.issue_map import read_map
@@ -95,6 +96,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     donewhen github sync --max-wait 3600
     """
     workspace = workspace_at(project)
+    job = _known(workspace, job)
     steps: tuple[Step, ...]
     with _Spinner(output) as spinner:
         mirror = opened(workspace, keeping=not dry_run, tell=spinner.note, max_wait=max_wait)
@@ -135,6 +137,7 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     donewhen github parity --job WI-20260214-001 --json
     """
     workspace = workspace_at(project)
+    job = _known(workspace, job)
     with _Spinner(output) as spinner:
         mirror = opened(workspace, keeping=True, tell=spinner.note, max_wait=max_wait)
         looked = look(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
@@ -166,6 +169,11 @@ class _Spinner(ExitStack):
     def done(self, step: Step) -> None:
         self.close()
         self._output.say(f"✓ {step.told}", fg="green")
+
+
+def _known(workspace: Workspace, job: str | None) -> str | None:
+    """The job's id, asked for before anybody else is asked for anything."""
+    return None if job is None else workspace.place(job).id
 
 
 def _show(output: Output, findings: Iterable[Finding]) -> None:
