@@ -266,7 +266,7 @@ def test_what_nobody_foresaw_is_reported_and_is_no_pass(shop: Shop, tmp_path: Pa
         break
     done = shop.verify("--junit", str(tmp_path / "junit.xml"))
     assert done.returncode in (1, 2, 3)
-    assert "not verified." in done.stdout
+    assert "Not verified." in done.stdout
     assert (tmp_path / "junit.xml").is_file()
 
 
