@@ -75,6 +75,16 @@ def test_every_verb_explains_itself(verb: str) -> None:
     assert "--json" in shown.stdout
 
 
+@pytest.mark.parametrize("words", [(), ("lessons",), ("github",), ("attest",), ("key",), ("mission",)])
+def test_a_group_of_commands_without_one_shows_its_help_and_is_a_mistake(words: tuple[str, ...]) -> None:
+    shown = run(*words)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == run(*words, "--help").stdout
+    (finding,) = envelope("--json", *words)["findings"]
+    assert finding["code"] == "usage"
+    assert "\n" not in finding["message"]
+
+
 def test_help_imports_no_verb_and_nothing_heavy() -> None:
     code = (
         "import sys; from donewhen.cli import main; main(['--help']);"

@@ -43,7 +43,7 @@ def test_it_says_what_it_found_what_it_made_and_what_it_does_not_believe(shop: P
     assert re.fullmatch(r'  task-2 → WI-\d+-002  Boat 2: 1 criterion  after task-1  says "status To Do"', lines[2])
     assert "  ! task-3 depends on task-8, which is not there; that was not taken over." in lines
     assert "3 jobs made." in lines
-    assert "1 of 3 are claimed done: none is taken on trust." in lines
+    assert "1 of 3 claimed done: none is taken on trust." in lines
     again = donewhen(["import", "backlog"], shop)
     assert "0 jobs made, 3 there already." in again.stdout
     assert "(there already)" in again.stdout
@@ -104,7 +104,7 @@ def test_jobs_that_were_imported_go_the_way_of_every_job(shop: Path, donewhen: D
 def test_the_dashboard_and_the_tracker_have_them(shop: Path, donewhen: Donewhen) -> None:
     donewhen(["import", "."], shop)
     data = json.loads((shop / "jobs" / "outputs" / "dashboard.json").read_text())
-    assert data["counts"] == {"planned": 3}
+    assert {name: count for name, count in data["counts"].items() if count} == {"planned": 3}
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def test_a_lesson_is_kept_for_the_job_in_progress_found_given_and_answered(shop:
     assert "1 of 1 given lesson(s) answered" in shop.run("reward", second.id, "--explain").stdout
     assert "used by 1 job(s)" in shop.lessons("show", name).stdout
     told = shop.run("log", second.id).stdout
-    assert f"used {name}: There is a test for it." in told
-    assert f"captured {name}" in shop.run("log", first.id).stdout
+    assert f"{name} used: There is a test for it." in told
+    assert f"{name} captured" in shop.run("log", first.id).stdout
 
 
 def test_programs_are_told_the_same(shop: Shop) -> None:

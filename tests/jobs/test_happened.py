@@ -36,8 +36,9 @@ SEAL = f"sha256:{'ab' * 32}"
         ("overridden", {"criterion": "AC-1", "verdict": "fail", "reason": "no"}, "AC-1 fail: no"),
         ("invalidated", {"why": "WI-1 changed"}, "WI-1 changed"),
         ("unverified", {"why": "it was let go"}, "it was let go"),
-        ("lesson", {"lesson": "LL-1", "linked_ids": ["x"], "what": "captured"}, "lesson LL-1, what captured"),
-        ("mirrored", {"issue_number": 7, "action": "opened"}, "issue number 7, action opened"),
+        ("started", {"lessons": {"LL-1": SEAL}}, "work began, with 1 lesson(s) of others"),
+        ("lesson", {"lesson": "LL-1", "how": "captured"}, "LL-1 captured"),
+        ("lesson", {"lesson": "LL-1", "how": "not_relevant", "said": "no\nlogs"}, "LL-1 not relevant: no logs"),
     ],
 )
 def test_an_entry_is_told_in_one_sentence(
@@ -50,7 +51,7 @@ def test_an_entry_is_told_in_one_sentence(
     "kind", ["agreed", "ran", "decided", "overridden", "completed", "lesson", "invalidated", "started"]
 )
 @pytest.mark.parametrize(
-    "data", [{}, {"gates": [], "value": [], "writes": 3, "reason": {"a": 1}, "why": None, "hash": 3}]
+    "data", [{}, {"gates": [], "value": [], "writes": 3, "reason": {"a": 1}, "why": None, "hash": 3, "lessons": 3}]
 )
 def test_an_entry_of_an_odd_shape_breaks_nothing(make_entry: MakeEntry, kind: Any, data: dict[str, Any]) -> None:
     assert "\n" not in told(make_entry(kind, **data))

@@ -38,7 +38,7 @@ def test_a_feature_is_one_criterion_with_its_steps() -> None:
     item = only(one())
     assert item.title == "A guest can borrow a boat"
     assert item.criteria == (
-        "A guest can borrow a boat Steps: (1) Go to the pier (2) Press the bell (3) See that a boat comes",
+        "A guest can borrow a boat. Steps: (1) Go to the pier (2) Press the bell (3) See that a boat comes",
     )
     assert item.objective == ""
     assert item.notes == ("Category: functional",)
@@ -127,7 +127,7 @@ def test_an_id_that_is_there_twice_is_told() -> None:
 
 def test_a_step_that_is_no_text_is_told() -> None:
     imported = one(steps=["Go", {"then": "stop"}, None])
-    assert imported.items[0].criteria == ("A guest can borrow a boat Steps: (1) Go",)
+    assert imported.items[0].criteria == ("A guest can borrow a boat. Steps: (1) Go",)
     assert len(imported.findings) == 2
 
 

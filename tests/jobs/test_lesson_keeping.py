@@ -315,8 +315,15 @@ def test_an_answer_is_on_record_and_counts_as_use(bench: Bench) -> None:
     assert usage(bench.workspace) == ({name: 1}, frozenset({name}))
     answer(bench.workspace, name, other, "used", "Once more.", BOT)
     assert usage(bench.workspace).used == {name: 1}
-    answer(bench.workspace, name, job, "used", "Here as well.", BOT)
+    answer(bench.workspace, name, bench.job("Third"), "used", "Here as well.", BOT)
     assert usage(bench.workspace).used == {name: 2}
+
+
+def test_whoever_wrote_a_lesson_down_is_not_counted_among_those_who_used_it(bench: Bench) -> None:
+    job = bench.job()
+    name = capture(bench.workspace, SAID, [job], BOT).lesson.id
+    answer(bench.workspace, name, job, "used", "By myself.", BOT)
+    assert not usage(bench.workspace).used
 
 
 @pytest.mark.parametrize("text", ["", "TBD", "yes", "x", "…"])

@@ -81,6 +81,13 @@ def test_while_mirroring_is_off_nothing_is_asked(place: Any, github: Run, verb: 
     assert place.double.log == []
 
 
+@pytest.mark.parametrize("verb", ["sync", "parity"])
+def test_a_job_that_is_not_there_is_told_before_anybody_is_asked(place: Any, github: Run, verb: str) -> None:
+    done = github(verb, "--job", "999")
+    assert (done.returncode, place.double.log) == (2, [])
+    assert "There is no job '999'." in done.stderr
+
+
 def test_without_a_token_it_is_said_which_variable_is_meant(github: Run) -> None:
     done = github("sync", GH_TOKEN="")
     assert done.returncode == 2

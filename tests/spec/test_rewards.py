@@ -29,6 +29,7 @@ from donewhen.jobs.projection import mismatches, record
 from donewhen.jobs.running import run
 from donewhen.jobs.standing import sign_off
 from donewhen.jobs.tracker import tracker_path
+from donewhen.jobs.views import dashboard_path
 from donewhen.jobs.workspace import Workspace
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -82,12 +83,12 @@ class Project:
     def hint(self, job: Job) -> str:
         return evaluate(facts_of(self.workspace, self.read(job))).next_action
 
-    def mirror(self, job: Job) -> None:
-        """What a sync records that found the issue as it should be."""
+    def mirror(self, job: Job, **otherwise: str) -> None:
+        """What a sync records that found the issue as it should be, or otherwise."""
         wanted = wanted_of(
             self.workspace, self.workspace.project(), self.read(job), self.workspace.ledger.read(job.id).entries
         ).marks()
-        seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": wanted}
+        seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": {**wanted, **otherwise}}
         record(self.workspace, job.id, self.read(job).document, job.path, "mirrored", seen, Approval(BOT), {})
 
     def spend(self, job: Job) -> Completion:
@@ -304,9 +305,42 @@ def test_looking_twice_gives_the_same_score_and_costs_no_iteration(project: Proj
     assert project.field(job, "iteration") == 0
 
 
-def lesson_points(project: Project, job: Job) -> tuple[bool, float]:
-    (found,) = (one for one in project.look(job).score.components if one.name == "lessons")
+def points(project: Project, job: Job, name: str) -> tuple[bool, float]:
+    """Whether a component counts, and what it gives as things are: this look brings nothing up to date."""
+    score = evaluate(facts_of(project.workspace, project.read(job))).score
+    (found,) = (one for one in score.components if one.name == name)
     return found.applies, found.got
+
+
+def lesson_points(project: Project, job: Job) -> tuple[bool, float]:
+    return points(project, job, "lessons")
+
+
+@pytest.mark.parametrize("view", ["tracker", "html", "json"])
+@pytest.mark.parametrize("damage", ["gone", "empty", "edited"])
+def test_tracker_and_dashboard_count_half_each_and_only_while_they_say_what_is_so(
+    project: Project, view: str, damage: str
+) -> None:
+    job = project.add()
+    project.output(job)
+    project.look(job)
+    assert points(project, job, "views") == (True, 10)
+    path = tracker_path(project.workspace) if view == "tracker" else dashboard_path(project.workspace, view)
+    text = path.read_text()
+    assert "in_progress" in text
+    path.write_text({"edited": text.replace("in_progress", "done")}.get(damage, ""))
+    if damage == "gone":
+        path.unlink()
+    assert points(project, job, "views") == (True, 5)
+    assert project.hint(job) == "Refresh the task tracker and the dashboard."
+    project.look(job)
+    assert points(project, job, "views") == (True, 10)
+
+
+def test_views_that_are_there_and_stale_count_for_nothing(project: Project) -> None:
+    job = project.add()
+    project.edit(job, "title: Parser", "title: Reader")
+    assert points(project, job, "views") == (True, 0)
 
 
 LEARNED = Said("The parser lost the last line.", "Reading to the end.", "Try a parser without a newline.")
@@ -322,6 +356,15 @@ def test_a_lesson_counts_when_it_was_captured_by_the_job_and_stands_as_it_was(pr
     assert lesson_points(project, job) == (True, 5)
     path = lessons_path(project.workspace)
     path.write_text(path.read_text().replace("Reading to the end", "Something else"))
+    assert lesson_points(project, job) == (True, 0)
+
+
+def test_a_lesson_from_before_the_work_was_not_learned_by_it(project: Project) -> None:
+    job = project.add(agreed=False)
+    project.edit(job, "lesson_capture_required: false", "lesson_capture_required: true")
+    project.agree(job)
+    assert capture(project.workspace, LEARNED, [job], BOT).lesson.linked == (job.id,)
+    project.start(job)
     assert lesson_points(project, job) == (True, 0)
 
 
@@ -369,12 +412,28 @@ def test_what_the_gate_runs_is_in_the_execution_log_and_what_somebody_writes_the
     ]
 
 
-def test_parity_counts_only_where_mirroring_is_enabled(project: Project) -> None:
+def test_the_execution_log_counts_what_the_gate_has_run_for_this_job(project: Project) -> None:
+    job, other = project.add("It runs.\n  check: run true"), project.add("It runs, too.\n  check: run true")
+    assert points(project, job, "execution_log") == (True, 0)
+    project.look(job)
+    assert points(project, job, "execution_log") == (True, 10)
+    assert points(project, other, "execution_log") == (True, 0)
+
+
+def test_parity_counts_only_where_mirroring_is_enabled_and_while_the_issue_is_as_it_should_be(project: Project) -> None:
     job = project.add()
-    assert [one.applies for one in project.look(job).score.components if one.name == "parity"] == [False]
+    assert points(project, job, "parity") == (False, 0)
     plan = project.workspace.project_file
     plan.write_text(plan.read_text().replace("github_enabled: false", "github_enabled: true"))
-    assert [one.applies for one in project.look(job).score.components if one.name == "parity"] == [True]
+    assert points(project, job, "parity") == (True, 0)
+    project.mirror(job)
+    assert points(project, job, "parity") == (True, 5)
+    project.edit(job, "title: Parser", "title: Reader")
+    assert points(project, job, "parity") == (True, 0), "the issue has the old title"
+    project.mirror(job)
+    assert points(project, job, "parity") == (True, 5)
+    project.mirror(job, state="completed")
+    assert points(project, job, "parity") == (True, 0), "somebody has closed the issue"
 
 
 def test_rework_that_does_not_improve_and_a_budget_that_is_exceeded_cost_points(project: Project) -> None:

@@ -239,6 +239,14 @@ def test_an_error_is_reported_in_every_form(
     assert ("::error " in done.stderr) is (status != 0)
 
 
+def test_an_error_tells_people_what_to_do_and_names_no_folder_that_is_gone(shop: Shop) -> None:
+    shop.job()
+    shop.branch()
+    done = shop.verify("--job", "999", base="main")
+    assert done.returncode == 2
+    assert "      [usage] There is no job '999'.\n      next: donewhen status\nNot verified.\n" in done.stdout
+
+
 def test_what_nobody_foresaw_is_reported_and_is_no_pass(shop: Shop, tmp_path: Path) -> None:
     job = shop.job()
     shop.branch()
@@ -257,7 +265,7 @@ def test_what_nobody_foresaw_is_reported_and_is_no_pass(shop: Shop, tmp_path: Pa
         break
     done = shop.verify("--junit", str(tmp_path / "junit.xml"))
     assert done.returncode in (1, 2, 3)
-    assert "not verified." in done.stdout
+    assert "Not verified." in done.stdout
     assert (tmp_path / "junit.xml").is_file()
 
 

@@ -39,7 +39,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "agree": Verb("agree", "Seal what done means."),
         "contract": Verb("contract", "What was agreed, and what has changed since?"),
         "decide": Verb("decide", "Raise a budget, change stakes or target, cancel: on record."),
-        "key": Verb("key", "Make a key to agree with."),
+        "key": Verb("key", "Keys to agree and to sign with."),
     },
     "Jobs: do the work": {
         "ready": Verb("plan_check", "What can start now?", "ready_"),

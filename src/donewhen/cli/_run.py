@@ -33,6 +33,9 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return output.fail(ExitCode.INTERRUPTED, Finding("interrupted", "Interrupted; nothing was left half done."))
     except click.ClickException as error:
+        if not output.json and (help_text := _help_of(error)):
+            click.echo(help_text, err=True)
+            return ExitCode.USAGE
         return output.fail(ExitCode.USAGE, _usage_finding(error))
     except DonewhenError as error:
         return output.fail(error.exit_code, Finding.of(error))
@@ -45,9 +48,17 @@ def run(arguments: Sequence[str]) -> int:
     return status if isinstance(status, int) else ExitCode.PASS
 
 
+def _help_of(error: click.ClickException) -> str | None:
+    """The help text that click raises as an error where a group of commands is named and none of them."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    return context.get_help() if context is not None and error.message == context.get_help() else None
+
+
 def _usage_finding(error: click.ClickException) -> Finding:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "donewhen"
+    if _help_of(error):
+        return Finding("usage", f"{path} does nothing by itself: name one of its commands.", next=f"{path} --help")
     return Finding("usage", error.format_message(), next=f"{path} --help")
 
 

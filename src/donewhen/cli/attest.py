@@ -120,7 +120,7 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
 @common_options
 @click.pass_obj
 def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None, job: str | None) -> ExitCode:
-    """Check an attestation in FILE (or - for standard input): no workspace, no git, no network.
+    """Check an attestation. FILE may be - for standard input; no workspace, no git and no network is needed.
 
     Exit status 0 only where it holds and a key that you gave has signed it; 3 where it holds together but nobody whom
     you know vouches for it; 1 where something does not hold; 2 where it can't be read.

@@ -16,6 +16,7 @@ from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.agreement import project_agreement
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.codes import FINDINGS, FindingCode
+from donewhen.jobs.workspace import Workspace
 from donewhen.mirror.client import MAX_WAIT
 from donewhen.mirror.enabling import enable as switch_on
 from donewhen.mirror.issue_map import read_map
@@ -58,7 +59,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
-    """Switch mirroring on: github_enabled and github_repo in the project's plan. Nothing is sent.
+    """Switch mirroring on. Nothing is sent: github_enabled and github_repo are set in the project's plan.
 
     \b
     donewhen github enable --repo owner/name
@@ -84,7 +85,7 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Bring the issues up to date with the jobs, and put on record what is there then.
+    """Bring the issues up to date with the jobs. What is there then is put on record.
 
     What people wrote around our part of an issue's text, and labels that are not ours, stay. A run that is cut off goes
     on where it stopped.
@@ -95,6 +96,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     donewhen github sync --max-wait 3600
     """
     workspace = workspace_at(project)
+    job = _known(workspace, job)
     steps: tuple[Step, ...]
     with _Spinner(output) as spinner:
         mirror = opened(workspace, keeping=not dry_run, tell=spinner.note, max_wait=max_wait)
@@ -128,13 +130,14 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
 @common_options
 @click.pass_obj
 def parity(output: Output, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Compare each issue with its job, content and state, and explain each gap. Nothing is changed.
+    """Compare each issue with its job. Content and state count, each gap is explained, and nothing is changed.
 
     \b
     donewhen github parity
     donewhen github parity --job WI-20260214-001 --json
     """
     workspace = workspace_at(project)
+    job = _known(workspace, job)
     with _Spinner(output) as spinner:
         mirror = opened(workspace, keeping=True, tell=spinner.note, max_wait=max_wait)
         looked = look(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
@@ -166,6 +169,11 @@ class _Spinner(ExitStack):
     def done(self, step: Step) -> None:
         self.close()
         self._output.say(f"✓ {step.told}", fg="green")
+
+
+def _known(workspace: Workspace, job: str | None) -> str | None:
+    """The job's id, asked for before anybody else is asked for anything."""
+    return None if job is None else workspace.place(job).id
 
 
 def _show(output: Output, findings: Iterable[Finding]) -> None:

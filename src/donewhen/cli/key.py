@@ -23,7 +23,10 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def new(output: Output, path: Path) -> ExitCode:
-    """Make an ed25519 key under a passphrase, and print its public half for `approval.keys` in donewhen.toml."""
+    """Make an ed25519 key under a passphrase.
+
+    Its public half is printed: for `approval.keys` in donewhen.toml, or for those who check what it signs.
+    """
     public = new_key(path, passphrase_for(path, confirm=True))
     output.say(public)
     output.say('  next: put it into donewhen.toml ([approval] keys = ["…"]), and let a person agree', dim=True)

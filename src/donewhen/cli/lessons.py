@@ -86,7 +86,9 @@ def add(
 @common_options
 @click.pass_obj
 def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -> ExitCode:
-    """Put a lesson of JOB on record that was written into the file by hand, by another tool, or changed since.
+    """Put a lesson on record that is in the file.
+
+    It names JOB, and was written by hand, by another tool, or changed since.
 
     \b
     donewhen lessons adopt LL-20260214-001 --job 001
@@ -185,7 +187,7 @@ def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def used(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
-    """JOB has used a lesson: one that it was given, or one that was found.
+    """Say how JOB has used a lesson. It was given it, or somebody has found it.
 
     \b
     donewhen lessons used LL-20260214-001 --job 002 --how "The test has a file without a newline now."
@@ -201,7 +203,7 @@ def used(output: Output, lesson: str, job: str | None, said: str, project: Path 
 @common_options
 @click.pass_obj
 def not_relevant(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
-    """A lesson that JOB was given does not fit it.
+    """Say why a lesson that JOB was given does not fit it.
 
     \b
     donewhen lessons not-relevant LL-20260214-001 --job 002 --reason "This one reads no files."

@@ -13,8 +13,8 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.text import one_line
+from donewhen.jobs.happened import told
 from donewhen.jobs.ledger import Entry
-from donewhen.jobs.mirrored import told_mirrored
 
 
 @click.command()
@@ -59,13 +59,11 @@ def _told(entry: Entry) -> str:
             return one_line(f"{data.get('criterion')}: {data.get('verdict')} {data.get('reason', '')}", 300)
         case "decided":
             return one_line(f"{data.get('decision')}{_value(data.get('value'))}: {data.get('reason')}")
-        case "lesson":
-            said = f": {data['said']}" if data.get("said") else ""
-            return one_line(f"{str(data.get('how')).replace('_', ' ')} {data.get('lesson')}{said}", 300)
-        case "mirrored":
-            return told_mirrored(data)
+        case "completed" | "refused" | "evaluated" if isinstance(gates := data.get("gates"), Mapping):
+            codes = dict.fromkeys(str(code) for found in gates.values() if isinstance(found, list) for code in found)
+            return one_line(f"{told(entry)} ({', '.join(codes)})" if codes else told(entry), 300)
         case _:
-            return one_line(", ".join(f"{key}: {value}" for key, value in data.items() if key != "writes"))
+            return told(entry)
 
 
 def _value(value: object) -> str:

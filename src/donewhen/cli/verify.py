@@ -132,6 +132,9 @@ def _show(output: Output, found: Verification) -> None:
             _show_case(output, case)
     for note in found.notes:
         output.say(defused(f"! {note.message}"), fg="yellow")
+    if not found.commit:
+        output.say("Not verified.", bold=True)
+        return
     claimed = [one for one in found.jobs if one.claimed]
     good = sum(one.passed for one in claimed)
     word = "verified." if found.passed else "not verified."
@@ -146,6 +149,8 @@ def _show_case(output: Output, case: Case) -> None:
         output.say(defused(f"      [{reason.code}] {reason.message}"))
         if reason.where:
             output.say(defused(f"      {reason.where}"), dim=True)
+        if reason.next and case.outcome == "error":
+            output.say(defused(f"      next: {reason.next}"), dim=True)
     for line in plain(case.output).splitlines():
         output.say(defused(f"      {line}"), dim=True)
 

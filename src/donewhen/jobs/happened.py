@@ -31,7 +31,8 @@ def told(entry: Entry) -> str:
             reason = f": {data['reason']}" if data.get("reason") else ""
             return one_line(f"{data.get('criterion')} {data.get('verdict')}{reason}")
         case "started":
-            lessons = f", with {len(data['lessons'])} lesson(s) of others" if data.get("lessons") else ""
+            given = data.get("lessons")
+            lessons = f", with {len(given)} lesson(s) of others" if isinstance(given, Mapping) and given else ""
             commit = f" at commit {str(data['commit'])[:10]}" if data.get("commit") else ""
             return f"work began{commit}{lessons}"
         case "lesson":

@@ -21,7 +21,7 @@ class Usage(NamedTuple):
     """What the ledger knows of lessons."""
 
     used: Mapping[str, int]
-    """How many jobs have used a lesson, by its id."""
+    """How many jobs have used a lesson, by its id; those that have written it down themselves don't count."""
     known: frozenset[str]
     """Every lesson that was ever on record, whether it still stands in the file or not."""
 
@@ -120,17 +120,15 @@ def _kept(
     return tuple(kept), (*lacking, *(f"{one} is gone from the file" for one in gone))
 
 
-def _is_table(data: object) -> bool:
-    return isinstance(data, dict)
-
-
 def _reader(name: str) -> Callable[[bytes], dict[str, bool]]:
     def read(raw: bytes) -> dict[str, bool]:
         if b'"lesson' not in raw:
             return {}
         entries = verified(name, raw).entries
-        seen = {str(one.data.get("lesson")) for one in entries if one.type == "lesson"}
+        ways = [(str(one.data.get("lesson")), one.data.get("how")) for one in entries if one.type == "lesson"]
+        own = {name for name, how in ways if how == "captured"}
         answers = answers_in(entries)
-        return {one: one in answers and answers[one].data["how"] == "used" for one in sorted(seen)}
+        used = {name for name, one in answers.items() if one.data["how"] == "used"} - own
+        return {name: name in used for name in sorted({name for name, _ in ways})}
 
     return read

@@ -117,7 +117,8 @@ def _feature(one: Mapping[str, Any], where: str, findings: list[Finding]) -> Ite
         )
     else:
         shown = " ".join(f"({place}) {step}" for place, step in enumerate(steps, 1))
-        criteria = (f"{description or title}" + (f" Steps: {shown}" if shown else ""),)
+        asked = description or title
+        criteria = (f"{asked.rstrip('.')}. Steps: {shown}" if shown else asked,)
     priority = priority_of(one.get("priority"))
     if priority is None:
         told = f"The priority {one_line(str(one.get('priority')), 40)!r} is not known; the usual one was taken."

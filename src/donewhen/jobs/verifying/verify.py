@@ -78,7 +78,7 @@ def _agreed(
 def _chosen(agreed: Mapping[str, Agreed], contract: Workspace, names: Sequence[str]) -> list[str]:
     """The jobs to run again, each after those that it depends on."""
     claimed = [name for name, one in agreed.items() if one.claim.done]
-    wanted = [contract.job(name).id for name in names] if names else claimed
+    wanted = [_named(contract, name) for name in names] if names else claimed
     order: dict[str, None] = {}
     waiting = [(name, False) for name in reversed(wanted)]
     begun: set[str] = set()
@@ -92,6 +92,14 @@ def _chosen(agreed: Mapping[str, Agreed], contract: Workspace, names: Sequence[s
             above = agreed[name].job.depends_on
             waiting += [(one, False) for one in reversed(above) if one in agreed and agreed[one].claim.done]
     return list(order)
+
+
+def _named(contract: Workspace, name: str) -> str:
+    try:
+        return contract.job(name).id
+    except DonewhenError as error:
+        # Its place would be a folder that is gone by the time somebody reads this.
+        raise type(error)(error.message, next_step=error.next_step) from error
 
 
 def _trees(

@@ -1,0 +1,34 @@
+"""What `donewhen log` prints of a job's chain."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from donewhen.jobs.agreement import agree, proposals
+from donewhen.jobs.approval import Approval
+from donewhen.jobs.completion import complete
+from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.ledger import Actor
+from donewhen.jobs.lifecycle import start
+
+BOT = Actor("bot")
+
+
+def test_every_event_is_a_sentence_and_a_refusal_has_its_codes(
+    repository: Path, donewhen: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    workspace = init(repository, "Shop")
+    job = add_job(workspace, "Prices", criteria=["There are prices.\n  check: file /prices.csv"])
+    for one in proposals(workspace, [job]):
+        agree(workspace, one, Approval(Actor("ada", "person")))
+    start(workspace, job.id, BOT)
+    complete(workspace, job.id, BOT)
+    agreed, started, ran, refused = donewhen(["log", job.id], repository).stdout.splitlines()
+    assert "(person)  agreed: sha256:" in agreed
+    assert started.endswith("bot (agent)  work began")
+    assert ran.endswith("failed: file /prices.csv")
+    assert "closed: " in refused
+    assert "criterion_failed" in refused
+    assert "{" not in started + refused
