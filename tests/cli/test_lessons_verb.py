@@ -78,7 +78,7 @@ def test_a_lesson_is_kept_for_the_job_in_progress_found_given_and_answered(shop:
     second = shop.job("Parse the shop log")
     begun = shop.run("start", second.id)
     assert f"lesson {name}: Parse a log without a newline." in begun.stdout
-    assert "answer each: donewhen lessons --help" in begun.stdout
+    assert "Answer each, with --how or with --reason:\n    donewhen lessons used LL-" in begun.stdout
     reward = shop.run("reward", second.id, "--explain").stdout
     assert f"0 of 1 given lesson(s) answered, not {name}" in reward
     used = shop.lessons("used", name, "--job", second.id, "--how", "There is a test for it.")

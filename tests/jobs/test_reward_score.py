@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.facts import Facts, FileFact, LessonFact, MirrorFact, ViewFact
+from donewhen.jobs.gates.truth import truth_gate
 from donewhen.jobs.history import History
 from donewhen.jobs.job import TARGETS, Job
+from donewhen.jobs.next_action import next_action
 from donewhen.jobs.projection import Mismatch
 from donewhen.jobs.reward import TITLES, WEIGHTS, Component, has_verification_plan, score_of, stalled_tries
 
@@ -110,6 +112,14 @@ def test_acceptance_counts_what_is_there_in_words(make_facts: MakeFacts, make_jo
     job = make_job(criteria=["The log is parsed.", "It is quick."])
     facts = make_facts(job, states={"AC-1": "failed"}, outputs=(FileFact("outputs/primary.md", "missing"),))
     assert part(facts, "acceptance").why == "1 of 2 criteria shown, 0 of 1 outputs there"
+
+
+def test_an_output_that_is_there_and_says_nothing_is_told_and_is_the_next_thing_to_do(
+    make_facts: MakeFacts, make_job: MakeJob
+) -> None:
+    facts = make_facts(make_job(), outputs=(FileFact("outputs/primary.md", "good", template=True),))
+    assert part(facts, "acceptance").why.endswith("1 of 1 outputs there, 1 of them with no more than a placeholder")
+    assert next_action(facts, truth_gate(facts)) == "Produce the missing outputs: outputs/primary.md"
 
 
 def test_a_placeholder_earns_nothing_even_if_somebody_signed_it_off(make_facts: MakeFacts, make_job: MakeJob) -> None:

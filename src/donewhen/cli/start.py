@@ -47,7 +47,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             output.say(f"  lesson {found.lesson.id}: {one_line(found.lesson.recommendation, 120)}")
             output.say(f"    {'; '.join(found.reasons)}", dim=True)
         if result.lessons:
-            output.say("  They are quoted in the plan; answer each: donewhen lessons --help", dim=True)
+            output.say("  They are quoted in the plan. Answer each, with --how or with --reason:", dim=True)
+            example = result.lessons[0].lesson.id
+            for verb in ("used", "not-relevant"):
+                output.say(f"    donewhen lessons {verb} {example} --job {result.job.id} …", dim=True)
     elif result.next:
         output.say(f"  next: {result.next}", dim=True)
     data = {

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import small_environment
 from donewhen.jobs.executables import safe_path
 
@@ -17,6 +18,12 @@ _SAFE = (
     *("-c", "core.bare=false", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
     *("-c", "log.showSignature=false", "-c", "trailer.separators=:"),
 )
+
+
+class GitError(DonewhenError):
+    """git has lost something that it should have."""
+
+    code = "git"
 
 
 def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | None:
@@ -90,8 +97,11 @@ def contents(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
     if answer is None:
         return
     position = 0
-    for _ in blobs:
-        end = answer.index(b"\n", position)
-        size = int(answer[position:end].split()[2])
+    for blob in blobs:
+        end = answer.find(b"\n", position)
+        header = answer[position:end].split()
+        if end < 0 or len(header) != 3:
+            raise GitError(f"git can't read the object {blob[:12]}.", where=str(top), next_step="git fsck")
+        size = int(header[2])
         yield answer[end + 1 : end + 1 + size]
         position = end + 1 + size + 1

@@ -103,7 +103,10 @@ def answer(workspace: Workspace, name: str, job: Job, how: Answer, said: str, by
     """A job's answer to a lesson: how it was used, or why it is not relevant."""
     words = one_paragraph(said)
     if is_placeholder(words) or len(words_of(words)) < 2:
-        raise UsageError("Say how it was used." if how == "used" else "Say why it is not relevant.")
+        told, option = (
+            ("Say how it was used.", "--how") if how == "used" else ("Say why it is not relevant.", "--reason")
+        )
+        raise UsageError(told, next_step=f'Give it with {option} "…".')
     _refuse_secret("The answer", words)
     _refuse_length("The answer", words)
     entries = workspace.ledger.read(job.id).entries
@@ -111,7 +114,9 @@ def answer(workspace: Workspace, name: str, job: Job, how: Answer, said: str, by
         raise UsageError(f"{job.id} was not started yet.", next_step=f"donewhen start {job.id}")
     given = given_to(entries)
     if how == "not_relevant" and name not in given:
-        raise UsageError(f"{job.id} was not given {name}, so nobody waits for an answer.")
+        raise UsageError(
+            f"{job.id} was not given {name}, so nobody waits for an answer.", next_step=f"donewhen log {job.id}"
+        )
     value = given[name] if name in given else lesson_named(workspace, name).hash
     return _put(workspace, job, {"lesson": name, "hash": value, "how": how, "said": words}, by)
 

@@ -96,7 +96,10 @@ def _acceptance(facts: Facts) -> Component:
     for_criteria = half * len(met) / len(criteria) if criteria else 0.0
     # A job without outputs is judged by its criteria alone.
     for_outputs = half * len(good) / len(facts.outputs) if facts.outputs else for_criteria
-    why = f"{len(met)} of {len(criteria)} criteria shown, {len(good)} of {len(facts.outputs)} outputs there"
+    there = sum(one.state == "good" for one in facts.outputs)
+    why = f"{len(met)} of {len(criteria)} criteria shown, {there} of {len(facts.outputs)} outputs there"
+    if there > len(good):
+        why += f", {there - len(good)} of them with no more than a placeholder"
     return Component("acceptance", for_criteria + for_outputs, WEIGHTS["acceptance"], why)
 
 

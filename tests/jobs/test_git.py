@@ -1,0 +1,21 @@
+"""What git is asked, and what becomes of an answer that is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from donewhen.jobs.git import GitError, contents
+
+
+def test_an_object_that_git_has_lost_is_an_error_that_says_so(repository: Path, git: Callable[..., str]) -> None:
+    (repository / "a").write_text("a")
+    git(repository, "add", "a")
+    git(repository, "commit", "-q", "-m", "a")
+    lost = "0123456789" * 4
+    with pytest.raises(GitError, match="git can't read the object 012345678901"):
+        list(contents(repository, [lost]))
+    blob = git(repository, "rev-parse", "HEAD:a").strip()
+    assert list(contents(repository, [blob])) == [b"a"]
