@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from donewhen.foundation.errors import ConfigError
 from donewhen.jobs.approval import Approval
 from donewhen.jobs.collecting import facts_of
 from donewhen.jobs.creating import add_job, init
@@ -734,3 +735,23 @@ def test_a_terminal_escape_in_a_title_reaches_no_view(bench: Bench) -> None:
         dashboard_path(bench.workspace, "html"),
     ):
         assert not re.search("\x1b|\\\\u001b|\u202e", path.read_text())
+
+
+@pytest.mark.parametrize("which", ["outputs", "outputs/dashboard.json", "outputs/dashboard.html"])
+def test_no_view_is_written_through_a_link_out_of_the_project(bench: Bench, tmp_path: Path, which: str) -> None:
+    bench.job()
+    rebuild(bench.workspace)
+    link, elsewhere = bench.workspace.base / which, tmp_path / "elsewhere"
+    shutil.rmtree(elsewhere, ignore_errors=True)
+    elsewhere.mkdir()
+    target = elsewhere if link.is_dir() else elsewhere / "precious"
+    if link.is_dir():
+        shutil.rmtree(link)
+    else:
+        link.unlink()
+        target.write_text("precious")
+    link.symlink_to(target)
+    before = {one.name: one.read_bytes() for one in elsewhere.iterdir()}
+    with pytest.raises(ConfigError, match="link out of the project"):
+        rebuild(bench.workspace)
+    assert {one.name: one.read_bytes() for one in elsewhere.iterdir()} == before

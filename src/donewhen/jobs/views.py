@@ -3,6 +3,7 @@ that writes, one job at a time, so that it costs the same however many jobs ther
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from donewhen import __version__
-from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.foundation.text import one_line
@@ -248,7 +249,7 @@ def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) ->
 
 
 def _write(workspace: Workspace, board: Board) -> None:
-    """Write what does not stand there already."""
+    """Write what does not stand there already. Nobody's file elsewhere is overwritten because a link points to it."""
     (workspace.base / "outputs").mkdir(exist_ok=True)
     path = tracker_path(workspace)
     data = encoded(board)
@@ -259,7 +260,17 @@ def _write(workspace: Workspace, board: Board) -> None:
     }
     for one, new in content.items():
         if _bytes(one) != new:
+            _refuse_outside(workspace, one)
             write_atomically(one, new)
+
+
+def _refuse_outside(workspace: Workspace, path: Path) -> None:
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace.root)):
+        raise ConfigError(
+            "It is a link out of the project, and is not written through.",
+            where=workspace.where(path),
+            next_step="Take the link away: tracker and dashboard are made anew.",
+        )
 
 
 def _bytes(path: Path) -> bytes:
