@@ -21,6 +21,7 @@ from donewhen.jobs.lesson_search import Found, Query, query_words, ranked
 from donewhen.jobs.lesson_use import usage
 from donewhen.jobs.lessons import Lesson, lessons_path, read_lessons
 from donewhen.jobs.survey import survey
+from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
 
 _NAMES = {"context": "Context", "worked": "What worked", "failed": "What failed", "recommendation": "Recommendation"}
@@ -213,6 +214,7 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
     workspace = workspace_at(project)
     found = _one_job(workspace, job)
     entry = answer(workspace, lesson, found, how, said, somebody())
+    refresh(workspace, workspace.job_at(found.path))
     output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.data['said']}", fg="green")
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
@@ -244,6 +246,8 @@ def _read(workspace: Workspace) -> tuple[Lesson, ...]:
 
 def _told(output: Output, workspace: Workspace, kept: Kept) -> ExitCode:
     lesson = kept.lesson
+    if kept.recorded:
+        refresh(workspace, *(workspace.job(one) for one in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
         output.say(f"  on record for {_listed(kept.recorded)}", fg="green")
