@@ -225,3 +225,18 @@ def test_the_dashboard_tells_of_a_lesson_at_once(shop: Shop) -> None:
     assert answered != kept
     rebuild(shop.workspace)
     assert path.read_bytes() == answered
+
+
+@pytest.mark.parametrize("look", [["list"], ["search", "newline"], ["show", "LL-by-hand"]])
+def test_looking_at_lessons_writes_nothing_that_is_committed(
+    shop: Shop, git: Callable[..., str], look: list[str]
+) -> None:
+    shop.job("Count the stock", started=True)
+    shop.lessons("add", *TOLD)
+    path = shop.workspace.base / "notes" / "lessons-learned.md"
+    path.write_text(path.read_text() + "\n## LL-by-hand\nContext: The newline is missing.\n")
+    git(shop.root, "add", "-A")
+    git(shop.root, "commit", "-qm", "all")
+    looked = shop.lessons(*look)
+    assert "LL-by-hand" in looked.stdout
+    assert git(shop.root, "status", "--porcelain").strip() == ""

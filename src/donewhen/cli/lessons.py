@@ -16,7 +16,7 @@ from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import at_a_terminal, somebody
 from donewhen.jobs.job import Job
 from donewhen.jobs.lesson_giving import query_of
-from donewhen.jobs.lesson_keeping import Answer, Kept, Said, adopt, answer, capture, lesson_named, refresh_index
+from donewhen.jobs.lesson_keeping import Answer, Kept, Said, adopt, answer, capture, lesson_named
 from donewhen.jobs.lesson_search import Found, Query, query_words, ranked
 from donewhen.jobs.lesson_use import usage
 from donewhen.jobs.lessons import Lesson, lessons_path, read_lessons
@@ -119,7 +119,7 @@ def search(
     if not (words or tags or job):
         raise UsageError("Say what to look for: words, --tag or --job.", next_step="donewhen lessons list")
     workspace = workspace_at(project)
-    lessons = _read(workspace)
+    lessons = read_lessons(workspace)
     wanted = frozenset(one.casefold() for one in tags)
     chosen = [one for one in lessons if not wanted or wanted & {tag.casefold() for tag in one.tags}]
     query = query_of(workspace, workspace.job(job), lessons) if job else Query()
@@ -146,7 +146,7 @@ def search(
 def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
     """All lessons, the newest first."""
     workspace = workspace_at(project)
-    lessons = sorted(_read(workspace), key=lambda one: one.age, reverse=True)
+    lessons = sorted(read_lessons(workspace), key=lambda one: one.age, reverse=True)
     for one in lessons[:limit]:
         _show_line(output, one)
     if not lessons:
@@ -165,7 +165,6 @@ def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
 def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
     """One lesson in full."""
     workspace = workspace_at(project)
-    refresh_index(workspace)
     found = lesson_named(workspace, lesson)
     where = f"{workspace.where(lessons_path(workspace))}:{found.line}"
     uses = usage(workspace).used.get(found.id, 0)
@@ -237,11 +236,6 @@ def _asked(output: Output, name: str, given: str | None) -> str:
         return given or ""
     typed: str = click.prompt(_NAMES[name], default="", show_default=False, err=True)
     return typed
-
-
-def _read(workspace: Workspace) -> tuple[Lesson, ...]:
-    refresh_index(workspace)
-    return read_lessons(workspace)
 
 
 def _told(output: Output, workspace: Workspace, kept: Kept) -> ExitCode:
