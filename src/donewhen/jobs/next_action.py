@@ -22,7 +22,8 @@ def next_action(facts: Facts, truth: GateResult) -> str:
     """What to do next, as the plan shows it."""
     if not truth.passed:
         return TRUTH.format(what=truth.reasons[0].message)
-    missing = [one.path for one in facts.outputs if one.state != "good"]
+    # A placeholder earns nothing in the score, so it is still to be produced.
+    missing = [one.path for one in facts.outputs if one.state != "good" or one.template]
     if missing:
         return OUTPUTS.format(what=", ".join(missing))
     unproved = [one.path for one in facts.evidence_files if one.state != "good"]
