@@ -12,6 +12,8 @@ from gate_kit import CHECK, Shop, Trick, assert_promised, assert_refused, once
 
 from donewhen.jobs.approval import somebody
 from donewhen.jobs.job import Job
+from donewhen.jobs.lesson_keeping import adopt
+from donewhen.jobs.lessons import read_lessons
 from donewhen.jobs.lifecycle import start
 
 LESSON = """\
@@ -58,6 +60,13 @@ def _with_lesson(shop: Shop, text: str) -> Job:
     assert start(shop.workspace, job.id, somebody()).started
     shop.work()
     shop.write("jobs/notes/lessons-learned.md", LESSON.format(job=job.id, text=text))
+    return job
+
+
+def _with_kept_lesson(shop: Shop, text: str) -> Job:
+    job = _with_lesson(shop, text)
+    (lesson,) = read_lessons(shop.workspace)
+    adopt(shop.workspace, lesson.id, shop.workspace.job(job.id), somebody())
     return job
 
 
@@ -317,7 +326,7 @@ TRICKS = [
           template_that_was_waved_through, "a short answer to a real criterion", short_but_real,
           MEANT),
     Trick(1, "a lesson that says x", ("lesson_not_captured",), lambda shop: _with_lesson(shop, "x"),
-          "a lesson that says something", lambda shop: _with_lesson(shop, "Begin with the smallest file."),
+          "a lesson that says something", lambda shop: _with_kept_lesson(shop, "Begin with the smallest file."),
           "A lesson that is made up; nobody reads it for its sense."),
     Trick(2, "one newline as output", ("output_missing",), _output(lambda path: path.write_text("\n")), HONEST, honest,
           EMPTY),

@@ -16,6 +16,7 @@ from donewhen.jobs.creating import add_job, init
 from donewhen.jobs.job import Job
 from donewhen.jobs.ledger import Actor
 from donewhen.jobs.lifecycle import start
+from donewhen.jobs.views import dashboard_path, rebuild
 from donewhen.jobs.workspace import Workspace
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -209,3 +210,33 @@ def test_a_run_without_a_line_in_the_log_says_so_and_passes(shop: Shop) -> None:
     assert "It has no line in the execution log: jobs/logs/execution.jsonl: Is a directory." in done.stdout
     again = json.loads(shop.run("run", job.id, "--again", "--json").stdout)
     assert again["data"]["runs"][0]["unlogged"] == "jobs/logs/execution.jsonl: Is a directory"
+
+
+def test_the_dashboard_tells_of_a_lesson_at_once(shop: Shop) -> None:
+    shop.job("Count the stock", started=True)
+    path = dashboard_path(shop.workspace)
+    rebuild(shop.workspace)
+    name = shop.data("add", *TOLD)["id"]
+    kept = path.read_bytes()
+    rebuild(shop.workspace)
+    assert path.read_bytes() == kept
+    assert shop.lessons("used", name, "--how", "The last line is read first.").returncode == 0
+    answered = path.read_bytes()
+    assert answered != kept
+    rebuild(shop.workspace)
+    assert path.read_bytes() == answered
+
+
+@pytest.mark.parametrize("look", [["list"], ["search", "newline"], ["show", "LL-by-hand"]])
+def test_looking_at_lessons_writes_nothing_that_is_committed(
+    shop: Shop, git: Callable[..., str], look: list[str]
+) -> None:
+    shop.job("Count the stock", started=True)
+    shop.lessons("add", *TOLD)
+    path = shop.workspace.base / "notes" / "lessons-learned.md"
+    path.write_text(path.read_text() + "\n## LL-by-hand\nContext: The newline is missing.\n")
+    git(shop.root, "add", "-A")
+    git(shop.root, "commit", "-qm", "all")
+    looked = shop.lessons(*look)
+    assert "LL-by-hand" in looked.stdout
+    assert git(shop.root, "status", "--porcelain").strip() == ""

@@ -209,13 +209,14 @@ def test_execution_is_logged_once_the_gate_has_run_something(make_facts: MakeFac
     assert truth_gate(make_facts(job, runs=1)).passed
 
 
-def test_a_lesson_is_captured_when_one_says_something(make_facts: MakeFacts, make_job: MakeJob) -> None:
+def test_a_lesson_is_captured_when_one_is_on_record(make_facts: MakeFacts, make_job: MakeJob) -> None:
     job = checking(make_job, "linked_lesson_captured", lesson_capture_required=True)
-    for none in (LessonFact(0, 0), LessonFact(2, 2)):
+    lacking = LessonFact(2, 0, lacking=("LL-1 is gone from the file", "LL-2 is not on record since the start"))
+    for none, why in ((LessonFact(0, 0), ""), (lacking, ": LL-2 is not on record since the start")):
         (reason,) = truth_gate(make_facts(job, lessons=none)).reasons
         assert reason.code == GateCode.LESSON_NOT_CAPTURED
-        assert reason.message == f"No lesson that says something is linked to {ID}."
-    assert truth_gate(make_facts(job, lessons=LessonFact(2, 1))).passed
+        assert reason.message == f"No lesson that says something is on record for {ID}{why}."
+    assert truth_gate(make_facts(job, lessons=LessonFact(2, 1, ("LL-1",)))).passed
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,8 @@ def test_the_truth_gate_as_it_is_leads_to_the_first_step(make_facts: MakeFacts) 
     facts = make_facts(states={"AC-1": "missing"}, outputs=(FileFact("outputs/primary.md", "missing"),))
     told = next_action(facts, truth_gate(facts))
     assert told == "Resolve truth failures: AC-1 (The log is parsed.) was not shown."
+
+
+def test_an_output_that_is_a_placeholder_is_still_to_be_produced(make_facts: MakeFacts) -> None:
+    facts = make_facts(outputs=(FileFact("a.md", "good"), FileFact("b.md", "good", template=True)))
+    assert next_action(facts, TRUE) == "Produce the missing outputs: b.md"

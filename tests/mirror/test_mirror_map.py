@@ -80,3 +80,16 @@ def test_a_map_of_the_existing_tool_goes_on_here(big_place: Any) -> None:
     assert [*big_place.double.repo.issues] == [1, 2]
     assert big_place.issue(2)["title"] == f"[{job.id}] Parser"
     assert big_place.fact(job).current
+
+
+def test_a_map_is_not_written_through_a_link_out_of_the_project(place: Any, tmp_path: Path) -> None:
+    place.job()
+    notes, elsewhere = map_path(place.workspace).parent, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if notes.is_dir():
+        notes.rmdir()
+    notes.symlink_to(elsewhere)
+    with pytest.raises(MirrorError, match="link out of the project"):
+        place.sync()
+    assert list(elsewhere.iterdir()) == []
+    assert place.double.repo.issues == {}

@@ -142,7 +142,9 @@ def all_facts(draw: st.DrawFn) -> Facts:
         chain_breaks=draw(mostly((), ("line 3",))),  # type: ignore[arg-type]
         runs=draw(st.integers(0, 2)),
         views=ViewFact(draw(st.booleans()), draw(st.booleans())),
-        lessons=draw(st.sampled_from([LessonFact(0, 0), LessonFact(1, 1), LessonFact(2, 1)])),
+        lessons=draw(
+            st.sampled_from([LessonFact(0, 0), LessonFact(1, 1), LessonFact(2, 1), LessonFact(1, 0, ("LL-1",))])
+        ),
         mirror=MirrorFact(draw(st.booleans()), draw(st.booleans()), "told"),
         progress_lines=draw(st.integers(0, 1)),
         sections=draw(st.sampled_from([{}, {"verification": "Compare the counts."}])),
@@ -168,7 +170,7 @@ def best() -> Facts:
         chain_breaks=(),
         runs=1,
         views=ViewFact(tracker=True, dashboard=True),
-        lessons=LessonFact(1, 0),
+        lessons=LessonFact(1, 0, ("LL-1",)),
         mirror=MirrorFact(enabled=True, current=True),
         progress_lines=1,
         sections={},
@@ -199,7 +201,7 @@ def is_true(facts: Facts) -> bool:
     run = commands <= {"passed"} or not {"required_command_logged", "verification_consistency"} & {*checks}
     fresh = "freshness" not in checks or "stale" not in commands
     logged = bool(facts.runs or job.exemptions or not job.execution_log_required)
-    learned = bool(facts.lessons.captured > facts.lessons.empty or job.exemptions or not job.lesson_capture_required)
+    learned = bool(facts.lessons.kept or job.exemptions or not job.lesson_capture_required)
     return (
         whole
         and asked
@@ -241,7 +243,7 @@ WORSE: dict[str, Callable[[Facts], Facts]] = {
     "ledger broken": lambda f: f._replace(chain_breaks=(*f.chain_breaks, "line 9")),
     "nothing run": lambda f: f._replace(runs=0),
     "views stale": lambda f: f._replace(views=ViewFact(tracker=False, dashboard=False)),
-    "no lesson": lambda f: f._replace(lessons=LessonFact(0, 0)),
+    "no lesson": lambda f: f._replace(lessons=LessonFact(1, 0)),
     "mirror not linked": lambda f: f._replace(mirror=MirrorFact(enabled=True, current=False)),
     "no progress": lambda f: f._replace(progress_lines=0),
     "no words on verification": lambda f: f._replace(sections={}),

@@ -16,11 +16,12 @@ from donewhen.foundation.text import one_line
 from donewhen.jobs.approval import at_a_terminal, somebody
 from donewhen.jobs.job import Job
 from donewhen.jobs.lesson_giving import query_of
-from donewhen.jobs.lesson_keeping import Answer, Kept, Said, adopt, answer, capture, lesson_named, refresh_index
+from donewhen.jobs.lesson_keeping import Answer, Kept, Said, adopt, answer, capture, lesson_named
 from donewhen.jobs.lesson_search import Found, Query, query_words, ranked
 from donewhen.jobs.lesson_use import usage
 from donewhen.jobs.lessons import Lesson, lessons_path, read_lessons
 from donewhen.jobs.survey import survey
+from donewhen.jobs.views import refresh
 from donewhen.jobs.workspace import Workspace
 
 _NAMES = {"context": "Context", "worked": "What worked", "failed": "What failed", "recommendation": "Recommendation"}
@@ -120,7 +121,7 @@ def search(
     if not (words or tags or job):
         raise UsageError("Say what to look for: words, --tag or --job.", next_step="donewhen lessons list")
     workspace = workspace_at(project)
-    lessons = _read(workspace)
+    lessons = read_lessons(workspace)
     wanted = frozenset(one.casefold() for one in tags)
     chosen = [one for one in lessons if not wanted or wanted & {tag.casefold() for tag in one.tags}]
     query = query_of(workspace, workspace.job(job), lessons) if job else Query()
@@ -147,7 +148,7 @@ def search(
 def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
     """All lessons, the newest first."""
     workspace = workspace_at(project)
-    lessons = sorted(_read(workspace), key=lambda one: one.age, reverse=True)
+    lessons = sorted(read_lessons(workspace), key=lambda one: one.age, reverse=True)
     for one in lessons[:limit]:
         _show_line(output, one)
     if not lessons:
@@ -166,7 +167,6 @@ def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
 def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
     """One lesson in full."""
     workspace = workspace_at(project)
-    refresh_index(workspace)
     found = lesson_named(workspace, lesson)
     where = f"{workspace.where(lessons_path(workspace))}:{found.line}"
     uses = usage(workspace).used.get(found.id, 0)
@@ -215,6 +215,7 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
     workspace = workspace_at(project)
     found = _one_job(workspace, job)
     entry = answer(workspace, lesson, found, how, said, somebody())
+    refresh(workspace, workspace.job_at(found.path))
     output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.data['said']}", fg="green")
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
@@ -239,13 +240,10 @@ def _asked(output: Output, name: str, given: str | None) -> str:
     return typed
 
 
-def _read(workspace: Workspace) -> tuple[Lesson, ...]:
-    refresh_index(workspace)
-    return read_lessons(workspace)
-
-
 def _told(output: Output, workspace: Workspace, kept: Kept) -> ExitCode:
     lesson = kept.lesson
+    if kept.recorded:
+        refresh(workspace, *(workspace.job(one) for one in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
         output.say(f"  on record for {_listed(kept.recorded)}", fg="green")

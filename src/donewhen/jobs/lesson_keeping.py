@@ -243,7 +243,7 @@ def _write_index(workspace: Workspace, raw: bytes) -> None:
         for one in understood(raw)
     ]
     content = {"schema": SCHEMA, "generated_at": workspace.now(), "source": digest(raw), "lessons": rows}
-    # A view: where it can't be written, the lesson is kept all the same, and the next look makes it anew.
+    # A view: where it can't be written, the lesson is kept all the same, and the next start makes it anew.
     path = _index_path(workspace)
     with suppress(OSError, WorkspaceError):
         workspace.put(path, f"{json.dumps(content, indent=2)}\n".encode())

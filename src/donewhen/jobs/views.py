@@ -255,7 +255,7 @@ def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) ->
 
 
 def _write(workspace: Workspace, board: Board) -> None:
-    """Write what does not stand there already."""
+    """Write what does not stand there already. Nobody's file elsewhere is overwritten because a link points to it."""
     (workspace.base / "outputs").mkdir(exist_ok=True)
     path = tracker_path(workspace)
     data = encoded(board)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,6 +67,8 @@ def map_path(workspace: Workspace) -> Path:
 def read_map(workspace: Workspace) -> IssueMap:
     """The map; an empty one where there is no file."""
     path = map_path(workspace)
+    if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(workspace.root)):
+        raise _broken(workspace, "is in a folder that is a link out of the project")
     try:
         raw = read_regular(path)
     except FileNotFoundError:

@@ -89,8 +89,9 @@ def _executed(facts: Facts) -> Iterator[GateReason]:
 
 def _lesson(facts: Facts) -> Iterator[GateReason]:
     exempt = not facts.job.lesson_capture_required or facts.job.exemptions.get("lesson_capture_exemption_reason")
-    if not exempt and facts.lessons.captured <= facts.lessons.empty:
-        told = f"No lesson that says something is linked to {facts.job.id}."
+    if not exempt and not facts.lessons.kept:
+        lacking = f": {facts.lessons.lacking[-1]}" if facts.lessons.lacking else ""
+        told = f"No lesson that says something is on record for {facts.job.id}{lacking}."
         yield GateReason(GateCode.LESSON_NOT_CAPTURED, told)
 
 

@@ -106,7 +106,11 @@ def case_of(name: str, kind: CaseKind, reasons: Iterable[Reason]) -> Case:
 def _truth_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], criteria: Sequence[Case]) -> Case:
     reasons: list[Reason] = []
     for tree, facts in looks:
-        others = [reason for reason in _left(truth_gate(facts).reasons) if reason.code not in _OF_NEEDS]
+        beside = _OF_NEEDS
+        if facts.lessons.captured > facts.lessons.empty:
+            # It stands in the file. That it is on record, only the branch's own ledger says.
+            beside |= {GateCode.LESSON_NOT_CAPTURED}
+        others = [reason for reason in _left(truth_gate(facts).reasons) if reason.code not in beside]
         reasons += [_of_gate(one, reason, tree.label) for reason in others]
     unmet = sum(case.outcome != "passed" for case in criteria)
     if not reasons and unmet:
