@@ -284,7 +284,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkey
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("donewhen.jobs.lesson_keeping.write_atomically", full)
+    monkeypatch.setattr("donewhen.jobs.workspace.write_atomically", full)
     with pytest.raises(LessonError, match="can't be written: No space left on device"):
         capture(bench.workspace, SAID, [job], BOT)
     assert lessons_path(bench.workspace).read_bytes() == before
