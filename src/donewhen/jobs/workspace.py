@@ -169,10 +169,10 @@ class Workspace:
         return parse(raw, self.where(path))
 
     def put(self, path: Path, data: bytes) -> None:
-        """Replace a file that donewhen writes. A link that leads out is refused: a branch can bring one with it."""
-        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
+        """Replace a file that donewhen writes. A link is not written through: a branch can bring one with it."""
+        if path.is_symlink() or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
             raise WorkspaceError(
-                "A link leads out of the project here, so nothing was written.",
+                "It is a link, or a link leads out of the project here, so nothing was written.",
                 where=self.where(path),
                 next_step="Remove the link.",
             )
