@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from donewhen.config import VerifySettings
+
 DONEWHEN = [sys.executable, "-m", "donewhen"]
 GUARD = {
     "files": [],
@@ -28,8 +30,10 @@ REST = {
     "jobs.pass_env": [],
     "judge.missions": "missions",
     "judge.trial_accepts": False,
+    "verify.from_base": list(VerifySettings().from_base),
     "approval.ci": False,
     "approval.keys": [],
+    "github.api_url": "https://api.github.com",
 }
 
 
