@@ -432,3 +432,14 @@ def test_a_job_that_rests_is_completed_when_its_gates_are_open(shop: Workspace, 
     set_aside(shop, job.id, BOT, reason="waiting for the API")
     put_out(job)
     assert complete(shop, job.id, BOT).job.status == "done"
+
+
+def test_a_cancelled_job_whose_plan_says_done_is_cancelled_again_when_it_is_refused(bench: Any) -> None:
+    job = bench.job()
+    decide(bench.workspace, job, Decision("cancel", "not wanted"), Approval(Actor("ada", "person")))
+    text = job.path.read_text()
+    assert "status: cancelled" in text
+    job.path.write_text(text.replace("status: cancelled", "status: done"))
+    result = complete(bench.workspace, job.id, Actor("bot"))
+    assert not result.done
+    assert bench.workspace.job(job.id).status == "cancelled"

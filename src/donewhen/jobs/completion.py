@@ -205,6 +205,9 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
         if spent:
             data["auto_blocked"] = True
         writes["status"] = "blocked" if spent else "in_progress" if begun else facts.history.status
+    else:
+        # Whatever somebody has typed there.
+        writes["status"] = "cancelled"
     if facts.history.completed is not None:
         # It was done on something that has changed since.
         writes["completed_at"] = ""

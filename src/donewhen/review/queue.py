@@ -25,7 +25,7 @@ def queue(workspace: Workspace, *, by: str | None = None) -> tuple[Item, ...]:
         except DonewhenError as error:
             # One mission that can't be read keeps nobody from the others; it is told where missions are checked.
             found.append(_broken(name, error))
-    return tuple(sorted(found, key=lambda one: (_ORDER[one.kind], one.since, one.id)))
+    return tuple(sorted(found, key=lambda one: (_ORDER[one.kind], one.since, one.job or "", one.id)))
 
 
 def find_item(workspace: Workspace, name: str, *, by: str | None = None) -> Item:
