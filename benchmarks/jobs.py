@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.contract import job_terms, terms_hash
-from donewhen.jobs.creating import init
-from donewhen.jobs.document import rewritten
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.ledger import first_link
-from donewhen.jobs.survey import survey
-from donewhen.jobs.templates import job_plan
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.ledger.ledger import first_link
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.templates import job_plan
+from donewhen.jobs.plan.workspace import Workspace
 
 SIZES = (100, 1_000, 10_000)
 CHANGED = (10, 100)

@@ -16,7 +16,7 @@ from donewhen.judging.guidance import seeded
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.ticket import Ticket
-from donewhen.models.asking import Asking
+from donewhen.models.metered import Asking
 from donewhen.models.roles import Completion, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 

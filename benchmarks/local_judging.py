@@ -12,7 +12,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from donewhen.models.local import Local
+from donewhen.models.local.local_model import Local
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Decode, Prompt, RolloutRequest, Usage
 

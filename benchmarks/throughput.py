@@ -22,8 +22,8 @@ from donewhen.judging.guidance import seeded
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.ticket import Ticket
-from donewhen.models.answers import Answers
-from donewhen.models.asking import Asking
+from donewhen.models.answer_store import Answers
+from donewhen.models.metered import Asking
 from donewhen.models.registry import open_model
 
 LATENCIES = (1.0, 0.05)

@@ -12,8 +12,8 @@ import click
 from donewhen.cli import main
 from donewhen.cli._app import VERBS, app
 from donewhen.cli._output import SCHEMA
-from donewhen.jobs.codes import FINDINGS
-from donewhen.jobs.gates.result import GATE_REASONS
+from donewhen.jobs.ledger.finding_codes import FINDINGS
+from donewhen.jobs.ledger.gate_results import GATE_REASONS
 from donewhen.protocols import REASONS, ReasonCode
 
 

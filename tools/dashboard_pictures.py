@@ -15,15 +15,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import Job, Stakes
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import set_aside, start
-from donewhen.jobs.views import dashboard_path, rebuild
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job, Stakes
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import set_aside, start
+from donewhen.jobs.board.views import dashboard_path, rebuild
+from donewhen.jobs.plan.workspace import Workspace
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 LARGEST = 250_000
@@ -102,7 +102,7 @@ def build(folder: Path) -> Path:
 
 def work(workspace: Workspace, job: Job, tries: int, end: str) -> None:
     if end == "cancelled":
-        from donewhen.jobs.decisions import Decision, decide
+        from donewhen.jobs.contract.decisions import Decision, decide
 
         decide(workspace, workspace.job_at(job.path), Decision("cancel", "Nobody has a fax."), Approval(ADA))
     if end in ("planned", "cancelled"):

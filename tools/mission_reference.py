@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from donewhen.judging.mission import MISSION_FILE
-from donewhen.judging.settings import MissionFile, Sampler, Trial
+from donewhen.judging.mission_settings import MissionFile, Sampler, Trial
 from tools.api_reference import definition, documented_fields, prose
 
 _INTRO = f"""\

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.approval import AGENT_VARIABLES
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 LARGEST = 250_000

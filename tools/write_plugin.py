@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from donewhen.adapters.installing import RUNTIMES
+from donewhen.adapters.hook_targets import RUNTIMES
 
 HOOKS = Path(__file__).parents[1] / "integrations" / "claude-code-plugin" / "hooks" / "hooks.json"
 

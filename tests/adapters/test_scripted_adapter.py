@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from donewhen.adapters import ProviderAdapter
-from donewhen.adapters.guarding import AdapterError
+from donewhen.adapters.guard_choice import AdapterError
 from donewhen.completion import (
     FileExistsChecker,
     GuardPolicy,

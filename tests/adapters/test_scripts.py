@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from donewhen import testing
-from donewhen.adapters.guarding import AdapterError, guard_for, prepare
+from donewhen.adapters.guard_choice import AdapterError, guard_for, prepare
 from donewhen.completion import (
     CompositeChecker,
     GuardPolicy,

@@ -17,7 +17,7 @@ import pytest
 
 import donewhen
 from donewhen.adapters.hook_files import installed
-from donewhen.adapters.installing import HOOK_TIMEOUT, RUNTIMES
+from donewhen.adapters.hook_targets import HOOK_TIMEOUT, RUNTIMES
 
 SOURCE = Path(donewhen.__file__).parent.parent
 BESIDE = Path(sys.executable).parent / "donewhen"

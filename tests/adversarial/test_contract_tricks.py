@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, person
-from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.plan.creating import add_job, init
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import CHECKED, JUDGED, NOTHING, TAUGHT, Court, label, write_mission
 
-from donewhen.jobs.audit import audit
-from donewhen.jobs.creating import add_job
-from donewhen.jobs.job import Job
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.plan.creating import add_job
+from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import add_label, log_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from donewhen.completion import CompositeChecker, FileExistsChecker, LLMJudgeChecker, ReasonCode
-from donewhen.completion.judge import escaped
+from donewhen.completion.llm_judge import escaped
 from donewhen.testing import Script, ScriptedAdapter, finish, make_context
 
 

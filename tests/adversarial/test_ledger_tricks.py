@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import AGENT_VARIABLES, Approval, person
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import run
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval, person
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import run
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 Git = Callable[..., str]

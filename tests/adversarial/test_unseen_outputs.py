@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import JUDGED, TAUGHT, Court
 
-from donewhen.jobs.job_ticket import fitted, not_seen
+from donewhen.jobs.judge.job_ticket import fitted, not_seen
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 BAD = b"lorem lorem lorem\n"

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import AGENT_VARIABLES, Approval
-from donewhen.jobs.codes import FINDINGS
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.signing import new_key
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval
+from donewhen.jobs.ledger.finding_codes import FINDINGS
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.ledger.signing import new_key
+from donewhen.jobs.plan.workspace import Workspace
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 WORDS = "correct horse"

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, person
-from donewhen.jobs.contract import terms_hash
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import run
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.contract.terms import terms_hash
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.plan.workspace import Workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 Git = Callable[..., str]

@@ -16,9 +16,10 @@ import pytest
 
 from donewhen import __version__
 from donewhen.cli._output import harmless
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.gates.result import GateCode
-from donewhen.learning import rejections, stop_gradient, trial
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.learning.reflection import rejections, unlearnable
+from donewhen.learning.measuring import trial
 from donewhen.protocols import ReasonCode
 
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -230,7 +231,7 @@ def test_a_test_command_without_a_place_for_the_report_is_explained() -> None:
 def test_explain_knows_every_code_and_suggests_near_ones() -> None:
     everything = envelope("explain", "--json")["data"]["reasons"]
     codes = {code.value for kind in (ReasonCode, GateCode, FindingCode) for code in kind}
-    for told in (rejections.MEANINGS, trial.MEANINGS, stop_gradient.MEANINGS):
+    for told in (rejections.MEANINGS, trial.MEANINGS, unlearnable.MEANINGS):
         codes |= set(told)
     assert set(everything) == codes
     one = run("explain", "gate_error")

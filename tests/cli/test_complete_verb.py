@@ -13,14 +13,14 @@ import pytest
 
 from donewhen import cli
 from donewhen.cli import main
-from donewhen.jobs import evaluating
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, person
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.document import rewritten
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.job import Job
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.gates import evaluation
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
@@ -185,7 +185,7 @@ def test_a_gate_that_breaks_exits_with_three(
 
     say("start", job.id)
     put_out(job)
-    monkeypatch.setattr(evaluating, "dependency_gate", broken)
+    monkeypatch.setattr(evaluation, "dependency_gate", broken)
     said = say("complete", job.id, "--json")
     assert (said.status, said.codes, said.data["done"]) == (3, ["gate_error"], False)
     assert shop.job(job.id).iteration == 0

@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 from donewhen.demo.chapters import CHAPTERS
-from donewhen.demo.teller import Teller
-from donewhen.demo.telling import Line
-from donewhen.jobs.approval import AGENT_VARIABLES
+from donewhen.demo.storyteller import Teller
+from donewhen.demo.story_lines import Line
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES
 
 Person = Callable[..., Any]
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]

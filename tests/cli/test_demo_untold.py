@@ -16,7 +16,7 @@ import pytest
 
 from donewhen.demo.chapters import CHAPTERS, at_the_gate
 from donewhen.demo.stage import Ran
-from donewhen.jobs.approval import AGENT_VARIABLES
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES
 
 Person = Callable[..., Any]
 

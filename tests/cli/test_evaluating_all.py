@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, person, somebody
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval, person, somebody
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.workspace import Workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.approval import somebody
+from donewhen.jobs.ledger.approval import somebody
 from donewhen.judging.guidance import Change
 from donewhen.judging.guidance_store import read_guidance, read_initial
 from donewhen.judging.mission import read_mission

@@ -337,7 +337,7 @@ def test_a_hook_that_checks_files_imports_nothing_heavy(guarded: Path, runtime: 
     assert answer["decision"] == "block"
     assert not tops(names) & HEAVY
     assert "donewhen.completion.files" in names
-    assert not {name for name in names if name.startswith(("donewhen.completion.suite", "donewhen.completion.judge"))}
+    assert not {name for name in names if name.startswith(("donewhen.completion.suite", "donewhen.completion.llm_judge"))}
 
 
 def test_a_hook_that_runs_a_command_imports_nothing_heavy(project: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_hook_without_settings_imports_no_checker_and_nothing_to_count_with(
     assert not tops(names) & (HEAVY | {"tomllib", "difflib", "subprocess", "fcntl", "zlib"})
     ours = {name for name in names if name.startswith("donewhen")}
     assert not {name for name in ours if name.startswith(("donewhen.completion", "donewhen.runtime"))}
-    assert "donewhen.adapters.attempts" not in ours
+    assert "donewhen.adapters.stop_attempts" not in ours
 
 
 def test_a_tool_that_is_none_of_our_business_costs_no_look_at_the_settings(guarded: Path) -> None:

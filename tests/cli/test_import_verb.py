@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.plan.workspace import find_workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -20,7 +20,7 @@ import pytest
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.judging.guidance_store import GuidanceStore, read_guidance
-from donewhen.learning.events import read_events
+from donewhen.learning.running.events import read_events
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -6,12 +6,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import start
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import start
 
 BOT = Actor("bot")
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from donewhen.models.weights import default
+from donewhen.models.local.weights import default
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import JUDGED, NOTHING, Court, label
 
-from donewhen.jobs.approval import AGENT_VARIABLES, person
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import set_aside
-from donewhen.jobs.signing import new_key
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES, person
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import set_aside
+from donewhen.jobs.ledger.signing import new_key
 from donewhen.judging.labels import add_label, log_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

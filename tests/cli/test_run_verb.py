@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import AGENT_VARIABLES, Approval, person
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import Job
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval, person
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]

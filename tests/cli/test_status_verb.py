@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import AGENT_VARIABLES, Approval, person
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import run
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval, person
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 

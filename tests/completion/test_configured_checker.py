@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.completion import ReasonCode, SuiteBaseline, TaskCompletionContext, TaskCompletionResult
-from donewhen.completion.configured import checker_for, checks_for
+from donewhen.completion.from_settings import checker_for, checks_for
 from donewhen.config import GuardSettings, TestSettings
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import ConfigError

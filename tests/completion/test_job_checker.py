@@ -14,19 +14,19 @@ from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
 from donewhen.adapters.command_hooks import respond
 from donewhen.completion import JobChecker, ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.completion.checking import run_check
-from donewhen.completion.configured import checks_for
-from donewhen.completion.job import leave_unverified
+from donewhen.completion.from_settings import checks_for
+from donewhen.completion.job_checker import leave_unverified
 from donewhen.config import GuardSettings, load
 from donewhen.filesystem import HostFilesystem, InMemoryFilesystem
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, Policy, person, somebody
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.history import history_of
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import set_aside, start
-from donewhen.jobs.standing import collect
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import set_aside, start
+from donewhen.jobs.gates.evidence_status import collect
 from donewhen.runtime import Session
 
 

@@ -20,7 +20,7 @@ from donewhen.completion import (
     run_check,
 )
 from donewhen.completion.checking import is_checking
-from donewhen.completion.judge import escaped, parse_answer, tally
+from donewhen.completion.llm_judge import escaped, parse_answer, tally
 from donewhen.foundation.cancellation import cancelled
 from donewhen.prompt import Prompt, PromptTemplate
 from donewhen.protocols import PromptResponse

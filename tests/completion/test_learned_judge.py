@@ -12,7 +12,7 @@ import pytest
 
 from donewhen.completion import LLMJudgeChecker, ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.filesystem import Filesystem, HostFilesystem, InMemoryFilesystem
-from donewhen.judging.creating import create_mission
+from donewhen.missions.new_mission import create_mission
 from donewhen.models import executors
 from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
 from donewhen.runtime import Session

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from donewhen.adapters.claude_agent_sdk import ClaudeAgentSDKClientConfig
-from donewhen.adapters.installing import HOOK_TIMEOUT, RUNTIMES
+from donewhen.adapters.hook_targets import HOOK_TIMEOUT, RUNTIMES
 from donewhen.cli._app import app
 from donewhen.cli.hook import HOOK_KINDS
 from donewhen.completion import REASONS, ReasonCode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.foundation.text import one_line, plain, shorten
+from donewhen.foundation.plain_text import one_line, plain, shorten
 
 pytestmark = pytest.mark.timeout(60)
 

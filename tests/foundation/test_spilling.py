@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.foundation.spilling import Spilling, SpillingError
+from donewhen.foundation.disk_dict import Spilling, SpillingError
 
 # Characters of every kind, and the halves of pairs that the names of files may hold.
 TEXTS = st.text(st.characters(exclude_categories=())) | st.sampled_from(["", "a.jsonl:1", "\udcff.jsonl:2"])

@@ -23,10 +23,10 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.ledger import Actor
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.ledger import Actor
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 WITH_WORDS = {**os.environ, "DONEWHEN_PASSPHRASE": "correct horse"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_codex import Project
 
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing.responses_api import Reply, shell
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.codex]

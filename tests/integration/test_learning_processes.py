@@ -18,7 +18,7 @@ import pytest
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.judging.guidance_store import read_guidance
-from donewhen.learning.events import Event, read_events
+from donewhen.learning.running.events import Event, read_events
 
 NAME = "agent-reports"
 DONEWHEN = [sys.executable, "-m", "donewhen"]

@@ -21,14 +21,14 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.judging.answer import Answer, read_answer
 from donewhen.judging.language import find_language
 from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Choice, Message
-from donewhen.models.local import Local
+from donewhen.models.local.local_model import Local
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Decode, ModelError, Prompt, RolloutRequest
-from donewhen.models.weights import find, is_here, place
+from donewhen.models.local.weights import find, is_here, place
 from donewhen.testing.model_contract import ModelContract
 
 pytest.importorskip("xllamacpp", reason="LOUD: XLLAMACPP IS NOT INSTALLED: pip install 'donewhen[local]'")
-from donewhen.models.local_chat import CONTEXT_VARIABLE, LocalChat, fingerprint
+from donewhen.models.local.local_chat import CONTEXT_VARIABLE, LocalChat, fingerprint
 
 WEIGHTS = find(os.environ.get("DONEWHEN_TEST_WEIGHTS", "smollm2-135m"))
 
@@ -110,7 +110,7 @@ def test_the_reason_is_written_once_for_all_draws(chat: LocalChat, monkeypatch: 
         written.append(asked)
         return ChatAnswer("because")
 
-    monkeypatch.setattr("donewhen.models.local_chat._written", counted)
+    monkeypatch.setattr("donewhen.models.local.local_chat._written", counted)
     model = ChatModel(chat)
     for sample in range(3):
         request = RolloutRequest(Prompt(LONG, "Report: reasons."), {}, {}, Decode(0.0, sample), "en")

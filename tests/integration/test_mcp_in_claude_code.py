@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from claude_kit import bundled_cli, clean_environment
 
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import MessagesServer, ToolCall
 from donewhen.testing.messages_api import Reply
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from test_codex import Project
 
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import ToolCall
 from donewhen.testing.responses_api import Reply, shell
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from donewhen.demo.example_mission import examples, make_mission
-from donewhen.jobs.approval import AGENT_VARIABLES
-from donewhen.jobs.ledger import Entry
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.workspace import find_workspace
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -27,12 +27,12 @@ from donewhen.judging.guidance_store import read_guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import read_mission
 from donewhen.judging.ticket import Ticket
-from donewhen.learning.events import read_events
+from donewhen.learning.running.events import read_events
 from donewhen.models.executors import Here, executor_of
-from donewhen.models.on_ray import OnRay, RayModel, _from_anywhere
-from donewhen.models.pacing import Pace, Patience
-from donewhen.models.ray_cluster import ExecutorError
-from donewhen.models.ray_worker import Ready, Told
+from donewhen.models.ray.ray_model import OnRay, RayModel, _from_anywhere
+from donewhen.models.remote.pacing import Pace, Patience
+from donewhen.models.ray.ray_cluster import ExecutorError
+from donewhen.models.ray.ray_worker import Ready, Told
 from donewhen.models.roles import Completion, Decode, Model, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.model_contract import ModelContract

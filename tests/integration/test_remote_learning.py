@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.learning.events import Event, read_events
+from donewhen.learning.running.events import Event, read_events
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 
 pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.models.answers import Answers
-from donewhen.models.asking import Asking
+from donewhen.models.answer_store import Answers
+from donewhen.models.metered import Asking
 from donewhen.models.roles import Decode, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.models import ScriptedJudge

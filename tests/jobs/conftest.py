@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import Agreement, agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.completion import Completion, complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.document import parse, rewritten
-from donewhen.jobs.facts import Facts, FileFact, LessonFact, MirrorFact, ViewFact
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.history import History
-from donewhen.jobs.job import Job, read_job, read_project
-from donewhen.jobs.ledger import Actor, Entry, EventKind
-from donewhen.jobs.lifecycle import Started, start
-from donewhen.jobs.needs import needs
-from donewhen.jobs.standing import Standing
-from donewhen.jobs.templates import job_plan, project_plan
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import Agreement, agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.gates.collecting import facts_of
+from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.document import parse, rewritten
+from donewhen.jobs.gates.facts import (Facts, FileFact, LessonFact, MirrorFact, ViewFact)
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.record.history import History
+from donewhen.jobs.plan.job import Job, read_job, read_project
+from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
+from donewhen.jobs.lifecycle.start import Started, start
+from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.plan.templates import job_plan, project_plan
+from donewhen.jobs.plan.workspace import Workspace
 
 AGENT = Actor("bot")
 PERSON = Approval(Actor("ada", "person"))

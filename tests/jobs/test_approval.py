@@ -13,24 +13,12 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs import approval
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import (
-    AGENT_VARIABLES,
-    Approval,
-    Policy,
-    agent_at_work,
-    approval_subject,
-    approves,
-    at_a_terminal,
-    ci_at_work,
-    person,
-    signature,
-    somebody,
-)
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.ledger import Actor, ApproverClass, Entry
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.ledger import approval
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import (AGENT_VARIABLES, Approval, Policy, agent_at_work, approval_subject, approves, at_a_terminal, ci_at_work, person, signature, somebody)
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.ledger import Actor, ApproverClass, Entry
+from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Approval(Actor("bot", "agent"))

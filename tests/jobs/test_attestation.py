@@ -17,15 +17,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen import __version__
-from donewhen.jobs.agreement import agree, proposals, seals_in
-from donewhen.jobs.approval import Approval, Policy
-from donewhen.jobs.attestation import PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of
-from donewhen.jobs.attesting import attested
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.standing import sign_off
+from donewhen.jobs.contract.agreement import agree, proposals, seals_in
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.receipts.attestation import (PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of)
+from donewhen.jobs.receipts.attesting import attested
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.gates.evidence_status import sign_off
 
 Make = Callable[..., Any]
 

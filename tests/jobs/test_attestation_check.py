@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.attestation_check import State, Verdict, check
-from donewhen.jobs.attestation_file import LARGEST, AttestationFormError, read_attestation
-from donewhen.jobs.attesting import attested
-from donewhen.jobs.dsse import signed
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, first_link
-from donewhen.jobs.signing import key_id, new_key, opened
-from donewhen.jobs.standing import sign_off
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.receipts.attestation_check import State, Verdict, check
+from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
+from donewhen.jobs.receipts.attesting import attested
+from donewhen.jobs.receipts.dsse import signed
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, first_link
+from donewhen.jobs.ledger.signing import key_id, new_key, opened
+from donewhen.jobs.gates.evidence_status import sign_off
 
 Signer = tuple[str, Callable[[bytes], str]]
 Change = Callable[[dict[str, Any]], object]

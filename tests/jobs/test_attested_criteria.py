@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.approval import Policy
-from donewhen.jobs.attested_criteria import NotShownError, Record, shown_command, shown_criterion
-from donewhen.jobs.criteria import Criterion, parse_check
-from donewhen.jobs.ledger import Actor, Entry
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.receipts.attested_criteria import (NotShownError, Record, shown_command, shown_criterion)
+from donewhen.jobs.plan.criteria import Criterion, parse_check
+from donewhen.jobs.ledger.ledger import Actor, Entry
 
 Make = Callable[..., Entry]
 PERSON = Actor("ada", "person")

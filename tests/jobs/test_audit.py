@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import Audit, AuditFinding, audit
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.ledger import Actor, Ledger
-from donewhen.jobs.running import run
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import Audit, AuditFinding, audit
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ME = Approval(Actor("me", "person"))
 Git = Callable[..., str]

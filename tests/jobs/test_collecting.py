@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.evaluating import evaluate
-from donewhen.jobs.facts import LessonFact, SuiteFact, ViewFact
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lesson_use import lessons_of
-from donewhen.jobs.reward import score_of
-from donewhen.jobs.standing import collect, sign_off
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.gates.evaluation import evaluate
+from donewhen.jobs.gates.facts import LessonFact, SuiteFact, ViewFact
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_use import lessons_of
+from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.gates.evidence_status import collect, sign_off
 
 if TYPE_CHECKING:
-    from donewhen.jobs.job import Job
+    from donewhen.jobs.plan.job import Job
 
 Bench = Any
 ADA = Approval(Actor("ada", "person"))

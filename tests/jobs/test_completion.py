@@ -10,23 +10,24 @@ from typing import Any
 import pytest
 
 import donewhen
-from donewhen.jobs import completion, evaluating
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.completion import Completion, complete, policy_of
-from donewhen.jobs.contract import job_terms, terms_hash
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.document import rewritten
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.lifecycle import look_at, set_aside, start
-from donewhen.jobs.needs import Need
-from donewhen.jobs.promise import verify_promise
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.lifecycle import completion
+from donewhen.jobs.gates import evaluation
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.start import look_at, set_aside, start
+from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
@@ -262,7 +263,7 @@ def test_a_gate_that_breaks_refuses_and_costs_no_try(
 
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
     with monkeypatch.context() as patch:
-        patch.setattr(evaluating, "truth_gate", broken)
+        patch.setattr(evaluation, "truth_gate", broken)
         for _ in range(6):
             result = complete(shop, job.id, BOT)
     assert codes(result) == {"gate_error"}

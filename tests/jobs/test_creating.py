@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.ids import id_in, next_id, slug
-from donewhen.jobs.job import BUDGETS, STAKES, TARGETS, Stakes
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.survey import survey
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.ids import id_in, next_id, slug
+from donewhen.jobs.plan.job import (BUDGETS, STAKES, TARGETS, Stakes)
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.testing import ManualClock
 
 NIGHT = datetime(2026, 2, 14, 23, 59, 30, tzinfo=UTC)
@@ -404,7 +404,7 @@ def test_a_job_that_can_not_be_finished_leaves_nothing(shop: Workspace, monkeypa
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("donewhen.jobs.creating.write_atomically", full)
+    monkeypatch.setattr("donewhen.jobs.plan.creating.write_atomically", full)
     with pytest.raises(OSError, match="No space"):
         add_job(shop, "x")
     assert [one.name for one in (shop.root / "jobs").iterdir()] == ["plan.md"]

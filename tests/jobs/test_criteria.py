@@ -8,16 +8,7 @@ import sys
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.criteria import (
-    Check,
-    Criterion,
-    Section,
-    find_section,
-    is_placeholder,
-    parse_check,
-    read_criteria,
-    sections,
-)
+from donewhen.jobs.plan.criteria import (Check, Criterion, Section, find_section, is_placeholder, parse_check, read_criteria, sections)
 
 
 def criteria(*lines: str) -> tuple[Criterion, ...]:

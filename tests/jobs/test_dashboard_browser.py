@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dashboard_kit import board, record, with_jobs, written
 
-from donewhen.jobs.board import Event, GateShown, Reason, Unread
-from donewhen.jobs.lifecycle import set_aside
-from donewhen.jobs.views import dashboard_path
+from donewhen.dashboard.data import (Event, GateShown, Reason, Unread)
+from donewhen.jobs.lifecycle.start import set_aside
+from donewhen.jobs.board.views import dashboard_path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.inputs import MISSING, manifest, result_manifest
-from donewhen.jobs.job import Job
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.contract.inputs import MISSING, manifest, result_manifest
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]
 

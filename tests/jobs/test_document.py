@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.document import Document, parse, rendered_fields, rewritten
-from donewhen.jobs.frontmatter import DocumentError, Value
+from donewhen.jobs.plan.document import (Document, parse, rendered_fields, rewritten)
+from donewhen.jobs.plan.frontmatter import DocumentError, Value
 
 
 def changed(text: str, **changes: Value) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.evidence import EvidenceStore, Parts
+from donewhen.jobs.evidence.store import EvidenceStore, Parts
 
 LIMIT = 256 * 1024
 

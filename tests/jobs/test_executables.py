@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.executables import resolved, safe_path
-from donewhen.jobs.git import git, toplevel
+from donewhen.foundation.executables import resolved, safe_path
+from donewhen.foundation.git import git, toplevel
 
 PLACES = "/tmp", "/var/tmp", "/dev/shm"
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.locks import locked
-from donewhen.jobs import execution_log
-from donewhen.jobs.execution_log import LoggedRun, log_run
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import run
-from donewhen.jobs.standing import collect
+from donewhen.jobs.record import execution_log
+from donewhen.jobs.record.execution_log import LoggedRun, log_run
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.gates.evidence_status import collect
 
 Bench = Any
 BOT = Actor("bot")

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, Policy, person, somebody
-from donewhen.jobs.audit import audit
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.history import History, history_of
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.planning import check_plan
-from donewhen.jobs.survey import survey
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
+from donewhen.jobs.record.history import History, history_of
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.planning import check_plan
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, person
-from donewhen.jobs.audit import audit
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import missing_fields
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import missing_fields
+from donewhen.jobs.plan.workspace import Workspace
 
 REQUIRED = (
     "stakes",

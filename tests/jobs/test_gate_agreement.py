@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from donewhen.jobs.agreement import Agreement, AgreementState
-from donewhen.jobs.contract import Change, ChangeKind
-from donewhen.jobs.facts import Facts
-from donewhen.jobs.gates.agreement import agreement_gate
-from donewhen.jobs.gates.result import GateCode
+from donewhen.jobs.contract.agreement import Agreement, AgreementState
+from donewhen.jobs.contract.terms import Change, ChangeKind
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.gates.agreement_gate import agreement_gate
+from donewhen.jobs.ledger.gate_results import GateCode
 
 MakeFacts = Callable[..., Facts]
 AGREED = Agreement("agreed", {}, None)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from donewhen.jobs.facts import Facts
-from donewhen.jobs.gates.budget import budget_gate
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.history import History
-from donewhen.jobs.job import Job
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.gates.budget_gate import budget_gate
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.record.history import History
+from donewhen.jobs.plan.job import Job
 
 MakeFacts = Callable[..., Facts]
 MakeHistory = Callable[..., History]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.document import parse
-from donewhen.jobs.facts import DependencyFact, DependencyState, Facts, FileFact
-from donewhen.jobs.gates.dependency import dependency_gate, dependency_reasons
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.job import Job
-from donewhen.jobs.probes import FileState
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.gates.facts import (DependencyFact, DependencyState, Facts, FileFact)
+from donewhen.jobs.gates.dependency_gate import dependency_gate, dependency_reasons
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.evidence.file_checks import FileState
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

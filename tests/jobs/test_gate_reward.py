@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from donewhen.jobs import evaluating
-from donewhen.jobs.agreement import Agreement
-from donewhen.jobs.evaluating import evaluate
-from donewhen.jobs.facts import Facts, FileFact
-from donewhen.jobs.gates.result import GATE_REASONS, GateCode, GateReason, GateResult
-from donewhen.jobs.gates.reward import reward_gate
-from donewhen.jobs.history import History
-from donewhen.jobs.job import Job
-from donewhen.jobs.reward import Score
+from donewhen.jobs.gates import evaluation
+from donewhen.jobs.contract.agreement import Agreement
+from donewhen.jobs.gates.evaluation import evaluate
+from donewhen.jobs.gates.facts import Facts, FileFact
+from donewhen.jobs.ledger.gate_results import (GATE_REASONS, GateCode, GateReason, GateResult)
+from donewhen.jobs.gates.reward_gate import reward_gate
+from donewhen.jobs.record.history import History
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.gates.score import Score
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]
@@ -111,7 +111,7 @@ def test_a_gate_that_breaks_is_closed_and_the_others_are_still_asked(
         raise RuntimeError("no idea\nat all")
 
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
-    monkeypatch.setattr(evaluating, f"{name}_gate", broken)
+    monkeypatch.setattr(evaluation, f"{name}_gate", broken)
     found = evaluate(make_facts())
     assert {one.gate: one.passed for one in found.gates} == {one: one != name for one in GATES}
     assert [(one.code, one.message) for one in found.reasons] == [
@@ -129,7 +129,7 @@ def test_a_score_that_cannot_be_computed_closes_its_gate_and_is_zero(
         raise ZeroDivisionError
 
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
-    monkeypatch.setattr(evaluating, "score_of", broken)
+    monkeypatch.setattr(evaluation, "score_of", broken)
     found = evaluate(make_facts())
     assert (found.score.total, found.broken) == (0, True)
     assert [one.gate for one in found.gates if not one.passed] == ["reward"]

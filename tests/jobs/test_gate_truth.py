@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.document import parse
-from donewhen.jobs.facts import Facts, FileFact, LessonFact, SuiteFact
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.gates.truth import truth_gate
-from donewhen.jobs.job import TRUTH_CHECKS, Job
-from donewhen.jobs.needs import needs
-from donewhen.jobs.projection import Mismatch
-from donewhen.jobs.standing import Standing, State
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.gates.facts import (Facts, FileFact, LessonFact, SuiteFact)
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.plan.job import TRUTH_CHECKS, Job
+from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.record.projection import Mismatch
+from donewhen.jobs.gates.evidence_status import Standing, State
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

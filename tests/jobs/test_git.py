@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.git import GitError, contents
+from donewhen.foundation.git import GitError, contents
 
 
 def test_an_object_that_git_has_lost_is_an_error_that_says_so(repository: Path, git: Callable[..., str]) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.happened import told
-from donewhen.jobs.ledger import Entry
+from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.ledger.ledger import Entry
 
 MakeEntry = Callable[..., Entry]
 SEAL = f"sha256:{'ab' * 32}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.feature_list import read
 from donewhen.jobs.imports.items import Imported, Item, Text
 

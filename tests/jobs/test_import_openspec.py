@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import Imported, Item, Text
 from donewhen.jobs.imports.openspec import read
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.codes import FindingCode
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import Imported, Text
 from donewhen.jobs.imports.spec_kit import read
 

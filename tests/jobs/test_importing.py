@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.imports import importing
 from donewhen.jobs.imports.drafting import LONGEST_CRITERION, LONGEST_OBJECTIVE, MOST_CRITERIA
 from donewhen.jobs.imports.importing import Import, import_jobs
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import Form, Workspace, find_workspace
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 
 
 def feature(name: str, **fields: Any) -> dict[str, Any]:

@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-import donewhen.jobs.index as index_module
-from donewhen.jobs import survey as survey_module
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.index import Index
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import run
-from donewhen.jobs.survey import survey
-from donewhen.jobs.workspace import Workspace
+import donewhen.jobs.board.file_index as index_module
+from donewhen.jobs.board import survey as survey_module
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.board.file_index import Index
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.workspace import Workspace
 
 ME = Approval(Actor("me", "person"))
 

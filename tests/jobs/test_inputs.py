@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.git import committed_files, git, toplevel
-from donewhen.jobs.inputs import MISSING, is_generated, manifest, plain_hash, tracked_tree
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.foundation.git import committed_files, git, toplevel
+from donewhen.jobs.contract.inputs import (MISSING, is_generated, manifest, plain_hash, tracked_tree)
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]
 PERSON = Approval(Actor("me", "person"))

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.document import Document
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.survey import survey
-from donewhen.jobs.workspace import Form, Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.document import Document
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 from donewhen.testing import ManualClock
 
 LONG = "DONEWHEN_SOAK_ROUNDS" in os.environ

@@ -10,22 +10,10 @@ from typing import Any, get_args
 
 import pytest
 
-import donewhen.jobs.ledger as ledger_module
+import donewhen.jobs.ledger.ledger as ledger_module
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.locks import LockedError, locked
-from donewhen.jobs.ledger import (
-    Actor,
-    ApproverClass,
-    Break,
-    Chain,
-    Entry,
-    EventKind,
-    Ledger,
-    LedgerError,
-    first_link,
-    parsed,
-    verified,
-)
+from donewhen.jobs.ledger.ledger import (Actor, ApproverClass, Break, Chain, Entry, EventKind, Ledger, LedgerError, first_link, parsed, verified)
 
 ME = Actor("me", "person")
 

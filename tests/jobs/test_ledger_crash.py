@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.ledger import Actor, Ledger
+from donewhen.jobs.ledger.ledger import Actor, Ledger
 
 pytestmark = pytest.mark.timeout(3600 if "DONEWHEN_SOAK_ROUNDS" in os.environ else 120)
 

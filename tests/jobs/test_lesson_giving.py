@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.criteria import find_section
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lesson_giving import HEADING, MOST, query_of, with_lessons, write_into_plan
-from donewhen.jobs.lesson_keeping import Said, answer, capture
-from donewhen.jobs.lesson_search import Found
-from donewhen.jobs.lessons import Lesson, lessons_path, read_lessons
-from donewhen.jobs.lifecycle import start
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.criteria import find_section
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_suggestions import (HEADING, MOST, query_of, with_lessons, write_into_plan)
+from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
+from donewhen.jobs.lessons.lesson_search import Found
+from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
+from donewhen.jobs.lifecycle.start import start
 
 Bench = Any
 BOT = Actor("bot")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lesson_keeping import LONGEST, Said, adopt, answer, capture, lesson_named, refresh_index
-from donewhen.jobs.lesson_use import usage
-from donewhen.jobs.lessons import LessonError, lessons_path, read_lessons
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_recording import (LONGEST, Said, adopt, answer, capture, lesson_named, refresh_index)
+from donewhen.jobs.lessons.lesson_use import usage
+from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
 
 Bench = Any
 BOT = Actor("bot")
@@ -284,7 +284,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkey
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("donewhen.jobs.workspace.write_atomically", full)
+    monkeypatch.setattr("donewhen.jobs.plan.workspace.write_atomically", full)
     with pytest.raises(LessonError, match="can't be written: No space left on device"):
         capture(bench.workspace, SAID, [job], BOT)
     assert lessons_path(bench.workspace).read_bytes() == before

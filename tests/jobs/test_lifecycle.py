@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.completion import Completion, complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.document import rewritten
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import Started, look_at, set_aside, start
-from donewhen.jobs.needs import Need
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import (Started, look_at, set_aside, start)
+from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.creating import init
-from donewhen.jobs.document import Document
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.survey import survey
-from donewhen.jobs.templates import job_plan
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.document import Document
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.templates import job_plan
+from donewhen.jobs.plan.workspace import Workspace
 
 WRITERS = 8
 JOBS = int(os.environ.get("DONEWHEN_SOAK_JOBS", "4"))

@@ -14,14 +14,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BOT, JUDGED, RULES, Court, write_mission
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.agreement import proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.contract import project_terms, terms_hash
-from donewhen.jobs.frontmatter import DocumentError
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import look_at
-from donewhen.jobs.mission_folders import mission_folders, missions_folder
-from donewhen.jobs.missions import accept, accepted, find_mission, gate_guidance, mission_name
+from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.contract.terms import project_terms, terms_hash
+from donewhen.jobs.plan.frontmatter import DocumentError
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import look_at
+from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
+from donewhen.jobs.judge.missions import (accept, accepted, find_mission, gate_guidance, mission_name)
 from donewhen.judging.guidance import Change, Guidance, GuidanceError
 from donewhen.judging.mission import read_mission
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.facts import Facts, FileFact, MirrorFact, ViewFact
-from donewhen.jobs.gates.result import GateCode, GateReason, GateResult
-from donewhen.jobs.gates.truth import truth_gate
-from donewhen.jobs.job import Job
-from donewhen.jobs.next_action import next_action
+from donewhen.jobs.gates.facts import (Facts, FileFact, MirrorFact, ViewFact)
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.gates.next_action import next_action
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

@@ -14,16 +14,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.completion import policy_of
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, LedgerError
-from donewhen.jobs.lifecycle import set_aside, start
-from donewhen.jobs.overruling import newest_word, overrule, subject_of, was_overruled
-from donewhen.jobs.promise import verify_promise
-from donewhen.jobs.signing import new_key, opened
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, LedgerError
+from donewhen.jobs.lifecycle.start import set_aside, start
+from donewhen.jobs.judge.person_overrides import (newest_word, overrule, subject_of, was_overruled)
+from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.ledger.signing import new_key, opened
 from donewhen.judging.labels import log_of
-from donewhen.review.settling import settle
+from donewhen.review.verdicts import settle
 
 
 @pytest.fixture

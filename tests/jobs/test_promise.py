@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.completion import complete, policy_of
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.promise import Promise, Verified, promise_of, verify_promise
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.promise import (Promise, Verified, promise_of, verify_promise)
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.facts import Facts, FileFact, LessonFact, MirrorFact, ViewFact
-from donewhen.jobs.gates.truth import truth_gate
-from donewhen.jobs.history import History
-from donewhen.jobs.job import TARGETS, Job
-from donewhen.jobs.next_action import next_action
-from donewhen.jobs.projection import Mismatch
-from donewhen.jobs.reward import TITLES, WEIGHTS, Component, has_verification_plan, score_of, stalled_tries
+from donewhen.jobs.gates.facts import (Facts, FileFact, LessonFact, MirrorFact, ViewFact)
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.record.history import History
+from donewhen.jobs.plan.job import TARGETS, Job
+from donewhen.jobs.gates.next_action import next_action
+from donewhen.jobs.record.projection import Mismatch
+from donewhen.jobs.gates.score import (TITLES, WEIGHTS, Component, has_verification_plan, score_of, stalled_tries)
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

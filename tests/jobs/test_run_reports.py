@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.foundation.junit import ReportError
-from donewhen.jobs.run_reports import RunReport, read_reports
+from donewhen.test_reports.junit import ReportError
+from donewhen.test_reports.run_reports import RunReport, read_reports
 
 TESTS = """
 import pytest

@@ -14,15 +14,15 @@ import pytest
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.criteria import parse_check
-from donewhen.jobs.inputs import manifest
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.running import Ran, fresh, look, newest_run, reports_tests, run, situation, store_of
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.contract.inputs import manifest
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.evidence.commands import (Ran, fresh, look, newest_run, reports_tests, run, situation, store_of)
+from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]
 AGENT = Actor("somebody")
@@ -400,7 +400,7 @@ def test_a_look_at_a_pipe_is_not_waited_for(place: Place) -> None:
 def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import donewhen.jobs.running as running
+    import donewhen.jobs.evidence.commands as running
 
     real = running.probe
 

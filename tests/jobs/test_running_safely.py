@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.criteria import parse_check
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.running import Ran, look, run, situation, store_of
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.evidence.commands import (Ran, look, run, situation, store_of)
+from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]
 AGENT = Actor("somebody")

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.standing import Standing, sign_off, standings
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.gates.evidence_status import Standing, sign_off, standings
+from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]
 AGENT = Actor("somebody")
@@ -133,7 +133,7 @@ def test_a_sign_off_is_for_the_words_that_were_signed(place: Place) -> None:
 
 
 def test_another_decision_is_no_sign_off(place: Place) -> None:
-    from donewhen.jobs.decisions import Decision, decide
+    from donewhen.jobs.contract.decisions import Decision, decide
 
     place.make("It works\n  check: manual")
     decide(place.workspace, place.job, Decision("rescope", "It works"), PERSON)

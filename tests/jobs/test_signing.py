@@ -17,14 +17,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from donewhen.foundation.errors import ExitCode, MissingExtraError
-from donewhen.jobs.agreement import agree, proposals, seal_in
-from donewhen.jobs.approval import Approval, Policy, approves
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.signing import SigningError, new_key, opened, verify
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals, seal_in
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.signing import (SigningError, new_key, opened, verify)
+from donewhen.jobs.plan.workspace import Workspace
 
 WORDS = "correct horse battery"
 ADA = Approval(Actor("ada", "person"))

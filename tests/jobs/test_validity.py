@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval, Policy
-from donewhen.jobs.completion import complete, still_done
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.document import rewritten
-from donewhen.jobs.frontmatter import Value
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.validity import Validities, Validity
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.lifecycle.completion import complete, still_done
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.board.validity import Validities, Validity
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")

@@ -21,19 +21,19 @@ import pytest
 
 import donewhen
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.facts import ViewFact
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import look_at, set_aside
-from donewhen.jobs.standing import collect
-from donewhen.jobs.tracker import tracker_path
-from donewhen.jobs.views import dashboard_path, rebuild, refresh, shown_open
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.gates.collecting import facts_of
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.gates.facts import ViewFact
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import look_at, set_aside
+from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.board.tracker import tracker_path
+from donewhen.jobs.board.views import (dashboard_path, rebuild, refresh, shown_open)
 
 if TYPE_CHECKING:
-    from donewhen.jobs.job import Job
+    from donewhen.jobs.plan.job import Job
 
 Bench = Any
 ADA = Approval(Actor("ada", "person"))

@@ -27,7 +27,7 @@ from donewhen.judging.labels import (
 )
 from donewhen.judging.mission import check_mission, read_mission
 from donewhen.judging.ticket import Ticket, TicketError
-from donewhen.learning.book import Book
+from donewhen.learning.measuring.ticket_reader import Book
 
 SHIPPED = [
     {"group_id": "A", "label": "pass", "text": "what A shows"},

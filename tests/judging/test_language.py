@@ -14,7 +14,7 @@ from donewhen.judging.answer import Answer, read_answer
 from donewhen.judging.guidance import seeded
 from donewhen.judging.language import PROMPTS, SHIPPED, Language, find_language, read_language, shipped_languages
 from donewhen.judging.mission import read_mission
-from donewhen.judging.rendering import shared_part
+from donewhen.judging.prompt_rendering import shared_part
 
 THIRD_STATE_ZH = [
     "复核",

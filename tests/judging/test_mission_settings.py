@@ -9,7 +9,7 @@ from judging_kit import write_mission
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.mission import read_mission
-from donewhen.judging.settings import MissionFile
+from donewhen.judging.mission_settings import MissionFile
 
 
 def settings(folder: Path, toml: str = "") -> MissionFile:

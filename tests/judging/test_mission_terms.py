@@ -16,10 +16,10 @@ from court_kit import RULES, write_mission
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import UsageError
 from donewhen.judging.competence import incompetence
-from donewhen.judging.creating import create_mission, first_rule
+from donewhen.missions.new_mission import create_mission, first_rule
 from donewhen.judging.guidance import GuidanceError, seeded
 from donewhen.judging.mission import read_mission
-from donewhen.judging.terms import mission_terms, terms_of
+from donewhen.judging.mission_terms import mission_terms, terms_of
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from judging_kit import mission_in, ticket
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.answer import Answer
-from donewhen.judging.overrides import Named, load_overrides, overridden
+from donewhen.judging.mission_overrides import Named, load_overrides, overridden
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.vote import Vote, tally
 

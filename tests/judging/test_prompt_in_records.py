@@ -11,7 +11,7 @@ from donewhen.judging.judge import Judge
 from donewhen.judging.language import SHIPPED
 from donewhen.judging.mission import read_mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.learn_mission import learn
+from donewhen.learning.after.learn_mission import learn
 from donewhen.models.registry import open_model
 
 ROLLOUT = digest((SHIPPED / "en" / "rollout.md").read_bytes())

@@ -12,7 +12,7 @@ from judging_kit import FAIL, PASS, Scripted, many, mission_in, ticket
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.judge import HELD, Judge
-from donewhen.judging.streaming import verdicts
+from donewhen.judging.verdict_stream import verdicts
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.judging.verdict import Verdict
 from donewhen.models.roles import Completion, RolloutRequest

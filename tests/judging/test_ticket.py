@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from judging_kit import line, write_lines
 
-from donewhen.foundation.spilling import Spilling
+from donewhen.foundation.disk_dict import Spilling
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, looked_at, parse_ticket, read_tickets, ticket_of
 
 

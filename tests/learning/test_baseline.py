@@ -11,19 +11,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.learning import baseline
-from donewhen.learning.baseline import (
-    Feature,
-    Predict,
-    Sparse,
-    features_of,
-    fitted,
-    majority,
-    out_of_fold,
-    terms,
-    vector_of,
-    word_counts,
-)
+from donewhen.learning.measuring import word_baseline
+from donewhen.learning.measuring.word_baseline import (Feature, Predict, Sparse, features_of, fitted, majority, out_of_fold, terms, vector_of, word_counts)
 from donewhen.models.roles import Binary
 
 Labelled = list[tuple[str, Any]]
@@ -186,7 +175,7 @@ def test_texts_without_a_word_are_not_in_the_way() -> None:
 def test_words_of_a_single_ticket_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     found: Labelled = [("same words only1", "pass"), ("same words only2", "fail"), ("same words only3", "fail")]
     assert len({word_counts(found)(text) for text, _ in found}) == 1
-    monkeypatch.setattr(baseline, "FEWEST_TICKETS", 1)
+    monkeypatch.setattr(word_baseline, "FEWEST_TICKETS", 1)
     assert right(word_counts(found), found) == 1
 
 
@@ -198,7 +187,7 @@ def test_only_the_commonest_terms_are_counted(monkeypatch: pytest.MonkeyPatch) -
         ("common beta", "fail"),
     ]
     assert right(word_counts(found), found) == 1
-    monkeypatch.setattr(baseline, "MOST_FEATURES", 1)
+    monkeypatch.setattr(word_baseline, "MOST_FEATURES", 1)
     assert len({word_counts(found)(text) for text, _ in found}) == 1
 
 
@@ -209,8 +198,8 @@ def test_of_too_many_tickets_evenly_spaced_ones_are_learned_from(
     monkeypatch: pytest.MonkeyPatch, most: int, learned: str
 ) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(baseline, "MOST_TICKETS", most)
-    monkeypatch.setattr(baseline, "terms", lambda text: seen.append(text) or iter([text]))
+    monkeypatch.setattr(word_baseline, "MOST_TICKETS", most)
+    monkeypatch.setattr(word_baseline, "terms", lambda text: seen.append(text) or iter([text]))
     word_counts([(letter, "pass" if at % 4 else "fail") for at, letter in enumerate("abcdefghij")])
     # Each is read twice; with a single one there is a single label, and nothing to read.
     assert "".join(seen) == (learned * 2 if most > 1 else "")
@@ -230,7 +219,7 @@ def test_the_weights_are_where_no_step_makes_them_better() -> None:
     for vector, label in zip(vectors, labels, strict=True):
         side = 1 if label == "pass" else -1
         score = sum(weights[place] * value for place, value in zip(vector.places, vector.values, strict=True))
-        pull = baseline.STRENGTH * len(labels) / (2 * counts[label]) / (1 + exp(side * score))
+        pull = word_baseline.STRENGTH * len(labels) / (2 * counts[label]) / (1 + exp(side * score))
         for place, value in zip(vector.places, vector.values, strict=True):
             slope[place] -= side * pull * value
     assert len(weights) == features + 1

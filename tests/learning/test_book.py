@@ -11,7 +11,7 @@ import pytest
 from learning_kit import mission_in, row
 
 from donewhen.judging.ticket import TicketError
-from donewhen.learning.book import Book
+from donewhen.learning.measuring.ticket_reader import Book
 
 
 def test_every_ticket_is_found_by_its_key_whichever_file_it_is_in(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from learning_kit import (
 )
 
 from donewhen.judging.judge import Judge
-from donewhen.learning.book import Book
-from donewhen.learning.events import RunError
-from donewhen.learning.runs import prepare
-from donewhen.models.asking import Asking, BudgetError, Limits, Meter
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.running.events import RunError
+from donewhen.learning.running.run_folders import prepare
+from donewhen.models.metered import (Asking, BudgetError, Limits, Meter)
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedJudge

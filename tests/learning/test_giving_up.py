@@ -9,9 +9,9 @@ import pytest
 from learning_kit import ONE_VOTE, mission_in, small
 
 from donewhen.foundation.errors import ConfigError, DonewhenError
-from donewhen.learning.learn_mission import learn
-from donewhen.learning.runs import unfinished
-from donewhen.models.ray_cluster import ExecutorError
+from donewhen.learning.after.learn_mission import learn
+from donewhen.learning.running.run_folders import unfinished
+from donewhen.models.ray.ray_cluster import ExecutorError
 from donewhen.models.roles import Completion, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from donewhen.judging.mission import read_mission
-from donewhen.learning.events import RunError
-from donewhen.learning.hypotheses import Pooled
-from donewhen.learning.learn_mission import learn
-from donewhen.learning.pool_store import POOL, carried_over, keep_waiting
-from donewhen.learning.runs import state_of
-from donewhen.learning.state import RunState
+from donewhen.learning.running.events import RunError
+from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.after.learn_mission import learn
+from donewhen.learning.running.pool_store import POOL, carried_over, keep_waiting
+from donewhen.learning.running.run_folders import state_of
+from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 

@@ -9,9 +9,9 @@ import pytest
 from learning_kit import CHINESE, add, answer, case, guess, guidance_of, mentions, read, terms_of
 
 from donewhen.judging.guidance import Change, Guidance, GuidanceError, changed
-from donewhen.learning.proposals import DECISION_SCHEMA, OPS_SCHEMA, Decision, Terms, read_decision, read_proposal
-from donewhen.learning.rejections import MEANINGS, AnswerReason, ItemReason
-from donewhen.learning.strict_json import Unusable
+from donewhen.learning.reflection.proposals import (DECISION_SCHEMA, OPS_SCHEMA, Decision, Terms, read_decision, read_proposal)
+from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
+from donewhen.learning.reflection.strict_json import Unusable
 
 A, B = "QC-1::fail", "QC-2::pass"
 CASES = (case(A, "it shows a captcha on the page"), case(B, "it shows a receipt on the page"))

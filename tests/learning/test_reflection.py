@@ -32,9 +32,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.learning.book import Book
-from donewhen.learning.reflecting import packed
-from donewhen.learning.splits import divided
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.reflection.requests import packed
+from donewhen.learning.measuring.splits import divided
 from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 
@@ -243,7 +243,7 @@ def test_a_studious_reflector_sees_all_training_cases_once_an_epoch_and_no_other
 
 
 def test_of_very_many_cases_it_sees_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.rolled._STUDIED", 5)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 5)
     samples = []
     for name in ("one", "two"):
         model = Student(obedient, None, covers_nobody)

@@ -8,7 +8,7 @@ import pytest
 from learning_kit import verdict_on
 
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.rolled import Rolled
+from donewhen.learning.running.epoch_verdicts import Rolled
 
 
 def right(at: int) -> Verdict:
@@ -20,7 +20,7 @@ def wrong(at: int) -> Verdict:
 
 
 def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.rolled._STUDIED", 4)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
     verdicts = [wrong(at) if at % 5 == 0 else right(at) for at in range(50)]
     keys = [one.ticket_key for one in verdicts]
     with Rolled(keys, 1) as rolled:
@@ -40,7 +40,7 @@ def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: py
 
 
 def test_the_sample_depends_on_the_seed_and_not_on_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.rolled._STUDIED", 4)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
     keys = [f"QC-{at}::pass" for at in range(50)]
     assert Rolled(keys, 1).studied == Rolled(keys[::-1], 1).studied != Rolled(keys, 2).studied
     assert Rolled(keys[:4], 1).studied == tuple(sorted(keys[:4]))

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from learning_kit import MIN_TRIAL, captcha_model, learn, mission_in, row, small
 
-from donewhen.judging.settings import Split
-from donewhen.learning.book import Book
-from donewhen.learning.events import RunError
-from donewhen.learning.runs import prepare
-from donewhen.learning.splits import PARTS, Member, divided
+from donewhen.judging.mission_settings import Split
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.running.events import RunError
+from donewhen.learning.running.run_folders import prepare
+from donewhen.learning.measuring.splits import PARTS, Member, divided
 
 
 def member(group: str, label: str = "pass", cluster: str | None = None) -> Member:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.learning.strict_json import Unusable, read_object
+from donewhen.learning.reflection.strict_json import Unusable, read_object
 
 
 @pytest.mark.parametrize(

@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-import donewhen.jobs.agreement
-import donewhen.jobs.approval
-import donewhen.jobs.completion
-import donewhen.jobs.decisions
-import donewhen.jobs.missions
-import donewhen.jobs.overruling
-import donewhen.jobs.signing
-import donewhen.jobs.standing
+import donewhen.jobs.contract.agreement
+import donewhen.jobs.ledger.approval
+import donewhen.jobs.lifecycle.completion
+import donewhen.jobs.contract.decisions
+import donewhen.jobs.judge.missions
+import donewhen.jobs.judge.person_overrides
+import donewhen.jobs.ledger.signing
+import donewhen.jobs.gates.evidence_status
 import donewhen.judging.labels
-import donewhen.review.settling
-from donewhen.jobs.standing import standings
-from donewhen.mcp import asked as shapes
-from donewhen.mcp.calling import schema_of
+import donewhen.review.verdicts
+from donewhen.jobs.gates.evidence_status import standings
+from donewhen.mcp import params as shapes
+from donewhen.mcp.dispatch import schema_of
 from donewhen.mcp.tools import TOOLS
 
 pytestmark = pytest.mark.timeout(180)

@@ -14,11 +14,11 @@ from typing import Any, Self
 import pytest
 
 from donewhen import __version__
-from donewhen.jobs.completion import policy_of
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lesson_keeping import Said, capture
-from donewhen.jobs.lessons import lessons_path
-from donewhen.jobs.promise import verify_promise
+from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_recording import Said, capture
+from donewhen.jobs.lessons.lesson_file import lessons_path
+from donewhen.jobs.lifecycle.promise import verify_promise
 
 anyio = pytest.importorskip("anyio", reason="LOUD: donewhen[mcp] is not installed, so the MCP server is NOT tested")
 pytestmark = pytest.mark.timeout(120)

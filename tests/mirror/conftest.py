@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.facts import MirrorFact
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.workspace import Form, Workspace
-from donewhen.mirror.address import Address
-from donewhen.mirror.client import Client
-from donewhen.mirror.enabling import enable
-from donewhen.mirror.issue_map import read_map
-from donewhen.mirror.looking import look
-from donewhen.mirror.opening import Mirror, opened
-from donewhen.mirror.parity import Gap, gaps
-from donewhen.mirror.planning import Plan
-from donewhen.mirror.syncing import Synced, plan, sync
-from donewhen.mirror.transport import HttpTransport
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.gates.collecting import facts_of
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.gates.facts import MirrorFact
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.workspace import Form, Workspace
+from donewhen.mirror.http.address import Address
+from donewhen.mirror.http.client import Client
+from donewhen.mirror.sync.enabling import enable
+from donewhen.mirror.sync.issue_map import read_map
+from donewhen.mirror.sync.remote_issues import look
+from donewhen.mirror.sync.opening import Mirror, opened
+from donewhen.mirror.sync.parity import Gap, gaps
+from donewhen.mirror.sync.sync_plan import Plan
+from donewhen.mirror.sync.syncing import Synced, plan, sync
+from donewhen.mirror.http.transport import HttpTransport
 
 BOT = Actor("bot")
 ADA = Approval(Actor("ada", "person"))

@@ -10,20 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.jobs.document import parse, rewritten
-from donewhen.jobs.issue_text import (
-    IssueContent,
-    as_markdown,
-    begin_mark,
-    defanged,
-    end_mark,
-    first_difference,
-    milestone_title,
-    wanted_issue,
-    workstream_label,
-)
-from donewhen.jobs.job import Job, read_job
-from donewhen.jobs.templates import job_plan
+from donewhen.jobs.plan.document import parse, rewritten
+from donewhen.jobs.issues.issue_text import (IssueContent, as_markdown, begin_mark, defanged, end_mark, first_difference, milestone_title, wanted_issue, workstream_label)
+from donewhen.jobs.plan.job import Job, read_job
+from donewhen.jobs.plan.templates import job_plan
 
 ID = "WI-20260214-001"
 WHERE = f"jobs/{ID}-parser/plan.md"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.ledger import Actor
-from donewhen.mirror.address import PUBLIC, address_of, checked_address, checked_repository, repository_of, web_of
-from donewhen.mirror.enabling import enable
-from donewhen.mirror.opening import agreed_address
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.mirror.http.address import (PUBLIC, address_of, checked_address, checked_repository, repository_of, web_of)
+from donewhen.mirror.sync.enabling import enable
+from donewhen.mirror.sync.opening import agreed_address
 
 BOTH = {"GH_TOKEN": "public", "GH_ENTERPRISE_TOKEN": "enterprise"}
 GHES = "https://git.example.org/api/v3"

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.mirror.address import Address
-from donewhen.mirror.client import Client
-from donewhen.mirror.errors import GoneError, MirrorError, UnavailableError, UncertainError
-from donewhen.mirror.issue_map import read_map
-from donewhen.mirror.pacing import backoff, next_page, wait_before_retry
-from donewhen.mirror.transport import Answer, HttpTransport, NoAnswer
+from donewhen.mirror.http.address import Address
+from donewhen.mirror.http.client import Client
+from donewhen.mirror.http.errors import (GoneError, MirrorError, UnavailableError, UncertainError)
+from donewhen.mirror.sync.issue_map import read_map
+from donewhen.mirror.http.retry import backoff, next_page, wait_before_retry
+from donewhen.mirror.http.transport import Answer, HttpTransport, NoAnswer
 
 
 def test_a_token_that_is_not_accepted_is_told_without_showing_it(place: Any) -> None:
@@ -276,7 +276,7 @@ def test_an_answer_that_is_cut_short_or_too_long_is_no_answer(
     place.double.next(trouble(status=200, headers={"content-length": "999"}, body=b"{}"), times=9)
     with pytest.raises(UnavailableError, match="cut in the middle of its answer"):
         place.sync()
-    monkeypatch.setattr("donewhen.mirror.transport.LARGEST", 10)
+    monkeypatch.setattr("donewhen.mirror.http.transport.LARGEST", 10)
     before = len(place.double.log)
     with pytest.raises(UnavailableError, match="its answer is longer than"):
         place.sync()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.mirror.errors import MirrorError
-from donewhen.mirror.issue_map import map_path, read_map
+from donewhen.mirror.http.errors import MirrorError
+from donewhen.mirror.sync.issue_map import map_path, read_map
 
 GOOD = {"schema": "theworkshop.githubmap.v1", "repo": "octo/demo", "issues": {}, "milestones": {}}
 BROKEN = {

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import project_agreement
-from donewhen.jobs.document import parse
-from donewhen.jobs.job import FieldError, read_project
-from donewhen.jobs.mirrored import told_mirrored, waves_of
-from donewhen.jobs.templates import project_plan
+from donewhen.jobs.contract.agreement import project_agreement
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.job import FieldError, read_project
+from donewhen.jobs.issues.mirror_status import told_mirrored, waves_of
+from donewhen.jobs.plan.templates import project_plan
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_entry_is_told_in_a_sentence(data: dict[str, Any], told: str) -> None
 
 
 def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:
-    from donewhen.jobs.happened import told
+    from donewhen.jobs.board.entry_text import told
 
     job = place.job()
     place.sync()

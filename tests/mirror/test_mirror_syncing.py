@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.completion import complete
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.issue_text import begin_mark
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.standing import collect, standings
-from donewhen.mirror.enabling import enable
-from donewhen.mirror.errors import MirrorError
-from donewhen.mirror.issue_map import map_path, read_map
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.issues.issue_text import begin_mark
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.gates.evidence_status import collect, standings
+from donewhen.mirror.sync.enabling import enable
+from donewhen.mirror.http.errors import MirrorError
+from donewhen.mirror.sync.issue_map import map_path, read_map
 
 BOT = Actor("bot")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.models.answers import Answers, AnswersError, question_of
+from donewhen.models.answer_store import Answers, AnswersError, question_of
 from donewhen.models.roles import Case, Completion, Decode, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 ROLLOUT = RolloutRequest(Prompt("shared", "own"), {"G0": "x"}, {"text": "y"}, Decode(0.1, 0), "en")

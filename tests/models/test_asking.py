@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.models.answers import Answers
-from donewhen.models.asking import Asking, BudgetError, Limits, Meter
+from donewhen.models.answer_store import Answers
+from donewhen.models.metered import (Asking, BudgetError, Limits, Meter)
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 

@@ -13,7 +13,7 @@ from donewhen.judging.answer import Answer, Malformed, read_answer
 from donewhen.judging.language import find_language
 from donewhen.models.chat import Ability, ChatAnswer, ChatModel, ChatRequest
 from donewhen.models.contrast import default_rule
-from donewhen.models.local import Local
+from donewhen.models.local.local_model import Local
 from donewhen.models.roles import (
     AnswerForm,
     Binary,

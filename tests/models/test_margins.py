@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from donewhen.models.margins import drawn, margin_of
+from donewhen.models.logprobs import drawn, margin_of
 
 WORDS = ("pass", "fail")
 

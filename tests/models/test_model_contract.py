@@ -10,7 +10,7 @@ import pytest
 
 from donewhen.models.chat import ChatModel
 from donewhen.models.contrast import Contrast
-from donewhen.models.pacing import Patience
+from donewhen.models.remote.pacing import Patience
 from donewhen.models.roles import Completion, Model, ModelError, RolloutRequest, Usage
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.model_contract import ModelContract
@@ -56,7 +56,7 @@ class _Remote(ModelContract):
 class TestOpenAI(_Remote):
     def opened(self, server: ChatServer) -> Model:
         pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
-        from donewhen.models.openai_chat import OpenAIChat
+        from donewhen.models.remote.openai_chat import OpenAIChat
 
         return ChatModel(OpenAIChat("any", server.base_url, IMPATIENT))
 
@@ -70,7 +70,7 @@ class TestOpenAI(_Remote):
 class TestAnthropic(_Remote):
     def opened(self, server: ChatServer) -> Model:
         pytest.importorskip("anthropic", reason="ANTHROPIC IS NOT INSTALLED: pip install 'donewhen[anthropic]'")
-        from donewhen.models.anthropic_chat import AnthropicChat
+        from donewhen.models.remote.anthropic_chat import AnthropicChat
 
         return ChatModel(AnthropicChat("any", server.root_url, IMPATIENT))
 

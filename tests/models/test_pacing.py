@@ -13,9 +13,9 @@ import pytest
 
 from donewhen.foundation.clock import SYSTEM_CLOCK
 from donewhen.foundation.errors import ConfigError
-from donewhen.models.allowance import Allowance
-from donewhen.models.pacing import Pace, Patience, TryAgain
-from donewhen.models.remote import LeaveOut, refuse, retry_after
+from donewhen.models.remote.allowance import Allowance
+from donewhen.models.remote.pacing import Pace, Patience, TryAgain
+from donewhen.models.remote.server_errors import LeaveOut, refuse, retry_after
 from donewhen.models.roles import ModelError
 from donewhen.testing.clock import ManualClock
 
@@ -33,7 +33,7 @@ class Pauses:
             self.taken.append(seconds)
             await sleep(0)
 
-        monkeypatch.setattr("donewhen.models.pacing.asyncio.sleep", noted)
+        monkeypatch.setattr("donewhen.models.remote.pacing.asyncio.sleep", noted)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from donewhen.models.pacing import Pace, Patience, TryAgain
+from donewhen.models.remote.pacing import Pace, Patience, TryAgain
 from donewhen.models.roles import ModelError
 from donewhen.testing.clock import ManualClock
 

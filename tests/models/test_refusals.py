@@ -8,15 +8,15 @@ import pytest
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
-from donewhen.models.pacing import Patience
-from donewhen.models.remote import LeaveOut, refuse
+from donewhen.models.remote.pacing import Patience
+from donewhen.models.remote.server_errors import LeaveOut, refuse
 from donewhen.models.roles import Decode, ModelError, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatServer, Reply
 
 
 def test_a_code_beside_the_sentence_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
-    from donewhen.models.openai_chat import OpenAIChat
+    from donewhen.models.remote.openai_chat import OpenAIChat
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-loopback-only-000000")
     request = RolloutRequest(Prompt("rules", "ticket"), {}, {}, Decode(), "en")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from donewhen.models.chat import ChatModel
-from donewhen.models.pacing import Patience
+from donewhen.models.remote.pacing import Patience
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, RolloutRequest, Usage
 from donewhen.testing.chat_api import ChatServer, Reply
 
@@ -20,8 +20,8 @@ REQUEST = RolloutRequest(Prompt("rules", "ticket"), {}, {}, Decode(), "en")
 def asked(dialect: str, body: dict[str, Any]) -> Completion:
     """What a model says of a body that comes every time."""
     pytest.importorskip(dialect, reason=f"{dialect.upper()} IS NOT INSTALLED: pip install 'donewhen[{dialect}]'")
-    from donewhen.models.anthropic_chat import AnthropicChat
-    from donewhen.models.openai_chat import OpenAIChat
+    from donewhen.models.remote.anthropic_chat import AnthropicChat
+    from donewhen.models.remote.openai_chat import OpenAIChat
 
     with ChatServer(lambda _: Reply(body=json.dumps(body).encode())) as server:
         if dialect == "openai":

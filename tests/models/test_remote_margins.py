@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from donewhen.models.chat import ChatModel
-from donewhen.models.pacing import Patience
+from donewhen.models.remote.pacing import Patience
 from donewhen.models.roles import AnswerForm, Completion, Decode, Prompt, ReflectionRequest, RolloutRequest
 from donewhen.testing.chat_api import ChatServer, Reply, unknown
 
@@ -31,7 +31,7 @@ def rolled(
     *replies: Reply, form: AnswerForm = ENGLISH, times: int = 1
 ) -> tuple[list[Completion], list[dict[str, Any]]]:
     """What a model says of a ticket, and what its server was asked."""
-    from donewhen.models.openai_chat import OpenAIChat
+    from donewhen.models.remote.openai_chat import OpenAIChat
 
     request = RolloutRequest(Prompt("rules", "ticket"), {}, {}, Decode(), "en", form)
     with ChatServer(replies) as server:
@@ -134,7 +134,7 @@ def test_a_server_that_does_not_tell_them_is_not_asked_again(refusal: Reply) -> 
 
 
 def test_reflection_does_not_ask_for_them() -> None:
-    from donewhen.models.openai_chat import OpenAIChat
+    from donewhen.models.remote.openai_chat import OpenAIChat
 
     request = ReflectionRequest(Prompt("rules", "cases"), {}, (), "en", {"type": "object"})
     with ChatServer([Reply("{}")]) as server:

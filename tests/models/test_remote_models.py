@@ -11,7 +11,7 @@ import pytest
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
-from donewhen.models.pacing import Pace, Patience
+from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply, hanging, out_of_money, throttled, unknown
@@ -43,10 +43,10 @@ Open = Callable[..., Served]
 
 def opened(dialect: str, url: str, name: str, patience: Patience) -> ChatModel:
     if dialect == "openai":
-        from donewhen.models.openai_chat import OpenAIChat
+        from donewhen.models.remote.openai_chat import OpenAIChat
 
         return ChatModel(OpenAIChat(name, f"{url}/v1", patience))
-    from donewhen.models.anthropic_chat import AnthropicChat
+    from donewhen.models.remote.anthropic_chat import AnthropicChat
 
     return ChatModel(AnthropicChat(name, url, patience))
 

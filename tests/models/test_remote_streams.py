@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Self
 import pytest
 
 from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Message
-from donewhen.models.pacing import Pace, Patience, TryAgain
-from donewhen.models.pieces import in_pieces
-from donewhen.models.remote import LeaveOut
+from donewhen.models.remote.pacing import Pace, Patience, TryAgain
+from donewhen.models.remote.streams import in_pieces
+from donewhen.models.remote.server_errors import LeaveOut
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatServer, Reply, hanging, throttled, unknown
@@ -58,8 +58,8 @@ def serve(dialect: str) -> Iterator[Open]:
     servers: list[ChatServer] = []
 
     def start(*script: Any, name: str = "any", patience: Patience = QUICK) -> Served:
-        from donewhen.models.anthropic_chat import AnthropicChat
-        from donewhen.models.openai_chat import OpenAIChat
+        from donewhen.models.remote.anthropic_chat import AnthropicChat
+        from donewhen.models.remote.openai_chat import OpenAIChat
 
         server = ChatServer(script[0] if len(script) == 1 and callable(script[0]) else script)
         server.__enter__()

@@ -19,9 +19,9 @@ import msgspec
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.models import fetching, weights, wheels
-from donewhen.models.fetching import fetch
-from donewhen.models.weights import Part, Weights, WeightsError
+from donewhen.models.local import fetching, weights, wheels
+from donewhen.models.local.fetching import fetch
+from donewhen.models.local.weights import Part, Weights, WeightsError
 
 MEGABYTE = 1024 * 1024
 # Reads are of a megabyte: there is a middle of every part, and the last is shorter than the others.

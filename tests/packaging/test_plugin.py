@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from donewhen.adapters.installing import RUNTIMES
+from donewhen.adapters.hook_targets import RUNTIMES
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "integrations" / "claude-code-plugin"

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
 
-from donewhen.jobs.document import parse
-from donewhen.jobs.frontmatter import DocumentError, read_simple, read_yaml
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.frontmatter import DocumentError, read_simple, read_yaml
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from donewhen.adapters.hook_files import BACKUP_SUFFIX, install, installed, uninstall
-from donewhen.adapters.installing import RUNTIMES, Runtime
+from donewhen.adapters.hook_targets import RUNTIMES, Runtime
 from donewhen.foundation.errors import ConfigError
 
 EVENTS = ("Stop", "SubagentStop", "TaskCompleted", "PreToolUse", "SessionStart", "Custom")

@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.audit import audit
-from donewhen.jobs.completion import complete, policy_of
-from donewhen.jobs.contract import job_terms, terms_hash
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.document import rewritten
-from donewhen.jobs.history import history_of
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lifecycle import look_at, set_aside, start
-from donewhen.jobs.projection import PROJECTED, expected
-from donewhen.jobs.promise import Promise, verify_promise
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.start import look_at, set_aside, start
+from donewhen.jobs.record.projection import PROJECTED, expected
+from donewhen.jobs.lifecycle.promise import Promise, verify_promise
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from donewhen.completion import JudgeAnswer, LLMJudgeChecker, ReasonCode
-from donewhen.completion.judge import escaped, parse_answer, tally
+from donewhen.completion.llm_judge import escaped, parse_answer, tally
 from donewhen.testing import Script, ScriptedAdapter, finish, make_context
 
 MODEST = settings(max_examples=100, deadline=None)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from donewhen.jobs.criteria import find_section, sections
-from donewhen.jobs.document import parse as parse_plan
-from donewhen.jobs.job import read_job
-from donewhen.jobs.lesson_giving import HEADING, with_lessons
-from donewhen.jobs.lesson_keeping import _appended
-from donewhen.jobs.lesson_search import Found, Query, query_words, ranked
-from donewhen.jobs.lessons import Lesson, one_paragraph, parse, rendered
-from donewhen.jobs.templates import job_plan
+from donewhen.jobs.plan.criteria import find_section, sections
+from donewhen.jobs.plan.document import parse as parse_plan
+from donewhen.jobs.plan.job import read_job
+from donewhen.jobs.lessons.lesson_suggestions import HEADING, with_lessons
+from donewhen.jobs.lessons.lesson_recording import _appended
+from donewhen.jobs.lessons.lesson_search import (Found, Query, query_words, ranked)
+from donewhen.jobs.lessons.lesson_file import (Lesson, one_paragraph, parse, rendered)
+from donewhen.jobs.plan.templates import job_plan
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, event, example, given, settings
 from hypothesis import strategies as st
 
-from donewhen.jobs.document import Document, parse, rewritten
-from donewhen.jobs.frontmatter import DocumentError, Value
+from donewhen.jobs.plan.document import Document, parse, rewritten
+from donewhen.jobs.plan.frontmatter import DocumentError, Value
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from donewhen.foundation.text import one_line, plain, shorten
+from donewhen.foundation.plain_text import one_line, plain, shorten
 
 pytestmark = pytest.mark.timeout(60)
 modest = settings(max_examples=150, deadline=None)

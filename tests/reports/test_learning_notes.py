@@ -8,18 +8,9 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
-from donewhen.learning.metrics import Confusion, McNemar, Measures, measures_of
-from donewhen.learning.notes import beats, noted, notes_of
-from donewhen.learning.summary import (
-    Baseline,
-    LearningReport,
-    PartSizes,
-    QueueRow,
-    RuleRow,
-    SplitSizes,
-    as_json,
-    from_json,
-)
+from donewhen.learning.measuring.metrics import (Confusion, McNemar, Measures, measures_of)
+from donewhen.learning.after.report_notes import beats, noted, notes_of
+from donewhen.learning.after.report_data import (Baseline, LearningReport, PartSizes, QueueRow, RuleRow, SplitSizes, as_json, from_json)
 
 SIZES = SplitSizes(
     train=PartSizes(passes=100, fails=100, clusters=200),

@@ -6,19 +6,10 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
-from donewhen.learning.metrics import McNemar
-from donewhen.learning.notes import notes_of
-from donewhen.learning.summary import (
-    EpochRow,
-    HypothesisRow,
-    LearningReport,
-    PartSizes,
-    QueueRow,
-    RuleRow,
-    SplitSizes,
-    TrialRow,
-)
-from donewhen.reports.columns import aligned, columns, wrapped
+from donewhen.learning.measuring.metrics import McNemar
+from donewhen.learning.after.report_notes import notes_of
+from donewhen.learning.after.report_data import (EpochRow, HypothesisRow, LearningReport, PartSizes, QueueRow, RuleRow, SplitSizes, TrialRow)
+from donewhen.reports.text_columns import aligned, columns, wrapped
 from donewhen.reports.learning_text import learning_text
 from donewhen.reports.phrases import (
     amount,

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, project_agreement, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.completion import Completion, complete, policy_of
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.history import History, history_of
-from donewhen.jobs.job import Job
-from donewhen.jobs.judged import Question, ask, question_about
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.lifecycle import start
-from donewhen.jobs.missions import find_mission
-from donewhen.jobs.needs import Need, need_of
-from donewhen.jobs.overruling import Overruled, Word, overrule
-from donewhen.jobs.running import Ran
-from donewhen.jobs.standing import Standing, collect, standings
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, project_agreement, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.record.history import History, history_of
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.judge.judge_evidence import Question, ask, question_about
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.judge.missions import find_mission
+from donewhen.jobs.evidence.requirements import Need, need_of
+from donewhen.jobs.judge.person_overrides import Overruled, Word, overrule
+from donewhen.jobs.evidence.commands import Ran
+from donewhen.jobs.gates.evidence_status import Standing, collect, standings
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import Label, Said
 from donewhen.judging.mission import Mission
 from donewhen.models.roles import Completion as Answer

@@ -11,8 +11,8 @@ from court_kit import label, said, write_mission
 from donewhen.judging.labels import add_label
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
-from donewhen.review.drift import Drift, drift
-from donewhen.review.people import agreement
+from donewhen.review.judge_drift import Drift, drift
+from donewhen.review.people_agreement import agreement
 
 
 @pytest.fixture

@@ -11,20 +11,20 @@ import msgspec
 import pytest
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, Court, label, said, write_mission
 
-from donewhen.completion.job import leave_unverified
+from donewhen.completion.job_checker import leave_unverified
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import dispute, set_aside, start
-from donewhen.jobs.running import store_of
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import dispute, set_aside, start
+from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import add_label, log_of
-from donewhen.learning.hypotheses import Pooled
-from donewhen.learning.pool_store import POOL, answered, waiting_pool
-from donewhen.learning.summary import QueueRow, as_json
+from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.running.pool_store import POOL, answered, waiting_pool
+from donewhen.learning.after.report_data import QueueRow, as_json
 from donewhen.review.from_jobs import kept_ticket
 from donewhen.review.items import KINDS, Item, Kind
 from donewhen.review.queue import find_item, queue
-from donewhen.review.settling import settle
+from donewhen.review.verdicts import settle
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 

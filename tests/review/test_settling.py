@@ -13,11 +13,11 @@ import pytest
 from court_kit import ADA, BEN, BOT, JUDGED, Court, label
 
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.audit import audit
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import dispute
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import dispute
 from donewhen.judging.labels import LABELLED, LOG, add_label, log_of
-from donewhen.review.settling import catch_up, settle
+from donewhen.review.verdicts import catch_up, settle
 
 # Somebody who gives a verdict and is killed as soon as the ledger has it.
 _KILLED = """
@@ -253,7 +253,7 @@ def test_the_log_is_read_once_however_many_verdicts_there_are(court: Court, monk
         read.append(folder)
         return real(folder)
 
-    monkeypatch.setattr("donewhen.review.settling.log_of", counting)
+    monkeypatch.setattr("donewhen.review.verdicts.log_of", counting)
     assert catch_up(court.workspace) == 0
     assert len(read) == 1
 

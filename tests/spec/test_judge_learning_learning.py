@@ -31,9 +31,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.judging.settings import ManualReview, Reflection
-from donewhen.learning.artifacts import write_artifacts
-from donewhen.learning.runs import state_of
+from donewhen.judging.mission_settings import ManualReview, Reflection
+from donewhen.learning.running.artifacts import write_artifacts
+from donewhen.learning.running.run_folders import state_of
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 

@@ -11,26 +11,26 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.collecting import facts_of
-from donewhen.jobs.completion import Completion, complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.evaluating import Evaluation, evaluate
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.job import STAKES, STATUSES, FieldError, Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.lesson_keeping import Said, answer, capture
-from donewhen.jobs.lessons import lessons_path
-from donewhen.jobs.lifecycle import Started, look_at, start
-from donewhen.jobs.mirrored import wanted_of
-from donewhen.jobs.projection import mismatches, record
-from donewhen.jobs.running import run
-from donewhen.jobs.standing import sign_off
-from donewhen.jobs.tracker import tracker_path
-from donewhen.jobs.views import dashboard_path
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.gates.collecting import facts_of
+from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
+from donewhen.jobs.gates.evaluation import Evaluation, evaluate
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.plan.job import (STAKES, STATUSES, FieldError, Job)
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
+from donewhen.jobs.lessons.lesson_file import lessons_path
+from donewhen.jobs.lifecycle.start import Started, look_at, start
+from donewhen.jobs.issues.mirror_status import wanted_of
+from donewhen.jobs.record.projection import mismatches, record
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.gates.evidence_status import sign_off
+from donewhen.jobs.board.tracker import tracker_path
+from donewhen.jobs.board.views import dashboard_path
+from donewhen.jobs.plan.workspace import Workspace
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 ADA = Approval(Actor("ada", "person"))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from verify_kit import HONEST, PYTEST, Shop, forge, looked, outcome, told
 
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.completion import complete
-from donewhen.jobs.lifecycle import start
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.verifying import verify
 
 

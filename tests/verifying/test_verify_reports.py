@@ -12,7 +12,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from verify_kit import HONEST, Shop, forge
 
-from donewhen.foundation.junit import read_junit
+from donewhen.test_reports.junit import read_junit
 from donewhen.jobs.verifying import Case, JobCases, Reason, Verification
 from donewhen.reports.verification_github import annotation_lines, defused, summary
 from donewhen.reports.verification_junit import junit

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.happened import told
-from donewhen.jobs.ledger import Actor, Entry, EventKind
+from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
 
 
 @pytest.mark.parametrize(

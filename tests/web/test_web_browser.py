@@ -16,11 +16,11 @@ import pytest
 from web_kit import BOT, Server, agree_to, eventually, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job
-from donewhen.jobs.job import Job
-from donewhen.jobs.lifecycle import dispute, set_aside, start
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.lifecycle.start import dispute, set_aside, start
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.queue import queue
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -11,14 +11,14 @@ import pytest
 from web_kit import ADA, BOT, Server, agree_to, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.ledger import EventKind
-from donewhen.jobs.lifecycle import set_aside, start
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.ledger import EventKind
+from donewhen.jobs.lifecycle.start import set_aside, start
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.mission import read_mission
-from donewhen.learning.learn_mission import learn
+from donewhen.learning.after.learn_mission import learn
 from donewhen.models.registry import open_model
 
 Serve = Callable[..., Server]

@@ -12,12 +12,12 @@ import pytest
 from web_kit import BOT, Got, Person, Server, agree_to, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.completion import complete
-from donewhen.jobs.creating import add_job
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Entry
-from donewhen.jobs.lifecycle import dispute, set_aside, start
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.plan.creating import add_job
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.lifecycle.start import dispute, set_aside, start
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import log_of
 from donewhen.review.queue import queue
 
@@ -87,7 +87,7 @@ def test_a_fail_is_a_verdict_too_and_opens_nothing(disputed: Disputed, serve: Se
 
 
 def test_without_reviewers_it_is_the_account_that_started_it(disputed: Disputed, serve: Serve) -> None:
-    from donewhen.jobs.approval import person
+    from donewhen.jobs.ledger.approval import person
 
     name = person().name
     somebody = serve(disputed.folder, person=True).signed_in(name)

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from web_kit import missing_extra
 
-from donewhen.web.guarding import Door
-from donewhen.web.people import People
-from donewhen.web.place import Place
-from donewhen.web.site import Site
+from donewhen.web.access_rules import Door
+from donewhen.web.reviewers import People
+from donewhen.web.project_folder import Place
+from donewhen.web.server_state import Site
 
 pytestmark = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra())
 
 
 def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from donewhen.web import app
-    from donewhen.web.asking import View
+    from donewhen.web.page_request import View
 
     def broken(_: object) -> Any:
         raise RuntimeError("a secret of the machine")

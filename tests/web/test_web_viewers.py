@@ -15,7 +15,7 @@ import pytest
 from web_kit import BOT, PATIENCE, Server, eventually, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.lifecycle import start
+from donewhen.jobs.lifecycle.start import start
 
 Serve = Callable[..., Server]
 

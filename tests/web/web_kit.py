@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import AGENT_VARIABLES, Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.job import Job
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot", "agent")

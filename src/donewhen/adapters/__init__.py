@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
-    from donewhen.adapters.guarding import AdapterError
+    from donewhen.adapters.guard_choice import AdapterError
     from donewhen.protocols import CompletionReport, CompletionStatus, PromptResponse, ProviderAdapter
 
 _PROTOCOLS = ("CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from donewhen.config import GuardSettings, Settings, has_settings, load
 
 if TYPE_CHECKING:
-    from donewhen.completion.decision import StopDecision
+    from donewhen.completion.stop_decision import StopDecision
     from donewhen.protocols import StopReason, TaskCompletionResult
 
 HookKind = Literal["stop", "subagent-stop", "pre-tool-use", "task-completed"]
@@ -89,7 +89,7 @@ def respond(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, 
         result = _checked(request, guard, settings)
     except Exception as error:  # noqa: BLE001 - fail closed
         from donewhen.completion.checking import gate_error
-        from donewhen.foundation.text import one_line
+        from donewhen.foundation.plain_text import one_line
 
         result = gate_error(f"donewhen hook {kind}", f"could not be made: {one_line(str(error), 400)}")
     return _decided(request, result, settings, dialect)
@@ -99,7 +99,7 @@ def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) 
     """Nothing is set up, so nobody is held; unless this agent was held before, and what held it has vanished since."""
     if not (request.retried and (settings.root / ".donewhen").exists()):
         return dialect.allow(request.kind)
-    from donewhen.adapters.attempts import Attempts
+    from donewhen.adapters.stop_attempts import Attempts
     from donewhen.protocols import ReasonCode, TaskCompletionResult
 
     if not Attempts(settings.root, dialect.name, request.session_id, request.kind).held:
@@ -139,7 +139,7 @@ def _table(kind: HookKind) -> str:
 
 def _checked(request: HookRequest, guard: GuardSettings, settings: Settings) -> TaskCompletionResult:
     from donewhen.completion.checking import run_check
-    from donewhen.completion.configured import checker_for
+    from donewhen.completion.from_settings import checker_for
     from donewhen.filesystem.host import HostFilesystem
     from donewhen.protocols import TaskCompletionContext
     from donewhen.runtime.session import Session
@@ -156,8 +156,8 @@ def _checked(request: HookRequest, guard: GuardSettings, settings: Settings) -> 
 
 
 def _decided(request: HookRequest, result: TaskCompletionResult, settings: Settings, dialect: Dialect) -> Answer:
-    from donewhen.adapters.attempts import Attempts
-    from donewhen.completion.decision import GuardPolicy, GuardState, decide_stop
+    from donewhen.adapters.stop_attempts import Attempts
+    from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     guard = _guard(request.kind, settings)
     policy = GuardPolicy(guard.max_stalled, guard.max_attempts, guard.check_timeout)
@@ -185,7 +185,7 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
 
 def _on_record(root: Path, why: str) -> None:
     """The jobs' own ledger remembers an unverified stop, too; where it can't, the attempts still do."""
-    from donewhen.completion.job import leave_unverified
+    from donewhen.completion.job_checker import leave_unverified
     from donewhen.foundation.errors import DonewhenError
 
     with suppress(DonewhenError, OSError):
@@ -194,7 +194,7 @@ def _on_record(root: Path, why: str) -> None:
 
 def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:
     """Where nothing can be remembered, an agent is held back once, and not for ever."""
-    from donewhen.completion.decision import GuardPolicy, GuardState, decide_stop
+    from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     earlier = GuardState(1, 1, 1) if request.retried else GuardState()
     return decide_stop(result, earlier, GuardPolicy(max_attempts=1))[0]

@@ -6,9 +6,9 @@ from typing import Any
 
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.evaluating import Evaluation
-from donewhen.jobs.promise import Promise
-from donewhen.jobs.reward import TITLES, Score
+from donewhen.jobs.gates.evaluation import Evaluation
+from donewhen.jobs.lifecycle.promise import Promise
+from donewhen.jobs.gates.score import TITLES, Score
 
 
 def show_promise(output: Output, promise: Promise) -> None:

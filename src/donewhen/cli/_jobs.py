@@ -13,10 +13,10 @@ import click
 
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.approval import Approval, agent_at_work, at_a_terminal, ci_at_work, person, somebody
-from donewhen.jobs.contract import Change, Terms
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.jobs.ledger.approval import (Approval, agent_at_work, at_a_terminal, ci_at_work, person, somebody)
+from donewhen.jobs.contract.terms import Change, Terms
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,7 +94,7 @@ def asked_for_approval(output: Output, what: str, *, key: Path | None, ci: bool)
 
 
 def _by_key(path: Path) -> Approval:
-    from donewhen.jobs.signing import opened
+    from donewhen.jobs.ledger.signing import opened
 
     public, sign = opened(path, passphrase_for(path))
     return Approval(Actor(public.partition(":")[2][:12], "key"), public, sign)

@@ -32,8 +32,8 @@ def _by_name(context: click.Context, parameter: click.Parameter, value: Path) ->
     """What is no folder may be a mission of the project around this one."""
     if value.exists() or value.parent != Path():
         return value
-    from donewhen.jobs.mission_folders import mission_folders
-    from donewhen.jobs.workspace import find_workspace
+    from donewhen.jobs.contract.mission_folders import mission_folders
+    from donewhen.jobs.plan.workspace import find_workspace
 
     with suppress(DonewhenError):
         workspace = find_workspace(Path.cwd())

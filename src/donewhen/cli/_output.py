@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain
 
 SCHEMA = "donewhen/v1"
 

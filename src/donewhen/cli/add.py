@@ -11,11 +11,11 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.process import split_command
-from donewhen.foundation.text import one_line
-from donewhen.jobs.creating import add_job
-from donewhen.jobs.criteria import parse_check
-from donewhen.jobs.job import STAKES, Stakes
-from donewhen.jobs.views import refresh
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.plan.creating import add_job
+from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.plan.job import STAKES, Stakes
+from donewhen.jobs.board.views import refresh
 
 
 @click.command()

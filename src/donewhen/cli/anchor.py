@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.anchors import lines, write_note
+from donewhen.jobs.record.anchors import lines, write_note
 
 
 @click.command()

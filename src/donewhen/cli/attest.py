@@ -14,9 +14,9 @@ from donewhen.cli._jobs import PASSPHRASE, passphrase_for, project_option, works
 from donewhen.cli._output import Finding, Output, harmless
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.attestation import AttestationError
-from donewhen.jobs.attestation_check import State, check
-from donewhen.jobs.attestation_file import LARGEST, AttestationFormError, read_attestation
+from donewhen.jobs.receipts.attestation import AttestationError
+from donewhen.jobs.receipts.attestation_check import State, check
+from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
 
 _MARKS: dict[State, tuple[str, str]] = {"holds": ("✓", "green"), "open": ("?", "yellow"), "broken": ("✗", "red")}
 _STATUS = {"holds": ExitCode.PASS, "open": ExitCode.INTERNAL, "broken": ExitCode.GATE_FAILED}
@@ -73,7 +73,7 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
     Refused, with nothing written, where the completion does not stand any more, or an output is another than then.
     With a key it is a signed envelope (DSSE), which says that whoever holds the key vouches for it.
     """
-    from donewhen.jobs.attesting import attested
+    from donewhen.jobs.receipts.attesting import attested
 
     workspace = workspace_at(project)
     try:
@@ -125,7 +125,7 @@ def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None
     Exit status 0 only where it holds and a key that you gave has signed it; 3 where it holds together but nobody whom
     you know vouches for it; 1 where something does not hold; 2 where it can't be read.
     """
-    from donewhen.jobs.signing import public_key
+    from donewhen.jobs.ledger.signing import public_key
 
     trusted = [public_key(one) for one in keys]
     try:
@@ -157,8 +157,8 @@ def _readable(statement: dict[str, Any]) -> bytes:
 
 
 def _signed(statement: dict[str, Any], key: Path) -> bytes:
-    from donewhen.jobs.dsse import signed
-    from donewhen.jobs.signing import opened
+    from donewhen.jobs.receipts.dsse import signed
+    from donewhen.jobs.ledger.signing import opened
 
     public, sign = opened(key, passphrase_for(key))
     return signed(canonical_json(statement), public, sign)

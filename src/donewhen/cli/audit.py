@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.audit import audit
+from donewhen.jobs.audit.audit import audit
 
 
 @click.command()

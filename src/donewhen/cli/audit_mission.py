@@ -9,19 +9,19 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._asking import asking_within, max_calls_option, used_up, with_max_calls
+from donewhen.cli._model_budget import (asking_within, max_calls_option, used_up, with_max_calls)
 from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import guidance_at, mission_argument
 from donewhen.cli._output import Output
-from donewhen.cli._watching import Watching
+from donewhen.cli._learning_progress import Watching
 from donewhen.cli.learn import report_width
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import read_mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.auditing import audited
-from donewhen.learning.summary import as_json
-from donewhen.models.asking import BudgetError
+from donewhen.learning.after.judge_audit import audited
+from donewhen.learning.after.report_data import as_json
+from donewhen.models.metered import BudgetError
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 

@@ -18,7 +18,7 @@ from donewhen.completion import (
     TestSuiteChecker,
     run_check,
 )
-from donewhen.completion.configured import checks_for
+from donewhen.completion.from_settings import checks_for
 from donewhen.config import load
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import ExitCode, UsageError

@@ -11,8 +11,8 @@ from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.completion import Completion, complete
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.completion import Completion, complete
 
 
 @click.command()

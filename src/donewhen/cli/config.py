@@ -11,7 +11,7 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
-from donewhen.completion.configured import checker_for
+from donewhen.completion.from_settings import checker_for
 from donewhen.config import Settings, load
 from donewhen.foundation.errors import ExitCode
 

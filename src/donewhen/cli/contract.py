@@ -10,11 +10,11 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, show_changes, show_terms, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.agreement import Proposal, proposals
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.contract import terms_hash
-from donewhen.jobs.job import Job
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.agreement import Proposal, proposals
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.contract.terms import terms_hash
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
 
 
 @click.group()

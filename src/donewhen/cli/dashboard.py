@@ -15,8 +15,8 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.tracker import tracker_path
-from donewhen.jobs.views import dashboard_path, rebuild
+from donewhen.jobs.board.tracker import tracker_path
+from donewhen.jobs.board.views import dashboard_path, rebuild
 
 
 @click.command()

@@ -21,7 +21,7 @@ from donewhen.foundation.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from donewhen.demo.story import Ending
-    from donewhen.demo.teller import Teller
+    from donewhen.demo.storyteller import Teller
 
 _WIDEST = 110
 _BEFORE = (
@@ -51,8 +51,8 @@ def command(output: Output, fast: bool, folder: Path | None, model: str) -> Exit
     from rich.console import Console
 
     from donewhen.demo.story import play
-    from donewhen.demo.teller import Teller
-    from donewhen.demo.telling import Line
+    from donewhen.demo.storyteller import Teller
+    from donewhen.demo.story_lines import Line
 
     columns = min(_WIDEST, shutil.get_terminal_size((100, 24)).columns)
     # Without colour there is nothing bold or dim, either: plain text.

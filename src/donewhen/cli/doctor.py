@@ -20,16 +20,16 @@ import click
 from donewhen import __version__
 from donewhen.adapters.command_hooks import CANARY
 from donewhen.adapters.hook_files import HookEntry, installed
-from donewhen.adapters.installing import HOOK_TIMEOUT, RUNTIMES, Runtime, Scope
+from donewhen.adapters.hook_targets import (HOOK_TIMEOUT, RUNTIMES, Runtime, Scope)
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.cli.hook import dialect_of
-from donewhen.completion.configured import checker_for
+from donewhen.completion.from_settings import checker_for
 from donewhen.config import GuardSettings, find_root, load
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.process import run_command
-from donewhen.foundation.text import one_line
+from donewhen.foundation.plain_text import one_line
 
 Health = Literal["ok", "note", "broken"]
 

@@ -9,11 +9,11 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.codes import FINDINGS
-from donewhen.jobs.gates.result import GATE_REASONS
-from donewhen.learning.rejections import MEANINGS as REJECTIONS
-from donewhen.learning.stop_gradient import MEANINGS as QUEUED
-from donewhen.learning.trial import MEANINGS as TRIALS
+from donewhen.jobs.ledger.finding_codes import FINDINGS
+from donewhen.jobs.ledger.gate_results import GATE_REASONS
+from donewhen.learning.reflection.rejections import MEANINGS as REJECTIONS
+from donewhen.learning.reflection.unlearnable import MEANINGS as QUEUED
+from donewhen.learning.measuring.trial import MEANINGS as TRIALS
 from donewhen.protocols import REASONS
 from donewhen.protocols.reasons import Reason
 

@@ -13,19 +13,19 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.agreement import project_agreement
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.codes import FINDINGS, FindingCode
-from donewhen.jobs.workspace import Workspace
-from donewhen.mirror.client import MAX_WAIT
-from donewhen.mirror.enabling import enable as switch_on
-from donewhen.mirror.issue_map import read_map
-from donewhen.mirror.looking import Looked, look
-from donewhen.mirror.opening import Mirror, opened
-from donewhen.mirror.parity import Gap, Strange, gaps
-from donewhen.mirror.planning import Step
-from donewhen.mirror.syncing import plan
-from donewhen.mirror.syncing import sync as carry_out
+from donewhen.jobs.contract.agreement import project_agreement
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.mirror.http.client import MAX_WAIT
+from donewhen.mirror.sync.enabling import enable as switch_on
+from donewhen.mirror.sync.issue_map import read_map
+from donewhen.mirror.sync.remote_issues import Looked, look
+from donewhen.mirror.sync.opening import Mirror, opened
+from donewhen.mirror.sync.parity import Gap, Strange, gaps
+from donewhen.mirror.sync.sync_plan import Step
+from donewhen.mirror.sync.syncing import plan
+from donewhen.mirror.sync.syncing import sync as carry_out
 
 _job_option = click.option("--job", metavar="JOB", help="Only this job; without it, all of them.")
 _wait_option = click.option(

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from donewhen.adapters.hook_files import Change, install, installed, uninstall
-from donewhen.adapters.installing import RUNTIMES, Runtime, Scope
+from donewhen.adapters.hook_targets import RUNTIMES, Runtime, Scope
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.config import CONFIG_FILE, find_root, load

@@ -9,7 +9,7 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.creating import init
+from donewhen.jobs.plan.creating import init
 
 
 @click.command()

@@ -12,9 +12,9 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.foundation.text import one_line
-from donewhen.jobs.happened import told
-from donewhen.jobs.ledger import Entry
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.ledger.ledger import Entry
 
 
 @click.command()

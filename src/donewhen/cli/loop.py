@@ -11,8 +11,8 @@ from donewhen.cli._gates import show_gates, show_promise
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.looping import Limits, Turn, loop
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.agent_loop import Limits, Turn, loop
 
 _LIMITS = Limits()
 

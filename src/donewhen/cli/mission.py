@@ -14,22 +14,22 @@ from donewhen.cli._missions import mission_argument, show_problems
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ConfigError, DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
-from donewhen.foundation.text import one_line
-from donewhen.jobs.criteria import parse_check
-from donewhen.jobs.mission_folders import missions_folder
-from donewhen.jobs.workspace import find_workspace
-from donewhen.judging.creating import create_mission, first_rule, mission_name, refuse_if_taken
-from donewhen.judging.importing import Preview, Understood, Wishes, imported, preview, understand
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.contract.mission_folders import missions_folder
+from donewhen.jobs.plan.workspace import find_workspace
+from donewhen.missions.new_mission import (create_mission, first_rule, mission_name, refuse_if_taken)
+from donewhen.missions.table_import import (Preview, Understood, Wishes, imported, preview, understand)
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
-from donewhen.judging.settings import Trial
-from donewhen.judging.sources import Source, find_source
+from donewhen.judging.mission_settings import Trial
+from donewhen.missions.table_sources import Source, find_source
 from donewhen.judging.ticket import Ticket, TicketError, looked_at
-from donewhen.learning.splits import PARTS, Member, divided
+from donewhen.learning.measuring.splits import PARTS, Member, divided
 from donewhen.models.contrast import unread
 from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
-from donewhen.review.drift import drift
-from donewhen.review.people import agreement
+from donewhen.review.judge_drift import drift
+from donewhen.review.people_agreement import agreement
 
 _EXCERPT = 70
 _SHOWN = 20

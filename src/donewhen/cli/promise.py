@@ -11,8 +11,8 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.agreement import policy_of
-from donewhen.jobs.promise import verify_promise
+from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.lifecycle.promise import verify_promise
 
 
 @click.group()

@@ -10,8 +10,8 @@ from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.judging.mission import read_mission
-from donewhen.learning.replaying import replay
-from donewhen.learning.runs import EVENTS, find_run
+from donewhen.learning.after.replay import replay
+from donewhen.learning.running.run_folders import EVENTS, find_run
 
 
 @click.command()

@@ -14,9 +14,9 @@ from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, score
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.gates.result import GateCode
-from donewhen.jobs.lifecycle import Evaluated, look_at
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.lifecycle.start import Evaluated, look_at
 from donewhen.protocols import ReasonCode
 
 
@@ -87,8 +87,8 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 @click.pass_obj
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Say the one next thing to do: for JOB, for the job in progress, or which job to start."""
-    from donewhen.jobs.planning import ready
-    from donewhen.jobs.survey import survey
+    from donewhen.jobs.lifecycle.planning import ready
+    from donewhen.jobs.board.survey import survey
 
     workspace = workspace_at(project)
     if job is None:

@@ -11,15 +11,15 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.text import plain
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.job import Job
-from donewhen.jobs.needs import Need, is_asked_for, need_of, needs
-from donewhen.jobs.running import Ran, run
-from donewhen.jobs.standing import collect
-from donewhen.jobs.views import refresh
-from donewhen.jobs.workspace import Workspace
+from donewhen.foundation.plain_text import plain
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.evidence.requirements import (Need, is_asked_for, need_of, needs)
+from donewhen.jobs.evidence.commands import Ran, run
+from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.board.views import refresh
+from donewhen.jobs.plan.workspace import Workspace
 
 _TAIL = 15
 _NUMBERS = ("passed", "failed", "skipped", "coverage")

@@ -15,11 +15,11 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.approval import agent_at_work, at_a_terminal, person
-from donewhen.jobs.ledger import Actor
+from donewhen.jobs.ledger.approval import agent_at_work, at_a_terminal, person
+from donewhen.jobs.ledger.ledger import Actor
 
 if TYPE_CHECKING:
-    from donewhen.web.people import People
+    from donewhen.web.reviewers import People
 
 _SHORTEST_TOKEN = 16
 _LONGEST_NAME = 60
@@ -69,11 +69,11 @@ def command(
     donewhen serve
     donewhen serve --port 0 --reviewer ada --reviewer bo
     """
-    from donewhen.web.guarding import Door, is_loopback
-    from donewhen.web.people import People
-    from donewhen.web.place import Place
-    from donewhen.web.serving import listening, prepared, url_of
-    from donewhen.web.site import Site
+    from donewhen.web.access_rules import Door, is_loopback
+    from donewhen.web.reviewers import People
+    from donewhen.web.project_folder import Place
+    from donewhen.web.listener import listening, prepared, url_of
+    from donewhen.web.server_state import Site
 
     start = (project or Path.cwd()).resolve()
     if any(start.glob("PJ-*/plan.md")):

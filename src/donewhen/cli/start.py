@@ -10,9 +10,9 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.foundation.text import one_line
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.lifecycle import start
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.start import start
 
 
 @click.command()

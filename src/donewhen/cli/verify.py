@@ -14,8 +14,8 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.foundation.text import one_line, plain
-from donewhen.jobs.gates.result import GATE_REASONS, GateCode
+from donewhen.foundation.plain_text import one_line, plain
+from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
 from donewhen.jobs.verifying import Case, Verification, verify
 from donewhen.reports.verification_github import annotation_lines, defused, summary
 from donewhen.reports.verification_junit import junit

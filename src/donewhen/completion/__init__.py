@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from donewhen.completion.checking import AsyncTaskCompletionChecker, arun_check, run_check
     from donewhen.completion.command import CommandChecker
     from donewhen.completion.composite import AtLeast, Checkable, CompositeChecker, Not
-    from donewhen.completion.decision import GuardPolicy, GuardState, StopDecision, decide_stop
+    from donewhen.completion.stop_decision import (GuardPolicy, GuardState, StopDecision, decide_stop)
     from donewhen.completion.files import FileExistsChecker
     from donewhen.completion.functions import CallableChecker, as_checker, checker
     from donewhen.completion.guard import StopGuard
-    from donewhen.completion.job import JobChecker
-    from donewhen.completion.judge import JudgeAnswer, LLMJudgeChecker
+    from donewhen.completion.job_checker import JobChecker
+    from donewhen.completion.llm_judge import JudgeAnswer, LLMJudgeChecker
     from donewhen.completion.plan import PlanBasedChecker
     from donewhen.completion.suite import TestSuiteChecker
-    from donewhen.foundation.junit import ReportError, SuiteReport, read_junit
-    from donewhen.foundation.suite_baseline import SuiteBaseline
+    from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
+    from donewhen.test_reports.suite_baseline import SuiteBaseline
     from donewhen.protocols import (
         REASONS,
         CompletionReport,
@@ -39,15 +39,15 @@ _FILE_OF = {
     "CommandChecker": "command",
     "CompositeChecker": "composite",
     "FileExistsChecker": "files",
-    "GuardPolicy": "decision",
-    "GuardState": "decision",
-    "decide_stop": "decision",
-    "JobChecker": "job",
-    "JudgeAnswer": "judge",
-    "LLMJudgeChecker": "judge",
+    "GuardPolicy": "stop_decision",
+    "GuardState": "stop_decision",
+    "decide_stop": "stop_decision",
+    "JobChecker": "job_checker",
+    "JudgeAnswer": "llm_judge",
+    "LLMJudgeChecker": "llm_judge",
     "Not": "composite",
     "PlanBasedChecker": "plan",
-    "StopDecision": "decision",
+    "StopDecision": "stop_decision",
     "StopGuard": "guard",
     "TestSuiteChecker": "suite",
     "arun_check": "checking",
@@ -68,8 +68,8 @@ _PROTOCOLS = (
 
 _BELOW = {
     **dict.fromkeys(_PROTOCOLS, "donewhen.protocols"),
-    **dict.fromkeys(("ReportError", "SuiteReport", "read_junit"), "donewhen.foundation.junit"),
-    "SuiteBaseline": "donewhen.foundation.suite_baseline",
+    **dict.fromkeys(("ReportError", "SuiteReport", "read_junit"), "donewhen.test_reports.junit"),
+    "SuiteBaseline": "donewhen.test_reports.suite_baseline",
 }
 
 __getattr__ = lazily(__name__, _FILE_OF, _BELOW)

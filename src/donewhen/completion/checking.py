@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 from donewhen.foundation.cancellation import cancellable, cancelled
-from donewhen.foundation.text import one_line
+from donewhen.foundation.plain_text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
 
 if TYPE_CHECKING:

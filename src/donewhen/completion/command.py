@@ -9,7 +9,7 @@ from pathlib import Path
 
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult, run_command, small_environment
-from donewhen.foundation.text import plain, shorten
+from donewhen.foundation.plain_text import plain, shorten
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 _LINES = 12

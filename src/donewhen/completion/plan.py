@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from donewhen.completion.checking import gate_error
-from donewhen.foundation.text import one_line
+from donewhen.foundation.plain_text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 _SHOWN = 3

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from donewhen.completion.command import CommandChecker, not_runnable, run, unfinished
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.junit import ReportError, SuiteReport, read_junit
+from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
-from donewhen.foundation.suite_baseline import SuiteBaseline
-from donewhen.foundation.text import one_line
+from donewhen.test_reports.suite_baseline import SuiteBaseline
+from donewhen.foundation.plain_text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 _SHOWN = 3

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from donewhen.demo import repository
 from donewhen.demo.stage import Ran, Stage
 from donewhen.demo.story_mission import MISSION, Sample, mission_file
-from donewhen.demo.telling import Astray
-from donewhen.jobs.approval import agent_at_work
+from donewhen.demo.story_lines import Astray
+from donewhen.jobs.ledger.approval import agent_at_work
 
 CHAPTERS = (
     "A person says what done means",

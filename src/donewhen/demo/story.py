@@ -17,7 +17,7 @@ from donewhen.demo.chapters import (
 )
 from donewhen.demo.stage import Stage
 from donewhen.demo.story_mission import sample_for
-from donewhen.demo.telling import Astray, Tell
+from donewhen.demo.story_lines import Astray, Tell
 from donewhen.foundation.errors import UsageError
 from donewhen.models.registry import open_model
 

@@ -7,110 +7,110 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
-    from donewhen.jobs.agreement import Agreement, Proposal, Seal, agree, project_agreement, proposals
-    from donewhen.jobs.anchors import Anchor, read_anchors, write_note
-    from donewhen.jobs.approval import Approval, Policy, person, somebody
-    from donewhen.jobs.audit import Audit, AuditFinding
-    from donewhen.jobs.codes import FINDINGS, FindingCode
-    from donewhen.jobs.collecting import facts_of
-    from donewhen.jobs.completion import Completion, complete
-    from donewhen.jobs.contract import Change, changes, job_terms, project_terms, terms_hash
-    from donewhen.jobs.creating import add_job, init
-    from donewhen.jobs.criteria import Check, Criterion
-    from donewhen.jobs.decisions import Decided, Decision, decide
-    from donewhen.jobs.document import Document, parse, rewritten
-    from donewhen.jobs.evaluating import Evaluation, evaluate
-    from donewhen.jobs.evidence import EvidenceStore
-    from donewhen.jobs.facts import Facts
-    from donewhen.jobs.gates.result import GATE_REASONS, GateCode, GateReason, GateResult
-    from donewhen.jobs.job import Job, Project
-    from donewhen.jobs.ledger import Actor, Break, Chain, Entry, Ledger
-    from donewhen.jobs.lifecycle import Started, look_at, set_aside, start
-    from donewhen.jobs.looping import Looped, loop
-    from donewhen.jobs.needs import Need
-    from donewhen.jobs.planning import Ready, check_plan, ready
-    from donewhen.jobs.promise import Promise, verify_promise
-    from donewhen.jobs.reward import Score, score_of
-    from donewhen.jobs.running import Ran, run
-    from donewhen.jobs.standing import Standing, collect, sign_off, standings
-    from donewhen.jobs.survey import JobRecord, Survey
-    from donewhen.jobs.workspace import Workspace, find_workspace
+    from donewhen.jobs.contract.agreement import (Agreement, Proposal, Seal, agree, project_agreement, proposals)
+    from donewhen.jobs.record.anchors import Anchor, read_anchors, write_note
+    from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
+    from donewhen.jobs.audit.audit import Audit, AuditFinding
+    from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+    from donewhen.jobs.gates.collecting import facts_of
+    from donewhen.jobs.lifecycle.completion import Completion, complete
+    from donewhen.jobs.contract.terms import (Change, changes, job_terms, project_terms, terms_hash)
+    from donewhen.jobs.plan.creating import add_job, init
+    from donewhen.jobs.plan.criteria import Check, Criterion
+    from donewhen.jobs.contract.decisions import Decided, Decision, decide
+    from donewhen.jobs.plan.document import Document, parse, rewritten
+    from donewhen.jobs.gates.evaluation import Evaluation, evaluate
+    from donewhen.jobs.evidence.store import EvidenceStore
+    from donewhen.jobs.gates.facts import Facts
+    from donewhen.jobs.ledger.gate_results import (GATE_REASONS, GateCode, GateReason, GateResult)
+    from donewhen.jobs.plan.job import Job, Project
+    from donewhen.jobs.ledger.ledger import (Actor, Break, Chain, Entry, Ledger)
+    from donewhen.jobs.lifecycle.start import (Started, look_at, set_aside, start)
+    from donewhen.jobs.lifecycle.agent_loop import Looped, loop
+    from donewhen.jobs.evidence.requirements import Need
+    from donewhen.jobs.lifecycle.planning import Ready, check_plan, ready
+    from donewhen.jobs.lifecycle.promise import Promise, verify_promise
+    from donewhen.jobs.gates.score import Score, score_of
+    from donewhen.jobs.evidence.commands import Ran, run
+    from donewhen.jobs.gates.evidence_status import (Standing, collect, sign_off, standings)
+    from donewhen.jobs.board.survey import JobRecord, Survey
+    from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 _FILE_OF = {
-    "FINDINGS": "codes",
-    "GATE_REASONS": "gates.result",
-    "Actor": "ledger",
-    "Agreement": "agreement",
-    "Anchor": "anchors",
-    "Approval": "approval",
-    "Audit": "audit",
-    "AuditFinding": "audit",
-    "Break": "ledger",
-    "Chain": "ledger",
-    "Change": "contract",
-    "Check": "criteria",
-    "Completion": "completion",
-    "Criterion": "criteria",
-    "Decided": "decisions",
-    "Decision": "decisions",
-    "Document": "document",
-    "Entry": "ledger",
-    "Evaluation": "evaluating",
-    "EvidenceStore": "evidence",
-    "Facts": "facts",
-    "FindingCode": "codes",
-    "GateCode": "gates.result",
-    "GateReason": "gates.result",
-    "GateResult": "gates.result",
-    "Job": "job",
-    "JobRecord": "survey",
-    "Ledger": "ledger",
-    "Looped": "looping",
-    "Need": "needs",
-    "Policy": "approval",
-    "Project": "job",
-    "Promise": "promise",
-    "Proposal": "agreement",
-    "Ran": "running",
-    "Ready": "planning",
-    "Score": "reward",
-    "Seal": "agreement",
-    "Standing": "standing",
-    "Started": "lifecycle",
-    "Survey": "survey",
-    "Workspace": "workspace",
-    "add_job": "creating",
-    "agree": "agreement",
-    "changes": "contract",
-    "check_plan": "planning",
-    "collect": "standing",
-    "complete": "completion",
-    "decide": "decisions",
-    "evaluate": "evaluating",
-    "facts_of": "collecting",
-    "find_workspace": "workspace",
-    "init": "creating",
-    "job_terms": "contract",
-    "look_at": "lifecycle",
-    "loop": "looping",
-    "parse": "document",
-    "person": "approval",
-    "project_agreement": "agreement",
-    "project_terms": "contract",
-    "proposals": "agreement",
-    "read_anchors": "anchors",
-    "ready": "planning",
-    "rewritten": "document",
-    "run": "running",
-    "score_of": "reward",
-    "set_aside": "lifecycle",
-    "sign_off": "standing",
-    "somebody": "approval",
-    "standings": "standing",
-    "start": "lifecycle",
-    "terms_hash": "contract",
-    "verify_promise": "promise",
-    "write_note": "anchors",
+    "FINDINGS": "ledger.finding_codes",
+    "GATE_REASONS": "ledger.gate_results",
+    "Actor": "ledger.ledger",
+    "Agreement": "contract.agreement",
+    "Anchor": "record.anchors",
+    "Approval": "ledger.approval",
+    "Audit": "audit.audit",
+    "AuditFinding": "audit.audit",
+    "Break": "ledger.ledger",
+    "Chain": "ledger.ledger",
+    "Change": "contract.terms",
+    "Check": "plan.criteria",
+    "Completion": "lifecycle.completion",
+    "Criterion": "plan.criteria",
+    "Decided": "contract.decisions",
+    "Decision": "contract.decisions",
+    "Document": "plan.document",
+    "Entry": "ledger.ledger",
+    "Evaluation": "gates.evaluation",
+    "EvidenceStore": "evidence.store",
+    "Facts": "gates.facts",
+    "FindingCode": "ledger.finding_codes",
+    "GateCode": "ledger.gate_results",
+    "GateReason": "ledger.gate_results",
+    "GateResult": "ledger.gate_results",
+    "Job": "plan.job",
+    "JobRecord": "board.survey",
+    "Ledger": "ledger.ledger",
+    "Looped": "lifecycle.agent_loop",
+    "Need": "evidence.requirements",
+    "Policy": "ledger.approval",
+    "Project": "plan.job",
+    "Promise": "lifecycle.promise",
+    "Proposal": "contract.agreement",
+    "Ran": "evidence.commands",
+    "Ready": "lifecycle.planning",
+    "Score": "gates.score",
+    "Seal": "contract.agreement",
+    "Standing": "gates.evidence_status",
+    "Started": "lifecycle.start",
+    "Survey": "board.survey",
+    "Workspace": "plan.workspace",
+    "add_job": "plan.creating",
+    "agree": "contract.agreement",
+    "changes": "contract.terms",
+    "check_plan": "lifecycle.planning",
+    "collect": "gates.evidence_status",
+    "complete": "lifecycle.completion",
+    "decide": "contract.decisions",
+    "evaluate": "gates.evaluation",
+    "facts_of": "gates.collecting",
+    "find_workspace": "plan.workspace",
+    "init": "plan.creating",
+    "job_terms": "contract.terms",
+    "look_at": "lifecycle.start",
+    "loop": "lifecycle.agent_loop",
+    "parse": "plan.document",
+    "person": "ledger.approval",
+    "project_agreement": "contract.agreement",
+    "project_terms": "contract.terms",
+    "proposals": "contract.agreement",
+    "read_anchors": "record.anchors",
+    "ready": "lifecycle.planning",
+    "rewritten": "plan.document",
+    "run": "evidence.commands",
+    "score_of": "gates.score",
+    "set_aside": "lifecycle.start",
+    "sign_off": "gates.evidence_status",
+    "somebody": "ledger.approval",
+    "standings": "gates.evidence_status",
+    "start": "lifecycle.start",
+    "terms_hash": "contract.terms",
+    "verify_promise": "lifecycle.promise",
+    "write_note": "record.anchors",
 }
 
 __getattr__ = lazily(__name__, _FILE_OF)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from donewhen.judging.judge import Judge
     from donewhen.judging.language import Language, find_language
     from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
-    from donewhen.judging.overrides import Override
-    from donewhen.judging.settings import MissionFile
+    from donewhen.judging.mission_overrides import Override
+    from donewhen.judging.mission_settings import MissionFile
     from donewhen.judging.ticket import Ticket, TicketError, read_tickets
     from donewhen.judging.verdict import Signals, Verdict
     from donewhen.judging.vote import Vote, tally
@@ -30,8 +30,8 @@ _FILE_OF = {
     "Malformed": "answer",
     "Mission": "mission",
     "MissionCheck": "mission",
-    "MissionFile": "settings",
-    "Override": "overrides",
+    "MissionFile": "mission_settings",
+    "Override": "mission_overrides",
     "Revision": "guidance_store",
     "RuleMeta": "guidance",
     "Signals": "verdict",

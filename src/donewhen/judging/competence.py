@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from donewhen.judging.creating import first_rule
+from donewhen.missions.new_mission import first_rule
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
 from donewhen.models.contrast import unread

@@ -10,8 +10,8 @@ from donewhen.foundation.errors import UsageError
 from donewhen.judging.answer import Answer, Malformed, read_answer
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.mission import Mission
-from donewhen.judging.overrides import overridden
-from donewhen.judging.rendering import rollout_prompt, shared_part
+from donewhen.judging.mission_overrides import overridden
+from donewhen.judging.prompt_rendering import rollout_prompt, shared_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import tally

@@ -14,7 +14,7 @@ import msgspec
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.settings import converted
+from donewhen.judging.mission_settings import converted
 
 SHIPPED = Path(__file__).parent / "languages"
 _RULES = frozenset({"scaffold", "guidance"})

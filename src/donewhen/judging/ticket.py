@@ -10,8 +10,8 @@ from typing import IO, Any, NamedTuple, TypeGuard
 
 from donewhen.foundation.canonical import unique_names
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.spilling import Spilling
-from donewhen.foundation.text import one_line
+from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.plain_text import one_line
 from donewhen.models.roles import Binary
 
 LABELS: tuple[Binary, ...] = ("pass", "fail")

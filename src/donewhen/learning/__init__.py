@@ -7,34 +7,34 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
-    from donewhen.learning.auditing import audited
-    from donewhen.learning.events import Event, RunError
-    from donewhen.learning.learn_mission import Learned, learn
-    from donewhen.learning.metrics import Confusion, Estimate, McNemar, Measures, measured
-    from donewhen.learning.recorder import Watcher
-    from donewhen.learning.replaying import Replay, replay
-    from donewhen.learning.runs import find_run, run_folders
-    from donewhen.learning.state import RunState
-    from donewhen.learning.summary import LearningReport
+    from donewhen.learning.after.judge_audit import audited
+    from donewhen.learning.running.events import Event, RunError
+    from donewhen.learning.after.learn_mission import Learned, learn
+    from donewhen.learning.measuring.metrics import (Confusion, Estimate, McNemar, Measures, measured)
+    from donewhen.learning.running.recorder import Watcher
+    from donewhen.learning.after.replay import Replay, replay
+    from donewhen.learning.running.run_folders import find_run, run_folders
+    from donewhen.learning.running.run_state import RunState
+    from donewhen.learning.after.report_data import LearningReport
 
 _FILE_OF = {
-    "Confusion": "metrics",
-    "Estimate": "metrics",
-    "Event": "events",
-    "Learned": "learn_mission",
-    "LearningReport": "summary",
-    "McNemar": "metrics",
-    "Measures": "metrics",
-    "Replay": "replaying",
-    "RunError": "events",
-    "RunState": "state",
-    "Watcher": "recorder",
-    "audited": "auditing",
-    "find_run": "runs",
-    "learn": "learn_mission",
-    "measured": "metrics",
-    "replay": "replaying",
-    "run_folders": "runs",
+    "Confusion": "measuring.metrics",
+    "Estimate": "measuring.metrics",
+    "Event": "running.events",
+    "Learned": "after.learn_mission",
+    "LearningReport": "after.report_data",
+    "McNemar": "measuring.metrics",
+    "Measures": "measuring.metrics",
+    "Replay": "after.replay",
+    "RunError": "running.events",
+    "RunState": "running.run_state",
+    "Watcher": "running.recorder",
+    "audited": "after.judge_audit",
+    "find_run": "running.run_folders",
+    "learn": "after.learn_mission",
+    "measured": "measuring.metrics",
+    "replay": "after.replay",
+    "run_folders": "running.run_folders",
 }
 
 __getattr__ = lazily(__name__, _FILE_OF)

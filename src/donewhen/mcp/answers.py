@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from donewhen.jobs.agreement import AgreementState
-from donewhen.jobs.contract import ChangeKind
-from donewhen.jobs.criteria import CheckKind
-from donewhen.jobs.gates.result import GateName
-from donewhen.jobs.job import Status
-from donewhen.jobs.standing import State
+from donewhen.jobs.contract.agreement import AgreementState
+from donewhen.jobs.contract.terms import ChangeKind
+from donewhen.jobs.plan.criteria import CheckKind
+from donewhen.jobs.ledger.gate_results import GateName
+from donewhen.jobs.plan.job import Status
+from donewhen.jobs.gates.evidence_status import State
 
 Term = str | int | bool | list[str] | dict[str, str]
 

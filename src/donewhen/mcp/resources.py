@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.text import plain
-from donewhen.jobs.agreement import proposals
-from donewhen.jobs.survey import survey
-from donewhen.jobs.workspace import WorkspaceError
-from donewhen.mcp.call import Call
-from donewhen.mcp.calling import cleaned, harmless
-from donewhen.mcp.showing import contract_of
+from donewhen.foundation.plain_text import plain
+from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.workspace import WorkspaceError
+from donewhen.mcp.call_context import Call
+from donewhen.mcp.dispatch import cleaned, harmless
+from donewhen.mcp.views import contract_of
 
 Kind = Literal["contract", "plan"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from donewhen import __version__
 from donewhen.foundation.cancellation import cancellable
 from donewhen.foundation.errors import DonewhenError, MissingExtraError
-from donewhen.mcp.call import Call, Tell
-from donewhen.mcp.calling import answered, failure, schema_of
+from donewhen.mcp.call_context import Call, Tell
+from donewhen.mcp.dispatch import answered, failure, schema_of
 from donewhen.mcp.resources import KINDS, listed, read, template
 from donewhen.mcp.tools import BY_NAME, INSTRUCTIONS, TOOLS, Effect, Tool
 

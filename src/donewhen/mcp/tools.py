@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from donewhen.mcp import doing, looking
+from donewhen.mcp import writes, reads
 from donewhen.mcp.answers import (
     Answer,
     Begun,
@@ -18,8 +18,8 @@ from donewhen.mcp.answers import (
     Resting,
     ShownJob,
 )
-from donewhen.mcp.asked import Asked, Evidence, MaybeJob, Nothing, Objection, Obstacle, OneJob, Page, Question
-from donewhen.mcp.call import Call
+from donewhen.mcp.params import (Asked, Evidence, MaybeJob, Nothing, Objection, Obstacle, OneJob, Page, Question)
+from donewhen.mcp.call_context import Call
 
 Effect = Literal["looks", "notes", "runs"]
 """Whether a tool writes nothing, puts something on record, or runs the project's own commands."""
@@ -44,7 +44,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         Page,
         Jobs,
         "looks",
-        looking.list_jobs,
+        reads.list_jobs,
     ),
     Tool(
         "show_job",
@@ -53,7 +53,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         OneJob,
         ShownJob,
         "looks",
-        looking.show_job,
+        reads.show_job,
     ),
     Tool(
         "check_job",
@@ -61,7 +61,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         OneJob,
         Checked,
         "notes",
-        looking.check_job,
+        reads.check_job,
     ),
     Tool(
         "next_action",
@@ -69,7 +69,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         MaybeJob,
         NextStep,
         "looks",
-        looking.next_action,
+        reads.next_action,
     ),
     Tool(
         "ready_jobs",
@@ -77,7 +77,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         Nothing,
         ReadyJobs,
         "looks",
-        looking.ready_jobs,
+        reads.ready_jobs,
     ),
     Tool(
         "start_job",
@@ -85,7 +85,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         OneJob,
         Begun,
         "runs",
-        doing.start_job,
+        writes.start_job,
     ),
     Tool(
         "run_evidence",
@@ -94,7 +94,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         Evidence,
         Ran,
         "runs",
-        doing.run_evidence,
+        writes.run_evidence,
     ),
     Tool(
         "complete_job",
@@ -103,7 +103,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         OneJob,
         Completed,
         "runs",
-        doing.complete_job,
+        writes.complete_job,
     ),
     Tool(
         "ask_person",
@@ -111,7 +111,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         Question,
         Resting,
         "notes",
-        doing.ask_person,
+        writes.ask_person,
     ),
     Tool(
         "block_job",
@@ -119,7 +119,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         Obstacle,
         Resting,
         "notes",
-        doing.block_job,
+        writes.block_job,
     ),
     Tool(
         "dispute",
@@ -127,7 +127,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         Objection,
         Resting,
         "notes",
-        doing.dispute_refusal,
+        writes.dispute_refusal,
     ),
 )
 

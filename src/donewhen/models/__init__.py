@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
-    from donewhen.models.asking import Asking, BudgetError, Limits, Meter
+    from donewhen.models.metered import (Asking, BudgetError, Limits, Meter)
     from donewhen.models.chat import Chat, ChatAnswer, ChatModel, ChatRequest, Message
-    from donewhen.models.pacing import Pace, Patience, TryAgain
-    from donewhen.models.prices import Price, price_of
+    from donewhen.models.remote.pacing import Pace, Patience, TryAgain
+    from donewhen.models.remote.prices import Price, price_of
     from donewhen.models.registry import open_model
     from donewhen.models.roles import (
         AnswerForm,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _FILE_OF = {
     "AnswerForm": "roles",
-    "Asking": "asking",
-    "BudgetError": "asking",
+    "Asking": "metered",
+    "BudgetError": "metered",
     "Case": "roles",
     "Chat": "chat",
     "ChatAnswer": "chat",
@@ -42,14 +42,14 @@ _FILE_OF = {
     "Closable": "roles",
     "Completion": "roles",
     "Decode": "roles",
-    "Limits": "asking",
+    "Limits": "metered",
     "Message": "chat",
-    "Meter": "asking",
+    "Meter": "metered",
     "Model": "roles",
     "ModelError": "roles",
-    "Pace": "pacing",
-    "Patience": "pacing",
-    "Price": "prices",
+    "Pace": "remote.pacing",
+    "Patience": "remote.pacing",
+    "Price": "remote.prices",
     "Priced": "roles",
     "Prompt": "roles",
     "ReflectionRequest": "roles",
@@ -57,10 +57,10 @@ _FILE_OF = {
     "Roller": "roles",
     "RolloutRequest": "roles",
     "Studious": "roles",
-    "TryAgain": "pacing",
+    "TryAgain": "remote.pacing",
     "Usage": "roles",
     "open_model": "registry",
-    "price_of": "prices",
+    "price_of": "remote.prices",
 }
 
 __getattr__ = lazily(__name__, _FILE_OF)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from donewhen.models.margins import drawn
+from donewhen.models.logprobs import drawn
 from donewhen.models.roles import Completion, Decode, FinishReason, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 Role = Literal["system", "user", "assistant"]

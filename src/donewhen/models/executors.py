@@ -34,7 +34,7 @@ class Here:
 def executor_of(name: ExecutorName, address: str | None = None, workers: int | None = None) -> Executor:
     """The executor of this name. An address and a number of workers are for Ray alone."""
     if name == "ray":
-        from donewhen.models.on_ray import OnRay
+        from donewhen.models.ray.ray_model import OnRay
 
         return OnRay(address, workers)
     if address is not None or workers is not None:

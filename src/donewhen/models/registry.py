@@ -24,17 +24,17 @@ def open_model(choice: str) -> Model:
         return Contrast()
     kind, _, rest = choice.partition(":")
     if kind == "local":
-        from donewhen.models.local import Local
-        from donewhen.models.local_chat import LocalChat
+        from donewhen.models.local.local_model import Local
+        from donewhen.models.local.local_chat import LocalChat
 
         return Local(LocalChat(_weights(rest)))
     name, url = _parts(rest)
     if kind == "openai" and name:
-        from donewhen.models.openai_chat import OpenAIChat
+        from donewhen.models.remote.openai_chat import OpenAIChat
 
         return ChatModel(OpenAIChat(name, url))
     if kind == "anthropic" and name:
-        from donewhen.models.anthropic_chat import AnthropicChat
+        from donewhen.models.remote.anthropic_chat import AnthropicChat
 
         return ChatModel(AnthropicChat(name, url))
     raise ConfigError(f"There is no model {choice!r}.", next_step=f"There is: {', '.join(KNOWN)}.")
@@ -44,7 +44,7 @@ def _weights(path: str) -> Path:
     """The file of weights at a path, or the one that was fetched."""
     if path:
         return Path(path).expanduser()
-    from donewhen.models.weights import default, is_here, place
+    from donewhen.models.local.weights import default, is_here, place
 
     chosen = default()
     if not is_here(chosen):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from donewhen.foundation.text import one_line
-from donewhen.learning.metrics import Measures
-from donewhen.learning.notes import notes_of
-from donewhen.learning.summary import LearningReport, RuleRow
-from donewhen.reports.columns import aligned, wrapped
+from donewhen.foundation.plain_text import one_line
+from donewhen.learning.measuring.metrics import Measures
+from donewhen.learning.after.report_notes import notes_of
+from donewhen.learning.after.report_data import LearningReport, RuleRow
+from donewhen.reports.text_columns import aligned, wrapped
 from donewhen.reports.phrases import (
     FOR_PEOPLE,
     NOTHING,

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from donewhen.foundation.text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain
 
 _LONG = 320
 _FEW = 3

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from donewhen.learning import rejections, stop_gradient, trial
-from donewhen.learning.metrics import Estimate, McNemar
-from donewhen.learning.notes import SIGNIFICANT, beats
-from donewhen.learning.stop_gradient import ReasonCode
-from donewhen.learning.summary import Baseline, LearningReport, QueueRow, Status
+from donewhen.learning.reflection import rejections, unlearnable
+from donewhen.learning.measuring import trial
+from donewhen.learning.measuring.metrics import Estimate, McNemar
+from donewhen.learning.after.report_notes import SIGNIFICANT, beats
+from donewhen.learning.reflection.unlearnable import ReasonCode
+from donewhen.learning.after.report_data import (Baseline, LearningReport, QueueRow, Status)
 
 NOTHING = "—"
 STATUS: dict[Status, str] = {
@@ -24,7 +25,7 @@ FOR_PEOPLE: dict[ReasonCode, str] = {
 }
 _MEANINGS: dict[str, str] = {
     code: told
-    for meanings in (rejections.MEANINGS, stop_gradient.MEANINGS, trial.MEANINGS)
+    for meanings in (rejections.MEANINGS, unlearnable.MEANINGS, trial.MEANINGS)
     for code, told in meanings.items()
 }
 

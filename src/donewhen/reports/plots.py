@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import Literal, NamedTuple
 
-from donewhen.learning.metrics import Confusion, Estimate
+from donewhen.learning.measuring.metrics import Confusion, Estimate
 from donewhen.reports.markup import shown
 from donewhen.reports.phrases import amount, minus, share, signed
 

@@ -8,8 +8,8 @@ from typing import Any
 from donewhen.reports import plots
 from donewhen.reports.markup import page, section, shown, table
 from donewhen.reports.phrases import NOTHING, share, with_interval
-from donewhen.review.drift import Drift
-from donewhen.review.people import Agreement
+from donewhen.review.judge_drift import Drift
+from donewhen.review.people_agreement import Agreement
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _WIDE = 60

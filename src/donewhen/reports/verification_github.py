@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from donewhen.foundation.text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain
 from donewhen.jobs.verifying import Case, JobCases, Verification
 from donewhen.reports.verification_junit import name_of
 from donewhen.reports.verification_places import place_of

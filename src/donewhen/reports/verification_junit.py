@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from donewhen.foundation.text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain
 from donewhen.jobs.verifying import Case, Verification
 from donewhen.reports.verification_places import place_of
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.text import plain
-from donewhen.jobs.codes import FINDINGS, FindingCode
-from donewhen.jobs.gates.result import GATE_REASONS, GateCode
+from donewhen.foundation.plain_text import plain
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
 from donewhen.jobs.verifying import Reason, Verification
 from donewhen.reports.verification_places import Place, place_of
 

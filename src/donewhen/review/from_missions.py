@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from donewhen.foundation.text import one_line
+from donewhen.foundation.plain_text import one_line
 from donewhen.judging.labels import log_of, standing_labels, ticket_hash
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
-from donewhen.learning.hypotheses import Pooled, missing
-from donewhen.learning.pool_store import waiting_pool
-from donewhen.learning.runs import report_in, run_folders
-from donewhen.learning.summary import LearningReport, QueueRow
+from donewhen.learning.reflection.hypotheses import Pooled, missing
+from donewhen.learning.running.pool_store import waiting_pool
+from donewhen.learning.running.run_folders import report_in, run_folders
+from donewhen.learning.after.report_data import LearningReport, QueueRow
 from donewhen.review.items import Item, Kind
 
 _DOUBTS: dict[str, Kind] = {"suspected_label_noise": "label_noise", "policy_question": "policy"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.mission_folders import mission_folders
-from donewhen.jobs.missions import find_mission
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.contract.mission_folders import mission_folders
+from donewhen.jobs.judge.missions import find_mission
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.from_jobs import job_items
 from donewhen.review.from_missions import mission_items, second_opinions
 from donewhen.review.items import KINDS, Item

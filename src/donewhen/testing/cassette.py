@@ -17,8 +17,8 @@ from typing import Literal, Self, cast, get_args
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.secrets import redacted
-from donewhen.foundation.text import one_line
-from donewhen.models.answers import question_of
+from donewhen.foundation.plain_text import one_line
+from donewhen.models.answer_store import question_of
 from donewhen.models.registry import open_model
 from donewhen.models.roles import (
     Case,

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from donewhen.web.guard import SESSION, cookie
-from donewhen.web.guarding import LONGEST_BODY, same
-from donewhen.web.people import SESSION_COOKIE, Session
+from donewhen.web.access_middleware import SESSION, cookie
+from donewhen.web.access_rules import LONGEST_BODY, same
+from donewhen.web.reviewers import SESSION_COOKIE, Session
 from donewhen.web.review_pages import verdict_given
-from donewhen.web.site import Site
+from donewhen.web.server_state import Site
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.missions import Accepted, accepted
+from donewhen.jobs.judge.missions import Accepted, accepted
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.runs import report_in, run_folders
-from donewhen.learning.summary import LearningReport
+from donewhen.learning.running.run_folders import report_in, run_folders
+from donewhen.learning.after.report_data import LearningReport
 from donewhen.reports import plots
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import STATUS, headline, share
-from donewhen.review.drift import Drift, drift
-from donewhen.review.people import agreement
-from donewhen.web.asking import Asked
+from donewhen.review.judge_drift import Drift, drift
+from donewhen.review.people_agreement import agreement
+from donewhen.web.page_request import Asked
 from donewhen.web.rendering import Shown
 
 T = TypeVar("T")

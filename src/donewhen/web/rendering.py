@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from donewhen.foundation.errors import MissingExtraError
-from donewhen.foundation.text import one_line, plain
-from donewhen.web.watching import Topic
+from donewhen.foundation.plain_text import one_line, plain
+from donewhen.web.file_watch import Topic
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import Workspace
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, Item
-from donewhen.review.people import Pair, agreement
+from donewhen.review.people_agreement import Pair, agreement
 from donewhen.review.queue import queue
-from donewhen.review.settling import Verdict, catch_up, settle
-from donewhen.web.asking import Asked
+from donewhen.review.verdicts import Verdict, catch_up, settle
+from donewhen.web.page_request import Asked
 from donewhen.web.evidence import cut
 from donewhen.web.mission_pages import looked_at
-from donewhen.web.place import NotThereError
+from donewhen.web.project_folder import NotThereError
 from donewhen.web.rendering import Shown
 
 _ON_A_PAGE = 30

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from donewhen.adapters.claude_agent_sdk.config import ClaudeAgentSDKClientConfig
-from donewhen.adapters.guarding import guard_for, prepare
+from donewhen.adapters.guard_choice import guard_for, prepare
 from donewhen.completion.checking import finish
 from donewhen.filesystem import HostFilesystem
 from donewhen.runtime import Limits

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from donewhen.adapters.claude_agent_sdk import answers
 from donewhen.adapters.claude_agent_sdk.answers import Answer
-from donewhen.adapters.claude_code import wire
-from donewhen.adapters.claude_code.wire import STRUCTURED_OUTPUT
-from donewhen.foundation.text import one_line
+from donewhen.adapters.claude_code import hook_payloads
+from donewhen.adapters.claude_code.hook_payloads import STRUCTURED_OUTPUT
+from donewhen.foundation.plain_text import one_line
 
 if TYPE_CHECKING:
     from donewhen.completion import StopDecision, StopGuard, TaskCompletionContext
@@ -44,9 +44,9 @@ class Enforcement(Generic[OutputT]):
         if self.guard is None and self.output_spec is None:
             return {}
         spec = self.dialect == "spec"
-        refuse_stop = answers.spec_refuse_stop if spec else wire.refuse_stop
+        refuse_stop = answers.spec_refuse_stop if spec else hook_payloads.refuse_stop
         stop = self._never_raising(self._on_stop, refuse_stop)
-        before = self._never_raising(self._before_output, wire.refuse_output)
+        before = self._never_raising(self._before_output, hook_payloads.refuse_output)
         after = self._never_raising(self._after_output, answers.spec_refuse_output)
         return {
             "Stop": [matcher(hooks=[stop], timeout=timeout)],
@@ -68,12 +68,12 @@ class Enforcement(Generic[OutputT]):
     async def _on_stop(self, event: Event) -> Answer:
         # A client may ask once more after an accepted output; and one that waits for a background task is woken
         # by it, and asks again then.
-        if self.output is not None or wire.is_busy(event):
+        if self.output is not None or hook_payloads.is_busy(event):
             return answers.NOTHING
         if self.guard is not None:
             decision = await self.guard.adecide(self.context(self._said(event), "end_turn"))
             if not decision.allow:
-                refuse = answers.spec_refuse_stop if self.dialect == "spec" else wire.refuse_stop
+                refuse = answers.spec_refuse_stop if self.dialect == "spec" else hook_payloads.refuse_stop
                 return refuse(decision.feedback)
             self.report = decision.report
             if decision.report.status != "verified":
@@ -81,7 +81,7 @@ class Enforcement(Generic[OutputT]):
         if self.output_spec is None:
             return answers.NOTHING
         self._reminders += 1
-        return wire.refuse_stop(_ASK_FOR_OUTPUT) if self._reminders <= _MAX_REMINDERS else answers.HALT
+        return hook_payloads.refuse_stop(_ASK_FOR_OUTPUT) if self._reminders <= _MAX_REMINDERS else answers.HALT
 
     async def _before_output(self, event: Event) -> Answer:
         if self.output_spec is None or _of_subagent(event):
@@ -90,9 +90,9 @@ class Enforcement(Generic[OutputT]):
         try:
             self.output_spec.decode(payload)
         except ValueError as error:
-            return wire.refuse_output(f"The output does not fit: {error}")
+            return hook_payloads.refuse_output(f"The output does not fit: {error}")
         decision = await self._decided(payload)
-        return answers.NOTHING if decision is None or decision.allow else wire.refuse_output(decision.feedback)
+        return answers.NOTHING if decision is None or decision.allow else hook_payloads.refuse_output(decision.feedback)
 
     async def _after_output(self, event: Event) -> Answer:
         if self.output_spec is None or _of_subagent(event):

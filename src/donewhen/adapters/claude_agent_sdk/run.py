@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from donewhen.adapters.claude_agent_sdk import usage
 from donewhen.adapters.claude_agent_sdk.enforcement import Enforcement
-from donewhen.adapters.claude_code.wire import STRUCTURED_OUTPUT
-from donewhen.adapters.guarding import AdapterError
+from donewhen.adapters.claude_code.hook_payloads import STRUCTURED_OUTPUT
+from donewhen.adapters.guard_choice import AdapterError
 from donewhen.completion import StopGuard, TaskCompletionContext
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import MissingExtraError
-from donewhen.foundation.text import one_line
+from donewhen.foundation.plain_text import one_line
 from donewhen.prompt import RenderedPrompt, Tool, ToolContext, call_tool
 from donewhen.protocols import PromptResponse, StopReason
 from donewhen.runtime import Limits, Session, TokenUsage, ToolInvoked

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from donewhen.adapters.guarding import AdapterError
+from donewhen.adapters.guard_choice import AdapterError
 
 
 def listed_hooks(folder: Path, timeout: float = 20.0) -> list[dict[str, Any]] | None:

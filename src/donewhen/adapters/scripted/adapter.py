@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from donewhen.adapters.guarding import AdapterError, guard_for, prepare
+from donewhen.adapters.guard_choice import AdapterError, guard_for, prepare
 from donewhen.adapters.scripted.model import (
     STRUCTURED_OUTPUT,
     Message,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from donewhen.adapters.guarding import AdapterError
+from donewhen.adapters.guard_choice import AdapterError
 from donewhen.runtime import TokenUsage
 
 STRUCTURED_OUTPUT = "StructuredOutput"

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.text import one_line
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.criteria import Section, sections
-from donewhen.jobs.document import Document, parse
-from donewhen.jobs.frontmatter import Value, read_yaml
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.criteria import Section, sections
+from donewhen.jobs.plan.document import Document, parse
+from donewhen.jobs.plan.frontmatter import Value, read_yaml
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
     Claim,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from donewhen.foundation.text import shorten
-from donewhen.jobs.codes import FindingCode
-from donewhen.jobs.creating import NewJob
+from donewhen.foundation.plain_text import shorten
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.creating import NewJob
 from donewhen.jobs.imports.items import Finding, Item
 
 LONGEST_OBJECTIVE = 20_000

@@ -13,8 +13,8 @@ from typing import Any
 
 from donewhen.foundation.canonical import digest, unique_names
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.text import one_line, uncovered
-from donewhen.jobs.codes import FindingCode
+from donewhen.foundation.plain_text import one_line, uncovered
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
     Claim,

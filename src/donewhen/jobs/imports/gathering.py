@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import read_regular
-from donewhen.foundation.text import one_line
+from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports import backlog
 from donewhen.jobs.imports.items import NAMES, Finding, Kind, Text, not_understood
 

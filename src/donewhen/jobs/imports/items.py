@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, get_args
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.text import one_line, uncovered
-from donewhen.jobs.codes import FindingCode
+from donewhen.foundation.plain_text import one_line, uncovered
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 Kind = Literal["backlog", "spec-kit", "openspec", "feature-list"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from donewhen.foundation.text import uncovered
-from donewhen.jobs.criteria import fence_after
+from donewhen.foundation.plain_text import uncovered
+from donewhen.jobs.plan.criteria import fence_after
 
 Line = tuple[int, str]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from donewhen.foundation.text import one_line
-from donewhen.jobs.criteria import Section, sections
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.plan.criteria import Section, sections
 from donewhen.jobs.imports.items import Claim, Finding, Imported, Item, Text, not_understood, without_doubles
 from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from donewhen.foundation.text import one_line
-from donewhen.jobs.criteria import sections
-from donewhen.jobs.ids import slug
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.plan.criteria import sections
+from donewhen.jobs.plan.ids import slug
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
     Claim,

@@ -15,16 +15,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
-from donewhen.config.place import FOLDER
+from donewhen.config.state_folder import FOLDER
 from donewhen.config.project_hooks import PROJECT_FILES
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.git import Committed, git
-from donewhen.jobs.harness import mark_of
-from donewhen.jobs.inputs import is_plan
-from donewhen.jobs.tree_diff import blob_name, commit_of
-from donewhen.jobs.verifying.base import Base, BaseError
-from donewhen.jobs.verifying.judging import Judges
-from donewhen.jobs.workspace import Workspace, find_workspace
+from donewhen.foundation.git import Committed, git
+from donewhen.jobs.evidence.test_config import mark_of
+from donewhen.jobs.contract.inputs import is_plan
+from donewhen.jobs.evidence.tree_diff import blob_name, commit_of
+from donewhen.jobs.verifying.base_branch import Base, BaseError
+from donewhen.jobs.verifying.judging_files import Judges
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ChangeKind = Literal["changed", "removed", "added"]
 

@@ -1,0 +1,115 @@
+"""How often an agent was held back, remembered from one hook process to the next."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from donewhen.completion.stop_decision import GuardState
+from donewhen.config.state_folder import FOLDER, prepared
+from donewhen.foundation.files import write_atomically
+from donewhen.protocols import CompletionReport
+
+_PATIENCE = 20.0
+
+
+class Attempts:
+    """The attempts of one agent session, in ``.donewhen/state/`` of the project.
+
+    Where that can't be written, an agent could have itself let go by making it so; then they are kept in a folder of
+    the person's own among the temporary files. So they are for a place that is no project (``local=False``).
+    """
+
+    def __init__(self, root: Path, runtime: str, session_id: str, kind: str, *, local: bool = True) -> None:
+        # Readable, safe as a file name, and still apart for ids that differ in what is not.
+        told_apart = zlib.crc32(session_id.encode("utf-8", "surrogatepass"))
+        key = f"{runtime}-{kind}-{re.sub(r'[^A-Za-z0-9]', '-', session_id)[:64]}-{told_apart:08x}"
+        self._root = root
+        self._folder = root / FOLDER / "state" if local else self._elsewhere()
+        self._name = f"attempts-{key}.json"
+        self._session = key
+        self.state = GuardState()
+
+    @property
+    def held(self) -> bool:
+        """Whether this agent was held back and has not been let go since."""
+        return any((folder / self._name).is_file() for folder in (self._folder, self._elsewhere()))
+
+    @contextmanager
+    def open(self, *, fresh: bool) -> Iterator[Attempts]:
+        """Hold the lock and the state as it was left (a new one for a ``fresh`` start), and save what it becomes."""
+        try:
+            descriptor = self._locked()
+        except OSError:
+            self._folder = self._elsewhere()
+            descriptor = self._locked()
+        try:
+            self.state = GuardState() if fresh else self._load()
+            yield self
+            if self.state.refusals:
+                write_atomically(self._folder / self._name, json.dumps(self.state._asdict()).encode())
+            else:
+                (self._folder / self._name).unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
+
+    def _locked(self) -> int:
+        above = self._folder.parent
+        if above.name == FOLDER:
+            prepared(self._root)
+        else:
+            above.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if above.is_symlink() or above.lstat().st_uid != os.getuid():
+                raise PermissionError(f"{above} is somebody else's")
+        self._folder.mkdir(exist_ok=True, mode=0o700)
+        if not os.access(self._folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"{self._folder} can't be written to")
+        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        give_up = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # Whoever holds it for so long does not want an answer to be given.
+                if time.monotonic() >= give_up:
+                    os.close(descriptor)
+                    raise
+                time.sleep(0.01)
+            else:
+                return descriptor
+
+    def _elsewhere(self) -> Path:
+        import tempfile
+
+        place = zlib.crc32(str(self._root).encode("utf-8", "surrogatepass"))
+        return Path(tempfile.gettempdir()) / f"donewhen-{os.getuid()}" / f"{place:08x}"
+
+    def unverified(self, report: CompletionReport) -> None:
+        """Leave a record of a stop that was let through without proof."""
+        from datetime import UTC, datetime
+
+        row = {
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "session": self._session,
+            "status": report.status,
+            "attempts": report.attempts,
+            "code": report.code,
+            "feedback": report.feedback,
+        }
+        with (self._folder / "unverified.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _load(self) -> GuardState:
+        try:
+            data = json.loads((self._folder / self._name).read_bytes())
+            return GuardState(int(data["attempts"]), int(data["refusals"]), int(data["stalled"]), data["last_reason"])
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            # Lost or broken: counting starts anew, which holds the agent longer, never shorter.
+            return GuardState()

@@ -1,0 +1,116 @@
+"""Looking on while a judge learns: bars where somebody watches, a line for each epoch where a log does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from donewhen.cli._output import Output
+from donewhen.learning.running.events import Event
+from donewhen.learning.running.recorder import Watcher
+from donewhen.learning.running.run_state import RunState
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+class Watching(Watcher):
+    """The bars. Used as a context, so that the terminal is itself again afterwards."""
+
+    def __init__(self, output: Output, *, quiet: bool) -> None:
+        self._output = output
+        self._bars = not quiet and not output.json and sys.stderr.isatty()
+        self._lines = not quiet and not output.json and not self._bars
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._told = ""
+
+    def __enter__(self) -> Self:
+        if self._bars:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description:<34}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(compact=True),
+                TextColumn("{task.fields[told]}", style="dim"),
+                console=Console(stderr=True, no_color=not self._output.color),
+                transient=True,
+            )
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def phase(self, name: str, total: int) -> None:
+        if self._progress is not None:
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+            self._task = self._progress.add_task(name, total=max(1, total), told=self._told)
+
+    def advance(self, done: int) -> None:
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=done, told=self._told)
+
+    def tell(self, accuracy: float | None, spent: Mapping[str, Any]) -> None:
+        """What stands beside the bar from now on: how often the judge is right so far, and what it has cost."""
+        self._told = _told(accuracy, spent)
+
+    def event(self, event: Event, state: RunState) -> None:
+        judged = state.epoch.rolled if state.epochs else 0
+        self.tell(1 - state.epoch.wrong / judged if judged else None, event.spent)
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, told=self._told)
+        line = _line(event, state)
+        if line and self._lines:
+            self._output.note(line)
+        elif line and self._progress is not None:
+            from rich.text import Text
+
+            self._progress.console.print(Text(line))
+
+
+def _told(accuracy: float | None, spent: Mapping[str, Any]) -> str:
+    parts = [] if accuracy is None else [f"accuracy {accuracy:.3f}"]
+    parts.append(f"{int(spent.get('calls', 0)):,} calls")
+    tokens = int(spent.get("prompt_tokens", 0) + spent.get("completion_tokens", 0))
+    cached = int(spent.get("cached_tokens", 0))
+    if tokens:
+        parts.append(f"{tokens:,} tokens" + (f" ({cached:,} cached)" if cached else ""))
+    if spent.get("cost"):
+        parts.append(f"{spent['cost']:.2f} spent")
+    return ", ".join(parts)
+
+
+def _line(event: Event, state: RunState) -> str:
+    """What is worth a line of its own."""
+    data = event.data
+    match event.type:
+        case "epoch_ended":
+            shown = [f"epoch {data['epoch']}: training {_share(data['train_accuracy'])}"]
+            if data["validation_after"] is not None:
+                before, after = _share(data["validation_before"]), _share(data["validation_after"])
+                shown.append(f"validation {before} → {after}")
+            epoch = state.epoch
+            shown.append(f"{epoch.changes} change(s), {epoch.refused} refused")
+            shown.append(f"{epoch.candidates} candidate(s): {epoch.covered} covered, {epoch.no_evidence} set aside")
+            return ", ".join(shown)
+        case "guidance_changed":
+            text = data["change"]["text"] or state.changes[-1]["gone"].get(data["key"], "")
+            return f"  {data['change']['op']} {data['key']}: {text}"
+        case "budget_hit":
+            return f"  the budget is used up: {data['limit']}, {data['allowed']:g} allowed"
+        case _:
+            return ""
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

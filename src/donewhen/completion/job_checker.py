@@ -1,0 +1,116 @@
+"""Are the jobs done that the agent works on?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
+
+if TYPE_CHECKING:
+    from donewhen.jobs.plan.job import Job
+    from donewhen.jobs.board.survey import Survey
+    from donewhen.jobs.plan.workspace import Workspace
+
+
+class JobChecker:
+    """Complete when every job of the agent is done, blocked with a reason, waiting for a person, or out of budget.
+
+    Its jobs are those in progress, or those named. None in progress is complete, and says so, unless ``require_job``.
+    Looking never counts as an iteration, and nothing is run: what is stale is the agent's to show.
+
+        JobChecker()                                  # the jobs in progress, in the folder of the context's filesystem
+        JobChecker(jobs=["WI-20260214-001"], root=".")
+    """
+
+    def __init__(self, *, jobs: Sequence[str] = (), root: str | Path | None = None, require_job: bool = False) -> None:
+        if isinstance(jobs, str):
+            raise TypeError("jobs must be a list of ids, not one string")
+        self.jobs = tuple(jobs)
+        self.root = None if root is None else Path(root)
+        self.require_job = require_job
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        from donewhen.jobs.board.survey import survey
+        from donewhen.jobs.plan.workspace import WorkspaceError, find_workspace
+
+        root = self._root(context)
+        try:
+            workspace = find_workspace(root)
+        except WorkspaceError as error:
+            if any((root / ".donewhen" / "ledger").glob("WI-*.jsonl")):
+                raise  # There were jobs here.
+            if self.jobs or self.require_job:
+                return TaskCompletionResult.incomplete(str(error), code=ReasonCode.NO_JOB)
+            return TaskCompletionResult.ok("There are no jobs here.")
+        names = self.jobs or _in_progress(survey(workspace))
+        if not names:
+            if self.require_job:
+                return TaskCompletionResult.incomplete(
+                    "No job is in progress. Start one: donewhen ready", code=ReasonCode.NO_JOB
+                )
+            return TaskCompletionResult.ok("No job is in progress.")
+        told: list[str] = []
+        for name in names:
+            rest = _looked_at(workspace, workspace.job(name))
+            if isinstance(rest, TaskCompletionResult):
+                return rest
+            told.append(rest)
+        return TaskCompletionResult.ok(" ".join(told))
+
+    def _root(self, context: TaskCompletionContext) -> Path:
+        if self.root is not None:
+            return self.root
+        root = getattr(context.filesystem, "root", None)
+        return root if isinstance(root, Path) else Path.cwd()
+
+
+def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
+    """Why the agent may rest as far as this job goes, or what is missing."""
+    from donewhen.jobs.gates.collecting import facts_of
+    from donewhen.jobs.lifecycle.completion import still_done
+    from donewhen.jobs.gates.evaluation import evaluate
+
+    if still_done(workspace, job) is not None:
+        return f"{job.id} is done."
+    facts = facts_of(workspace, job)
+    history = facts.history
+    if history.status == "cancelled":
+        return f"{job.id} was cancelled."
+    if history.auto_blocked and not history.decided_since_block:
+        return f"{job.id} is out of its budget and waits for a decision."
+    if history.waiting is not None:
+        return f"{job.id} waits: {history.waiting.data.get('reason')}"
+    evaluation = evaluate(facts)
+    if evaluation.waits_for_person:
+        return f"{job.id} waits for a person: {evaluation.truth.reasons[0].message}"
+    reason = next((one.message for one in evaluation.reasons), None)
+    missing = "nobody has completed it yet. Run:" if reason is None else f"{reason} Do what is missing, then run:"
+    return TaskCompletionResult.incomplete(
+        f"{job.id} is not done: {missing} donewhen complete {job.id} "
+        f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
+        code=ReasonCode.JOB_NOT_DONE,
+    )
+
+
+def _in_progress(seen: Survey) -> list[str]:
+    """The jobs in progress by the ledger: what somebody has typed into a plan, or done away with, frees nobody."""
+    from donewhen.jobs.plan.workspace import WorkspaceError
+
+    if seen.unseen:
+        raise WorkspaceError(f"The plan of {seen.unseen[0]}, which is in progress, is gone or can't be read.")
+    return [one.id for one in seen.jobs if one.recorded == "in_progress"]
+
+
+def leave_unverified(root: Path, why: str) -> None:
+    """Put on record that an agent was let go although its jobs are not shown to be done."""
+    from donewhen.jobs.ledger.approval import somebody
+    from donewhen.jobs.board.survey import survey
+    from donewhen.jobs.plan.workspace import find_workspace
+
+    workspace = find_workspace(root)
+    for one in survey(workspace).jobs:
+        if one.recorded == "in_progress":
+            with workspace.locked(one.path):
+                workspace.ledger.append(one.id, "unverified", {"why": why}, somebody())

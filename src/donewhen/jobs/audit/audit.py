@@ -1,0 +1,311 @@
+"""Does everything fit together? Chains, plan files against the ledger, evidence under its name, heads kept elsewhere.
+
+An audit reads every file it speaks of; it trusts no index, no clock and no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from donewhen.config.settings import Settings
+from donewhen.foundation.canonical import digest
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.contract.agreement import (Agreement, job_agreement, located, project_agreement)
+from donewhen.jobs.record.anchors import read_anchors
+from donewhen.jobs.audit.audit_labels import label_problems
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.document import Document
+from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.jobs.plan.frontmatter import DocumentError
+from donewhen.foundation.git import committed_files, repository, toplevel
+from donewhen.jobs.plan.job import Job, Project
+from donewhen.jobs.ledger.ledger import Chain
+from donewhen.jobs.record.projection import mismatches, pending
+from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.plan.workspace import PLAN, Workspace
+
+Severity = Literal["error", "warning"]
+
+_KEPT = ("record", "output", "manifest", "ticket")
+
+
+class AuditFinding(NamedTuple):
+    """Something that does not fit. Warnings are worth knowing; errors mean that the record can't be believed."""
+
+    severity: Severity
+    code: str
+    message: str
+    where: str
+    next: str | None = None
+
+
+class Audit(NamedTuple):
+    """What was looked at, and what was found."""
+
+    jobs: int
+    chains: int
+    entries: int
+    evidence: int
+    anchors: int
+    findings: tuple[AuditFinding, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not any(one.severity == "error" for one in self.findings)
+
+
+def audit(workspace: Workspace) -> Audit:
+    """Look at everything, and go on whatever is found."""
+    ledger = workspace.ledger
+    chains: dict[str, Chain] = {}
+    findings: list[AuditFinding] = []
+    for name in ledger.chains():
+        try:
+            chains[name] = ledger.read(name)
+        except OSError as error:
+            told = f"The chain can't be read: {error.strerror}."
+            where = _ledger_file(workspace, name)
+            findings.append(AuditFinding("error", FindingCode.CHAIN_BROKEN, told, where))
+    findings += [*_chains(workspace, chains), *_history(workspace, chains)]
+    store = store_of(workspace)
+    for name, chain in chains.items():
+        findings += _evidence(workspace, store, name, chain)
+    jobs, found = _plans(workspace, chains)
+    findings += found
+    codes = {"unproved": FindingCode.LABEL_UNPROVED, "edited": FindingCode.LABELS_EDITED}
+    findings += [
+        AuditFinding("error", codes.get(one.code, one.code), one.message, one.where, one.next)
+        for one in label_problems(workspace, chains)
+    ]
+    anchors = read_anchors(workspace)
+    findings += [
+        AuditFinding(
+            "error",
+            FindingCode.ANCHOR_MISMATCH,
+            f"{one.chain} had another entry {one.seq} when commit {one.commit[:10]} anchored it.",
+            _ledger_file(workspace, one.chain),
+            "Restore the ledger from that commit.",
+        )
+        for one in anchors
+        if not one.holds(chains[one.chain].entries if one.chain in chains else ())
+    ]
+    if chains and not anchors:
+        findings.append(
+            AuditFinding(
+                "warning",
+                FindingCode.ANCHOR_ABSENT,
+                "No head of the ledger is kept elsewhere, so a ledger that was written anew would not show.",
+                _ledger_folder(workspace),
+                "donewhen anchor",
+            )
+        )
+    kept = sum(name in entry.data for chain in chains.values() for entry in chain.entries for name in _KEPT)
+    total = sum(len(chain.entries) for chain in chains.values())
+    return Audit(jobs, len(chains), total, kept, len(anchors), tuple(findings))
+
+
+def _chains(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
+    for name, chain in chains.items():
+        for one in chain.breaks:
+            where = f"{_ledger_file(workspace, name)}:{one.line}"
+            if one.torn:
+                yield AuditFinding("warning", FindingCode.TORN, f"A writer was cut off: {one.problem}.", where)
+            else:
+                yield AuditFinding(
+                    "error",
+                    FindingCode.CHAIN_BROKEN,
+                    f"The chain does not hold: {one.problem}.",
+                    where,
+                    "Restore the file from version control.",
+                )
+
+
+def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
+    """What is committed may only have grown since."""
+    top = toplevel(workspace.root)
+    if top is None:
+        if (place := repository(workspace.root)) is not None:
+            yield AuditFinding(
+                "error",
+                FindingCode.GIT,
+                "There is a repository, but git does not answer, so what was committed can't be compared.",
+                str(place / ".git"),
+                "git status",
+            )
+        return
+    folder = (workspace.folder / "ledger").relative_to(top).as_posix()
+    for name, committed in committed_files(top, folder):
+        if not name.endswith(".jsonl"):
+            continue
+        try:
+            now = (top / name).read_bytes()
+        except OSError:
+            now = b""
+        if not now.startswith(committed):
+            yield AuditFinding(
+                "error",
+                FindingCode.REWRITTEN,
+                "The chain is not what was committed and more: entries are gone or were changed.",
+                workspace.where(top / name),
+                f"git diff HEAD -- {name}",
+            )
+
+
+def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
+    for entry in chain.entries:
+        if entry.type != "ran":
+            continue
+        for kind, blob in _blobs(store, entry.data):
+            content = store.found(blob)
+            where = f"{_ledger_file(workspace, name)}:{entry.seq}"
+            if content is None:
+                severity: Severity = "warning" if kind == "manifest" else "error"
+                yield AuditFinding(
+                    severity,
+                    FindingCode.EVIDENCE_MISSING,
+                    f"The {kind} of a run is not there ({blob[:19]}…).",
+                    where,
+                    f"donewhen run {name}",
+                )
+            elif digest(content) != blob:
+                yield AuditFinding(
+                    "error",
+                    FindingCode.EVIDENCE_CHANGED,
+                    f"The {kind} of a run is not what it was ({blob[:19]}…).",
+                    where,
+                )
+
+
+def _blobs(store: EvidenceStore, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Everything that a run keeps, by what it is and its name; what tests came to stands in the record."""
+    for kind in _KEPT:
+        if isinstance(data.get(kind), str):
+            yield kind, data[kind]
+    record = store.get_json(str(data.get("record")))
+    report = record.get("report") if isinstance(record, dict) else None
+    if isinstance(report, dict) and isinstance(report.get("outcomes"), str):
+        yield "outcomes", report["outcomes"]
+
+
+def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:
+    findings: list[AuditFinding] = []
+    try:
+        project = workspace.project()
+        settings = workspace.settings()
+        agreement = project_agreement(workspace, project)
+    except DonewhenError as error:
+        return 0, [AuditFinding("error", error.code, error.message, error.where or "", error.next_step)]
+    where = workspace.where(project.path)
+    findings += _agreement(project.id, agreement, project, where, settings)
+    if project.id in chains:
+        findings += _projection(project.document, chains[project.id], where)
+    seen: set[str] = {project.id}
+    for folder in workspace.workstream_folders():
+        findings += _workstream(workspace, folder / PLAN, chains, seen)
+    count = 0
+    for place in workspace.places():
+        count += 1
+        try:
+            job = workspace.job_at(place.path)
+        except DonewhenError as error:
+            code = "document" if isinstance(error, DocumentError) else error.code
+            findings.append(AuditFinding("error", code, error.message, error.where or "", error.next_step))
+            seen.add(place.id)
+            continue
+        where = workspace.where(job.path)
+        if job.id in seen:
+            told = f"Another job has the id {job.id}, too."
+            findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, told, where))
+        seen.add(job.id)
+        chain = chains.get(job.id, Chain((), ()))
+        findings += _agreement(job.id, job_agreement(job, chain, agreement), job, where, settings)
+        if chain.entries:
+            findings += _projection(job.document, chain, where)
+        elif job.document.fields.get("agreed_by"):
+            told = f"{job.id} says who agreed, which only donewhen writes, but the ledger knows nothing of it."
+            findings.append(AuditFinding("error", FindingCode.TAMPERED, told, where, "Restore .donewhen/ledger."))
+        elif job.status == "done":
+            findings.append(
+                AuditFinding(
+                    "error",
+                    FindingCode.UNSEALED,
+                    f"{job.id} says done, and the ledger has nothing to show for it.",
+                    where,
+                )
+            )
+    findings += [
+        AuditFinding(
+            "error",
+            FindingCode.JOB_MISSING,
+            f"The ledger knows {name}, but its plan file is gone.",
+            _ledger_file(workspace, name),
+        )
+        for name in chains
+        if name not in seen
+    ]
+    return count, findings
+
+
+def _workstream(
+    workspace: Workspace, path: Path, chains: Mapping[str, Chain], seen: set[str]
+) -> Iterator[AuditFinding]:
+    try:
+        document = workspace.read(path)
+    except DocumentError as error:
+        yield AuditFinding("error", error.code, error.message, error.where or "", error.next_step)
+        return
+    name = str(document.fields.get("id") or path.parent.name)
+    seen.add(name)
+    if name in chains:
+        yield from _projection(document, chains[name], workspace.where(path))
+
+
+def _agreement(
+    name: str, agreement: Agreement, plan: Job | Project, where: str, settings: Settings
+) -> Iterator[AuditFinding]:
+    match agreement.state:
+        case "voided":
+            for one in agreement.voiding:
+                told = (
+                    f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
+                )
+                place = located(one, plan, where, settings)
+                yield AuditFinding("error", FindingCode.VOIDED, told, place, f"donewhen contract diff {name}")
+        case "unsealed":
+            yield AuditFinding(
+                "warning",
+                FindingCode.UNSEALED,
+                f"{name} says agreed, but nobody has sealed what.",
+                where,
+                f"donewhen agree {name}",
+            )
+
+
+def _projection(document: Document, chain: Chain, where: str) -> Iterator[AuditFinding]:
+    fields = document.fields
+    for name in pending(fields, chain.entries):
+        yield AuditFinding(
+            "warning",
+            FindingCode.INTERRUPTED,
+            f"A writer was cut off before {name} was written; the next command that writes here finishes it.",
+            where,
+        )
+    for one in mismatches(fields, chain.entries):
+        line = document.line_of(one.field)
+        yield AuditFinding(
+            "error",
+            FindingCode.TAMPERED,
+            f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}.",
+            f"{where}:{line}" if line else where,
+            "Undo the edit: the ledger decides, not this field.",
+        )
+
+
+def _ledger_folder(workspace: Workspace) -> str:
+    return workspace.where(workspace.folder / "ledger")
+
+
+def _ledger_file(workspace: Workspace, chain: str) -> str:
+    return f"{_ledger_folder(workspace)}/{chain}.jsonl"

@@ -1,0 +1,63 @@
+"""An entry of the ledger in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.issues.mirror_status import told_mirrored
+
+
+def told(entry: Entry) -> str:
+    """What happened, for people."""
+    data: Mapping[str, Any] = entry.data
+    match entry.type:
+        case "agreed":
+            return _agreed(data)
+        case "ran":
+            said = data.get("told") if data.get("what") in ("judge", "file") else ""
+            verdict = "passed" if data.get("passed") else "needs a person" if data.get("needs_human") else "failed"
+            return one_line(f"{data.get('evidence')}: {verdict}{f', {said}' if said else ''}")
+        case "completed" | "refused" | "evaluated":
+            return _evaluated(data)
+        case "decided":
+            value = data.get("value")
+            about = value.get("criterion", "") if isinstance(value, Mapping) else "" if value is None else value
+            what = f"{str(data.get('decision')).replace('_', ' ')} {about}".strip()
+            return one_line(f"{what}: {data.get('reason')}")
+        case "overridden":
+            reason = f": {data['reason']}" if data.get("reason") else ""
+            return one_line(f"{data.get('criterion')} {data.get('verdict')}{reason}")
+        case "started":
+            given = data.get("lessons")
+            lessons = f", with {len(given)} lesson(s) of others" if isinstance(given, Mapping) and given else ""
+            commit = f" at commit {str(data['commit'])[:10]}" if data.get("commit") else ""
+            return f"work began{commit}{lessons}"
+        case "lesson":
+            said = f": {data['said']}" if data.get("said") else ""
+            return one_line(f"{data.get('lesson')} {str(data.get('how')).replace('_', ' ')}{said}")
+        case "mirrored":
+            return told_mirrored(data)
+        case _:
+            return one_line(str(data.get("why") or data.get("reason") or ""))
+
+
+def _agreed(data: Mapping[str, Any]) -> str:
+    seal = str(data.get("hash", "")).partition(":")[2][:12]
+    match data.get("how"):
+        case "agreed":
+            return f"sealed as {seal}"
+        case "tightened":
+            return f"more was asked for, sealed as {seal}"
+        case _:
+            return "said so, which does not count"
+
+
+def _evaluated(data: Mapping[str, Any]) -> str:
+    gates = data.get("gates")
+    closed = [str(name) for name, codes in gates.items() if codes] if isinstance(gates, Mapping) else []
+    score = f"score {data['score']}" if "score" in data else ""
+    states = f"closed: {', '.join(closed)}" if closed else "all gates open" if gates else ""
+    return one_line(", ".join(one for one in (score, states) if one))

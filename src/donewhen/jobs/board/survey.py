@@ -1,0 +1,268 @@
+"""A look at all jobs at once: where each stands, and every file that can't be read, without one stopping the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen import __version__
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.contract.agreement import (AgreementState, Problem, project_agreement, seal_in)
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.contract.terms import changes, job_terms, terms_hash
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.plan.ids import id_in
+from donewhen.jobs.board.file_index import Index
+from donewhen.jobs.plan.job import Project, read_job
+from donewhen.jobs.ledger.ledger import verified
+from donewhen.jobs.record.projection import (WRITTEN_BY_DONEWHEN, Mismatch, compared, expected, last_writes)
+from donewhen.jobs.board.validity import Built
+from donewhen.jobs.plan.workspace import JobPlace, Workspace
+
+_LONGEST = 1e6
+
+
+class JobRecord(NamedTuple):
+    """What the overview says of a job."""
+
+    id: str
+    title: str
+    status: str
+    stakes: str
+    depends_on: tuple[str, ...]
+    iteration: int
+    max_iterations: int
+    estimate_hours: float
+    agreement: AgreementState
+    tampered: tuple[Mismatch, ...]
+    path: Path
+    events: int
+    recorded: str = ""
+    """The status that the ledger has, whatever the plan says."""
+    built: Built | None = None
+    """What others are built on; None where nothing was looked up."""
+    judged: bool = False
+    """Whether a judge decides one of its criteria."""
+
+
+class Survey(NamedTuple):
+    """All jobs, and what is wrong with some."""
+
+    project: Project
+    project_agreement: AgreementState
+    jobs: tuple[JobRecord, ...]
+    problems: tuple[Problem, ...]
+    unseen: tuple[str, ...] = ()
+    """Jobs that are in progress by the ledger, and whose plan is gone or can't be read."""
+
+
+def survey(workspace: Workspace) -> Survey:
+    """Look at every job; files that have not changed since the last look are not read again."""
+    project = workspace.project()
+    agreement = project_agreement(workspace, project)
+    policy = Policy.of(agreement.seal.terms if agreement.seal else None)
+    problems: list[Problem] = []
+    records: list[JobRecord] = []
+    # A project that donewhen has never written to stays as it is.
+    with Index(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
+        unseen = _look(workspace, index, agreement.state == "unsealed", policy, records, problems)
+    problems += _doubled(workspace, records)
+    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen)
+
+
+def _look(
+    workspace: Workspace,
+    index: Index,
+    typed: bool,
+    policy: Policy,
+    records: list[JobRecord],
+    problems: list[Problem],
+) -> tuple[str, ...]:
+    chains = set(workspace.ledger.chains())
+    reader = _Reader(index, policy)
+    for place in workspace.places():
+        try:
+            plan = reader.plan(place, workspace.where(place.path))
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            told = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
+            problems.append(Problem("document", told, workspace.where(place.path)))
+            continue
+        try:
+            chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
+        except OSError as error:
+            where = workspace.where(workspace.folder / "ledger" / f"{plan['id']}.jsonl")
+            problems.append(Problem(FindingCode.CHAIN_BROKEN, f"The chain can't be read: {error.strerror}.", where))
+            chain = _EMPTY_CHAIN
+        if "problem" in plan:
+            problems.append(Problem(*plan["problem"]))
+            continue
+        problems += [Problem(*one) for one in chain["breaks"]]
+        records.append(_record(plan, chain, place, typed))
+    lost = sorted(one for one in chains.difference(one.id for one in records) if one.startswith("WI-"))
+    return tuple(one for one in lost if _recorded(reader.chain(workspace, one)) == "in_progress")
+
+
+class _Reader:
+    """Turns files into the little that the overview needs, which is what the index remembers."""
+
+    def __init__(self, index: Index, policy: Policy) -> None:
+        self._index = index
+        # What is remembered depends on the version that read it, and seals on who may approve.
+        self._plan_kind = f"plan {__version__}"
+        self._chain_kind = f"chain {__version__} {digest_of([policy.ci, sorted(policy.keys)])}"
+        self._policy = policy
+
+    def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._index.remembered(
+            f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where), _is_plan
+        )
+        return found
+
+    def chain(self, workspace: Workspace, name: str) -> dict[str, Any]:
+        path = workspace.folder / "ledger" / f"{name}.jsonl"
+        found: dict[str, Any] = self._index.remembered(
+            f"{self._chain_kind} {name}",
+            path,
+            lambda raw: _chain_data(raw, name, self._policy, workspace.where(path)),
+            _is_chain,
+        )
+        return found
+
+
+def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
+    stated = id_in(path.parent.name) or path.parent.name
+    try:
+        document = parse(raw, where)
+        job = read_job(document, path, where)
+    except DonewhenError as error:
+        return {"id": stated, "problem": [error.code, str(error.message), error.where or where]}
+    if id_in(path.parent.name) not in (None, job.id):
+        told = f"The folder says {stated}, but the plan file says {job.id}."
+        return {"id": stated, "problem": ["workspace", told, where]}
+    terms = job_terms(job)
+    return {
+        "id": job.id,
+        "title": job.title,
+        "status": job.status,
+        "stakes": job.stakes,
+        "depends_on": list(job.depends_on),
+        "iteration": job.iteration,
+        "max_iterations": job.max_iterations,
+        "estimate_hours": _hours(document.fields.get("estimate_hours")),
+        "terms": terms,
+        "hash": terms_hash(terms),
+        "projected": {name: document.fields[name] for name in _WRITTEN if name in document.fields},
+        "agreed": document.fields.get("agreement_status") == "agreed",
+        "outputs": list(job.outputs),
+        "inputs": list(job.inputs),
+    }
+
+
+def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, Any]:
+    chain = verified(name, raw)
+    seal = seal_in(name, chain.entries, policy)
+    history = history_of(name, chain.entries, policy)
+    completed = None if history.completed is None else history.completed.data
+    return {
+        "events": len(chain.entries),
+        "breaks": [
+            [FindingCode.CHAIN_BROKEN.value, f"Line {one.line}: {one.problem}.", f"{where}:{one.line}"]
+            for one in chain.breaks
+            if not one.torn
+        ],
+        "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
+        "expected": expected(chain.entries),
+        "last": last_writes(chain.entries),
+        "cancelled": history.status == "cancelled",
+        "completed": completed and {one: completed[one] for one in ("upstream", "declared") if one in completed},
+    }
+
+
+# Not only the projected ones: whether a write was cut off shows by all that it was to change.
+_WRITTEN = tuple(sorted(WRITTEN_BY_DONEWHEN))
+_PLAN_KEYS = frozenset(
+    (
+        *("id", "title", "status", "stakes", "depends_on", "iteration", "max_iterations", "estimate_hours"),
+        *("terms", "hash", "projected", "agreed", "outputs", "inputs"),
+    )
+)
+_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last", "cancelled", "completed"))
+
+
+def _is_plan(data: Any) -> bool:
+    return isinstance(data, dict) and (data.keys() >= _PLAN_KEYS or data.keys() >= {"id", "problem"})
+
+
+def _is_chain(data: Any) -> bool:
+    return isinstance(data, dict) and data.keys() >= _CHAIN_KEYS
+
+
+_EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None, "cancelled": False, "completed": None}
+
+
+def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, typed: bool) -> JobRecord:
+    return JobRecord(
+        plan["id"],
+        plan["title"],
+        plan["status"],
+        plan["stakes"],
+        tuple(plan["depends_on"]),
+        plan["iteration"],
+        plan["max_iterations"],
+        plan["estimate_hours"],
+        _agreement(plan, chain["seal"], typed or plan["agreed"]),
+        _tampered(plan["projected"], chain),
+        place.path,
+        chain["events"],
+        _recorded(chain) or plan["status"],
+        Built(
+            place.path,
+            tuple(plan["depends_on"]),
+            tuple(plan["outputs"]),
+            tuple(plan["inputs"]),
+            chain["cancelled"],
+            chain["completed"],
+        ),
+        any("[check: judge " in one for one in plan["terms"]["criteria"]),
+    )
+
+
+def _recorded(chain: Mapping[str, Any]) -> str:
+    return str(chain["expected"]["status"]) if chain["events"] else ""
+
+
+def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: bool) -> AgreementState:
+    if seal is None:
+        return "unsealed" if typed else "proposed"
+    if seal["hash"] == plan["hash"]:
+        return "agreed"
+    return "voided" if any(one.voids for one in changes(seal["terms"], plan["terms"])) else "agreed"
+
+
+def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
+    return compared(fields, chain["expected"], chain["last"]) if chain["events"] else ()
+
+
+def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem]:
+    if len({one.id for one in records}) == len(records):
+        return []
+    places: dict[str, list[str]] = defaultdict(list)
+    for one in records:
+        places[one.id].append(workspace.where(one.path))
+    return [
+        Problem(FindingCode.DUPLICATE_ID, f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0])
+        for name, found in places.items()
+        if len(found) > 1
+    ]
+
+
+def _hours(value: Value) -> float:
+    # A plan can hold a number of any length.
+    return float(min(value, _LONGEST)) if isinstance(value, int | float) and value > 0 else 1.0

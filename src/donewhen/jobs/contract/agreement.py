@@ -1,0 +1,348 @@
+"""Sealing what was agreed, and telling whether it still is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+from donewhen.config.loader import CONFIG_FILE
+from donewhen.config.project_hooks import PROJECT_FILES, switched_off_in
+from donewhen.config.settings import Settings
+from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.process import split_command
+from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.contract.terms import (Change, Terms, changes, criterion_term, job_terms, project_terms, same_shape, terms_hash)
+from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.contract.inputs import located as locate
+from donewhen.jobs.contract.inputs import output_manifest
+from donewhen.jobs.plan.job import Job, Project
+from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
+from donewhen.jobs.contract.mission_folders import mission_folders
+from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.plan.workspace import Workspace
+
+AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
+
+DECIDED_FIELDS: dict[str, frozenset[str]] = {
+    "raise_budget": frozenset({"max_iterations"}),
+    "stakes": frozenset({"stakes", "reward_target", "max_iterations"}),
+    "target": frozenset({"reward_target"}),
+}
+"""Which terms a decision may loosen."""
+
+
+class Seal(NamedTuple):
+    """The terms that hold, and the entry by which they were agreed."""
+
+    terms: Terms
+    entry: Entry
+
+    @property
+    def hash(self) -> str:
+        return terms_hash(self.terms)
+
+
+class Agreement(NamedTuple):
+    """Where an agreement stands now.
+
+    ``agreed``: sealed, and at most more has been asked for since. ``voided``: something was loosened or removed.
+    ``unsealed``: a file says agreed, but nobody sealed anything. ``proposed``: not agreed yet.
+    """
+
+    state: AgreementState
+    terms: Terms
+    seal: Seal | None
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def voiding(self) -> tuple[Change, ...]:
+        return tuple(one for one in self.changes if one.voids)
+
+
+class Problem(NamedTuple):
+    """Why something can't be agreed to."""
+
+    code: str
+    message: str
+    where: str
+
+
+class Proposal(NamedTuple):
+    """Something to agree to, and where it stands."""
+
+    plan: Job | Project
+    where: str
+    agreement: Agreement
+    problems: tuple[Problem, ...]
+    settings: Settings
+
+    @property
+    def chain(self) -> str:
+        return self.plan.id
+
+    def place(self, change: Change) -> str:
+        """The file and line at which a change can be seen."""
+        return located(change, self.plan, self.where, self.settings)
+
+
+def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
+    """The terms that hold after these entries. Without a policy the chain's own terms are it: the project's chain."""
+    seal: Seal | None = None
+    for seal in seals_in(chain, entries, policy):  # noqa: B007 - the last one is meant
+        pass
+    return seal
+
+
+def seals_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Iterator[Seal | None]:
+    """The terms that hold after each of these entries."""
+    seal: Seal | None = None
+    for entry in entries:
+        allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
+        if entry.type == "decided" and seal is not None and approves(entry, chain, allowed):
+            seal = Seal({**seal.terms, **_decided(entry)}, seal.entry)
+        if entry.type == "agreed" and _whole(entry):
+            terms: Terms = entry.data["terms"]
+            how = entry.data.get("how")
+            if how == "agreed" and approves(entry, chain, allowed):
+                seal = Seal(terms, entry)
+            elif seal is not None and how == "tightened" and _only_more(seal.terms, terms):
+                seal = Seal(terms, seal.entry)
+        yield seal
+
+
+def state_of(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreement:
+    """Compare what stands there with what was sealed; ``typed`` is what the file itself claims."""
+    if seal is None:
+        return Agreement("unsealed" if typed else "proposed", terms, None)
+    found = changes(seal.terms, terms)
+    return Agreement("voided" if any(one.voids for one in found) else "agreed", terms, seal, found)
+
+
+def project_seal(workspace: Workspace, project: Project) -> Seal | None:
+    """What was agreed about the project."""
+    return seal_in(project.id, workspace.ledger.read(project.id).entries, None)
+
+
+def policy_of(workspace: Workspace) -> Policy:
+    """Who may approve here, as it was agreed."""
+    seal = project_seal(workspace, workspace.project())
+    return Policy.of(seal.terms if seal else None)
+
+
+def project_agreement(workspace: Workspace, project: Project) -> Agreement:
+    """Where the project's agreement stands, with the gate's configuration and hooks as they are now."""
+    typed = project.agreement_status == "agreed"
+    terms = _project_terms(workspace, project)
+    return state_of(terms, project_seal(workspace, project), typed=typed)
+
+
+def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
+    """Where a job's agreement stands. What an unsealed project claims, it claims for its jobs, too."""
+    typed = project.state == "unsealed" or job.document.fields.get("agreement_status") == "agreed"
+    policy = Policy.of(project.seal.terms if project.seal else None)
+    return state_of(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
+
+
+def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]:
+    """The project and these jobs, each with where its agreement stands and what keeps it from being agreed to."""
+    project = workspace.project()
+    about_project = project_agreement(workspace, project)
+    where = workspace.where(project.path)
+    problems = tuple(_placeholders(project.criteria, where))
+    settings = workspace.settings()
+    found = [Proposal(project, where, about_project, problems, settings)]
+    for job in jobs:
+        agreement = job_agreement(job, workspace.ledger.read(job.id), about_project)
+        where = workspace.where(job.path)
+        problems = (*_problems(job, where), *_paths(workspace, job), *_judges(workspace, job, where, settings))
+        found.append(Proposal(job, where, agreement, problems, settings))
+    return tuple(found)
+
+
+def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes: str = "") -> Entry:
+    """Seal what was proposed, if it still stands there. An agent's word is recorded and changes nothing."""
+    policy = policy_of(workspace)
+    with workspace.locked(proposal.plan.path):
+        document = workspace.read(proposal.plan.path)
+        before = workspace.ledger.read(proposal.chain)
+        document = repair(workspace, document, proposal.plan.path, before.entries)
+        # What does not count now must not begin to count when others are trusted later.
+        how = "agreed" if approval.counts(policy) else "said"
+        data: dict[str, Any] = {"how": how, "terms": proposal.agreement.terms}
+        data["hash"] = terms_hash(proposal.agreement.terms)
+        if notes:
+            data["notes"] = notes
+        begun = any(one.type == "started" or "outputs" in one.data for one in before.entries)
+        if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
+            # What is there before anybody begins is not this job's work.
+            data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
+        if _terms_now(workspace, proposal) != proposal.agreement.terms:
+            raise DonewhenError(
+                "It was changed while it was being shown, so nothing was agreed.",
+                where=workspace.where(proposal.plan.path),
+                next_step="Look at it again: donewhen agree",
+            )
+        writes: dict[str, Value] = {}
+        if approval.counts(policy):
+            now = workspace.now()
+            who = f"{approval.by.name} ({approval.by.kind})"
+            writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
+            if notes and proposal.plan.path == workspace.project_file:
+                writes["agreed_notes"] = notes
+        entry = record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]
+    if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
+        # More to do: what is above was done without it.
+        _reopen(workspace, proposal.plan, policy, approval.by)
+    return entry
+
+
+def _reopen(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
+    if history_of(job.id, workspace.ledger.read(job.id).entries, policy).completed is None:
+        at_work(workspace, job, policy, by, begin=False)
+
+
+def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
+    """Seal what was added or tightened since in the job and its project, so that it can't be taken back in silence."""
+    sealed: list[Entry] = []
+    for proposal in proposals(workspace, [job]):
+        if _only_tightened(proposal.agreement):
+            with workspace.locked(proposal.plan.path):
+                path = proposal.plan.path
+                repair(workspace, workspace.read(path), path, workspace.ledger.read(proposal.chain).entries)
+                # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
+                again = proposals(workspace, [workspace.job_at(job.path)])
+                now = next(one for one in again if one.chain == proposal.chain)
+                if _only_tightened(now.agreement):
+                    sealed.append(_seal(workspace, now, by))
+    return tuple(sealed)
+
+
+def located(change: Change, plan: Job | Project, where: str, settings: Settings) -> str:
+    """The file and line at which a change can be seen: the field that holds it, or the list that lacks it."""
+    room, _, name = change.field.partition(".")
+    match room:
+        case "settings":
+            return _in_settings(settings, name)
+        case "hooks" | "hooks_switched_off":
+            if room == "hooks":
+                return (change.after or change.before or "").partition(": ")[0]
+            return switched_off_in(settings.root) or PROJECT_FILES[0]
+        case "baselines":
+            return name
+        case "missions":
+            return f"{settings.judge.missions}/{name.partition('.')[0]}"
+        case "criteria":
+            lines = [one.line for one in plan.criteria if change.after == criterion_term(one)]
+            # What is gone may still be there in words, with another check or none.
+            said = (change.before or "").rpartition(" [check: ")[0] or change.before
+            lines += [one.line for one in plan.criteria if one.text == said]
+            lines += [one.line for one in plan.criteria] or [plan.document.first_body_line]
+            return f"{where}:{lines[0]}"
+        case _:
+            line = plan.document.line_of({"commands": "truth_required_commands", "exemptions": name}.get(room, room))
+            return f"{where}:{line}" if line else where
+
+
+def _in_settings(settings: Settings, name: str) -> str:
+    source = settings.source
+    if source is None:
+        return CONFIG_FILE
+    room, _, key = name.rpartition(".")
+    table = ""
+    with suppress(OSError):
+        for number, text in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if header := re.match(r"\s*\[(?:tool\.donewhen\.?)?([\w.]*)\]", text):
+                table = header[1]
+            elif table == room and re.match(rf"\s*{re.escape(key)}\s*=", text):
+                return f"{source.name}:{number}"
+    return source.name
+
+
+def _only_tightened(agreement: Agreement) -> bool:
+    return agreement.state == "agreed" and bool(agreement.changes)
+
+
+def _seal(workspace: Workspace, proposal: Proposal, by: Actor) -> Entry:
+    terms = proposal.agreement.terms
+    told = [one._asdict() for one in proposal.agreement.changes]
+    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": told}
+    return workspace.ledger.append(proposal.chain, "agreed", data, by)
+
+
+def _terms_now(workspace: Workspace, proposal: Proposal) -> Terms:
+    project = workspace.project()
+    if proposal.chain == project.id:
+        return _project_terms(workspace, project)
+    return job_terms(workspace.job_at(proposal.plan.path))
+
+
+def _project_terms(workspace: Workspace, project: Project) -> Terms:
+    settings = workspace.settings()
+    return project_terms(project, settings, mission_folders(workspace.root, settings))
+
+
+def _whole(entry: Entry) -> bool:
+    terms = entry.data.get("terms")
+    return isinstance(terms, Mapping) and entry.data.get("hash") == terms_hash(terms)
+
+
+def _decided(entry: Entry) -> Terms:
+    """The terms that a decision sets: its own, and no others."""
+    terms = entry.data.get("terms")
+    allowed = DECIDED_FIELDS.get(str(entry.data.get("decision")), frozenset())
+    return terms if isinstance(terms, Mapping) and allowed.issuperset(terms) else {}
+
+
+def _only_more(before: Terms, after: Terms) -> bool:
+    """Whether terms may follow others without anybody agreeing to them again. Anybody can have written ``after``."""
+    if not same_shape(before, after):
+        return False
+    return not any(one.voids for one in changes(before, after))
+
+
+def _problems(job: Job, where: str) -> Iterable[Problem]:
+    if not job.criteria:
+        yield Problem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
+    yield from _placeholders(job.criteria, where)
+    for command in job.truth_required_commands:
+        try:
+            split_command(command)
+        except DonewhenError as error:
+            line = job.document.line_of("truth_required_commands")
+            yield Problem(FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}")
+
+
+def _paths(workspace: Workspace, job: Job) -> Iterable[Problem]:
+    named = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
+    for field, paths in named.items():
+        for path in paths:
+            try:
+                locate(workspace, job, path, field)
+            except ConfigError as error:
+                yield Problem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
+
+
+def _judges(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[Problem]:
+    """Judges that are not there: a new mission is free, so whoever made it later would choose the judge."""
+    named = [one for one in job.criteria if one.check is not None and one.check.kind == "judge"]
+    known = mission_folders(workspace.root, settings) if named else {}
+    for one in named:
+        if one.check is not None and one.check.text not in known:
+            told = f"The criterion {one.id} names the mission {one.check.text!r}, which is not there."
+            yield Problem(FindingCode.MISSION_MISSING, told, f"{where}:{one.line}")
+
+
+def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[Problem]:
+    for one in criteria:
+        if one.placeholder:
+            yield Problem(
+                FindingCode.PLACEHOLDER,
+                f"The criterion {one.id} says nothing yet: {one.text!r}.",
+                f"{where}:{one.line}",
+            )

@@ -1,0 +1,96 @@
+"""Decisions about a job: what a person (or whoever may) has settled, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.contract.agreement import job_agreement, project_agreement
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.plan.job import (BUDGETS, TARGETS, Job, Stakes)
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.plan.workspace import Workspace
+
+DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
+
+
+class Decision(NamedTuple):
+    """What was decided, in a form that can be applied."""
+
+    kind: DecisionKind
+    reason: str
+    value: Any = None
+
+
+class Decided(NamedTuple):
+    """The record of a decision, and whether it counts."""
+
+    entry: Entry
+    counts: bool
+    writes: Mapping[str, Value]
+
+
+def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approval) -> Decided:
+    """Record a decision and apply it. One by an agent is recorded as what it is: a proposal."""
+    if not decision.reason.strip():
+        raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        job = workspace.job_at(job.path)
+        about_project = project_agreement(workspace, workspace.project())
+        policy = Policy.of(about_project.seal.terms if about_project.seal else None)
+        agreed = job_agreement(job, chain, about_project).seal
+        terms = _new_terms(job, decision, agreed.terms["max_iterations"] if agreed else job.max_iterations)
+        data: dict[str, Any] = {"decision": decision.kind, "reason": decision.reason.strip()}
+        if decision.value is not None:
+            data["value"] = decision.value
+        if terms and approval.counts(policy):
+            # One entry says it all, so that a decision holds whole or not at all, and lends itself to nothing else.
+            data["terms"] = terms
+        effects: dict[str, Value] = {"status": "cancelled"} if decision.kind == "cancel" else {}
+        if decision.kind == "rescope" and job.status == "cancelled":
+            effects = {"status": "planned"}
+        changed = {**terms, **effects} if approval.counts(policy) else {}
+        writes = {**changed, "updated_at": workspace.now()} if approval.counts(policy) else {}
+        before = history_of(job.id, chain.entries, policy)
+        entry, _ = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
+    counts = approves(entry, job.id, policy)
+    if counts and effects and (before.completed is not None or before.status == "cancelled"):
+        at_work(workspace, job, policy, approval.by, begin=False)
+    return Decided(entry, counts, changed)
+
+
+def _new_terms(job: Job, decision: Decision, budget: int) -> dict[str, Value]:
+    """The terms that a decision changes, with their new values."""
+    value = decision.value
+    match decision.kind:
+        case "raise_budget":
+            if value <= max(budget, job.iteration):
+                raise UsageError(
+                    f"{job.id} may take {budget} iterations and has taken {job.iteration}; "
+                    f"{value} would not raise that.",
+                    next_step="Give the new total.",
+                )
+            return {"max_iterations": value}
+        case "target":
+            return {"reward_target": value}
+        case "stakes":
+            return {"stakes": value, **_following(job, value)}
+        case _:
+            return {}
+
+
+def _following(job: Job, stakes: Stakes) -> dict[str, Value]:
+    """Target and budget go with the stakes where they were the defaults of the old ones."""
+    found: dict[str, Value] = {}
+    if job.reward_target == TARGETS[job.stakes]:
+        found["reward_target"] = TARGETS[stakes]
+    if job.max_iterations == BUDGETS[job.stakes]:
+        found["max_iterations"] = BUDGETS[stakes]
+    return found

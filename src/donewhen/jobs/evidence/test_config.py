@@ -1,0 +1,45 @@
+"""What tells a test framework how to report: whoever can change it can make failing tests say that they passed."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.jobs.contract.inputs import plain_hash, walked
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.evidence.commands import reports_tests
+from donewhen.jobs.plan.workspace import Workspace
+
+_WHOLE = frozenset({"conftest.py", "pytest.ini", ".pytest.ini"})
+_SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
+
+
+def harness_of(workspace: Workspace, job: Job) -> dict[str, str]:
+    """The files (or their part for pytest) by content, tracked by git or not; none for a job that runs no tests."""
+    if not any(one.check.kind == "run" and reports_tests(one.check.argv) for one in needs(job)):
+        return {}
+    found = {workspace.where(path): mark_of(path) for path in walked(workspace.root)}
+    return {name: mark for name, mark in found.items() if mark is not None}
+
+
+def mark_of(path: Path) -> str | None:
+    """What a file tells the test framework, as a hash; None where it tells nothing."""
+    if path.name in _WHOLE:
+        return plain_hash(path)
+    try:
+        if path.name == "pyproject.toml":
+            section: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest")
+        elif path.name in _SECTIONS:
+            parser = configparser.RawConfigParser()
+            parser.read_string(path.read_text(encoding="utf-8"))
+            name = _SECTIONS[path.name]
+            section = dict(parser.items(name)) if parser.has_section(name) else None
+        else:
+            return None
+    except (OSError, ValueError, configparser.Error):
+        return plain_hash(path)
+    return None if section is None else digest_of(section)

@@ -1,0 +1,37 @@
+"""Was it agreed, and is that still what stands there?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from donewhen.jobs.contract.agreement import Agreement
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
+
+_CODES = {
+    "proposed": GateCode.NOT_AGREED_YET,
+    "unsealed": GateCode.AGREEMENT_UNSEALED,
+    "voided": GateCode.AGREEMENT_VOIDED,
+}
+
+
+def agreement_gate(facts: Facts) -> GateResult:
+    """Open when the project and the job are agreed and sealed."""
+    reasons = (
+        *_reasons(facts.project.id, facts.project_agreement),
+        *_reasons(facts.job.id, facts.agreement),
+    )
+    voided = any(one.code == GateCode.AGREEMENT_VOIDED for one in reasons)
+    step = "donewhen contract diff" if voided else "donewhen agree"
+    return GateResult("agreement", reasons, step if reasons else None)
+
+
+def _reasons(name: str, agreement: Agreement) -> Iterator[GateReason]:
+    if agreement.state == "agreed":
+        return
+    code = _CODES[agreement.state]
+    if not agreement.voiding:
+        yield GateReason(code, f"{name} is {agreement.state}, not agreed.")
+    for one in agreement.voiding:
+        told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
+        yield GateReason(code, f"{name}: {one.field} was {one.kind} since it was agreed: {told}.")

@@ -1,0 +1,73 @@
+"""Is what it builds on done, and is what it puts out there?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from donewhen.jobs.gates.facts import Facts, FileFact
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
+
+_CODES = {
+    "open": GateCode.DEPENDENCY_OPEN,
+    "cancelled": GateCode.DEPENDENCY_OPEN,
+    "invalid": GateCode.DEPENDENCY_INVALID,
+    "missing": GateCode.DEPENDENCY_MISSING,
+    "cycle": GateCode.DEPENDENCY_CYCLE,
+}
+_TOLD = {
+    "missing": "is missing",
+    "empty": "is empty",
+    "not_a_file": "is not a regular file",
+    "outside": "is outside of the project",
+}
+
+
+def dependency_gate(facts: Facts) -> GateResult:
+    """Open when all dependencies are done on what is there now, and all outputs and evidence files are there."""
+    reasons = tuple(_reasons(facts))
+    return GateResult("dependency", reasons, _next(facts, reasons))
+
+
+def dependency_reasons(facts: Facts) -> Iterator[GateReason]:
+    """Only what concerns other jobs; starting asks for no more."""
+    for one in facts.dependencies:
+        if one.state != "done":
+            through = f" (through {' → '.join(one.chain)})" if len(one.chain) > 1 else ""
+            why = f": {one.why}" if one.why else ""
+            told = {"missing": "does not exist", "cycle": "depends on itself", "open": "is not done"}.get(
+                one.state, f"is {one.state}"
+            )
+            yield GateReason(_CODES[one.state], f"{one.id} {told}{through}{why}.", facts.where)
+
+
+def _reasons(facts: Facts) -> Iterator[GateReason]:
+    if facts.history.started is None and facts.history.status == "planned":
+        told = f"{facts.job.id} was never started, so it is not known what was there before."
+        yield GateReason(GateCode.NOT_STARTED, told, facts.where)
+    yield from dependency_reasons(facts)
+    for name in facts.upstream_changed:
+        yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
+    yield from _files(facts, "outputs", facts.outputs, GateCode.OUTPUT_MISSING)
+    yield from _files(facts, "verification_evidence", facts.evidence_files, GateCode.EVIDENCE_FILE_MISSING)
+    if facts.outputs and not facts.job.read_only and not any(one.changed for one in facts.outputs):
+        yield GateReason(GateCode.OUTPUT_UNCHANGED, "No output has changed since the job was started.", facts.where)
+
+
+def _files(facts: Facts, field: str, files: tuple[FileFact, ...], code: GateCode) -> Iterator[GateReason]:
+    line = facts.job.document.line_of(field)
+    where = f"{facts.where}:{line}" if line else facts.where
+    for one in files:
+        if one.state != "good":
+            yield GateReason(code, f"{one.path} {_TOLD[one.state]}.", where)
+
+
+def _next(facts: Facts, reasons: tuple[GateReason, ...]) -> str | None:
+    if not reasons:
+        return None
+    match reasons[0].code:
+        case GateCode.UPSTREAM_CHANGED | GateCode.NOT_STARTED:
+            return f"donewhen start {facts.job.id}"
+        case GateCode.OUTPUT_MISSING | GateCode.EVIDENCE_FILE_MISSING | GateCode.OUTPUT_UNCHANGED:
+            return f"donewhen why {facts.job.id}"
+        case _:
+            return "donewhen ready"

@@ -1,0 +1,237 @@
+"""A judge's verdict as evidence: asked by the gate itself, about what is really there, by guidance that is frozen.
+
+It never decides alone. It is asked only when every check that needs no judge has passed, and where its votes don't
+agree, a person decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.secrets import redacted
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.ledger.approval import approves
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.judge.job_ticket import (Shown, hard_needs, job_ticket, not_seen)
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.judge.missions import find_mission, gate_guidance
+from donewhen.jobs.evidence.requirements import Need, is_asked_for
+from donewhen.jobs.evidence.commands import (Ran, append, filed_under, fresh, newest_run, store_of)
+from donewhen.jobs.plan.workspace import Workspace
+
+if TYPE_CHECKING:
+    from donewhen.judging.guidance import Guidance
+    from donewhen.judging.mission import Mission
+    from donewhen.judging.ticket import Ticket
+    from donewhen.judging.verdict import Verdict
+
+TICKET = "donewhen/ticket/v1"
+NOTHING_TO_JUDGE = "there is nothing to judge but words: no output, no change, nothing that the gate saw"
+
+
+class Question(NamedTuple):
+    """What a judge would be asked now, and everything that its answer depends on."""
+
+    mission: Mission
+    guidance: Guidance
+    ticket: Ticket
+    parts: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        return digest_of(dict(self.parts))
+
+    @property
+    def subject(self) -> str:
+        """The name of what is judged, whoever judges it."""
+        return self.parts["ticket"]
+
+
+class NothingToJudgeError(DonewhenError):
+    """There is no artifact that a judge could look at."""
+
+    code = "nothing_to_judge"
+
+
+def question_about(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry]) -> Question:
+    """The question, put together from what is there now; an error where it can't be."""
+    from donewhen.judging.labels import ticket_hash
+    from donewhen.judging.mission_terms import terms_of
+
+    name = need.check.text
+    mission = find_mission(workspace, name)
+    guidance = gate_guidance(workspace, name, mission)
+    started = next((one for one in entries if one.type == "started"), None)
+    ticket = job_ticket(workspace, job, need, mission, store_of(workspace), seen_by_gate(job, entries), started)
+    if ticket is None:
+        raise NothingToJudgeError(f"{need.name}: {NOTHING_TO_JUDGE}.")
+    parts = {
+        "ticket": ticket_hash(ticket),
+        "guidance": guidance.hash,
+        "judge": digest_of([name, terms_of(mission)]),
+    }
+    return Question(mission, guidance, ticket, parts)
+
+
+def seen_by_gate(job: Job, entries: Sequence[Entry]) -> tuple[Shown, ...]:
+    """What the gate itself ran and saw last, for each thing that it can decide."""
+    found = {one.evidence: Shown(one, entry) for one in hard_needs(job) if (entry := _newest(one, entries)) is not None}
+    return tuple(found.values())
+
+
+def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = False) -> Ran:
+    """Ask the judge of a criterion and write down what it said; the same question is not asked twice.
+
+    A judge that can't be asked is on record, too, and shows nothing.
+    """
+    entries = workspace.ledger.read(job.id).entries
+    try:
+        question = question_about(workspace, job, need, entries)
+        known = None if again else fresh(entries, need.evidence, question.key, "judge")
+        if known is not None:
+            return Ran(known, reused=True, output=str(known.data.get("told", "")))
+        verdict, model = verdict_on(question.ticket, question.mission, question.guidance)
+    except DonewhenError as error:
+        # The ledger is read on other machines, too: where the project lies on this one is nobody's business there.
+        told = redacted(str(error)).replace(f"{workspace.root}/", "")
+        data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": told}
+        return Ran(append(workspace, job, data, by), reused=False, output=str(error))
+    try:
+        now = question_about(workspace, job, need, entries).key
+    except DonewhenError:
+        # What was judged is gone, which is a change like others.
+        now = ""
+    policy = policy_of(workspace)
+    tries = refusals(entries, need, lambda one: approves(one, job.id, policy))
+    data = {
+        **_about(job, need),
+        "key": question.key,
+        "parts": dict(question.parts),
+        "settled": now == question.key,
+        **_after(tries, job, judged_data(verdict, question.mission, question.guidance, question.ticket)),
+        "model": model,
+        "guidance_step": question.guidance.step,
+        "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
+    }
+    return Ran(append(workspace, job, data, by), reused=False, output=str(data["told"]))
+
+
+def refusals(
+    entries: Sequence[Entry], need: Need, counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person"
+) -> int:
+    """How many versions of the work the judge did not pass since somebody whose word counts last said something."""
+    name = filed_under(need.evidence)
+    seen: set[str] = set()
+    for entry in reversed(entries):
+        if entry.type in ("decided", "overridden", "agreed") and counts(entry):
+            break
+        if entry.type == "ran" and (entry.data.get("what"), entry.data.get("evidence")) == ("judge", name):
+            parts = entry.data.get("parts")
+            if isinstance(parts, Mapping) and entry.data.get("passed") is not True:
+                seen.add(str(parts.get("ticket")))
+    return len(seen)
+
+
+def _after(refused: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
+    """A pass after more versions than the job may take tries says that the judge gave in, not that the work is good."""
+    if not data["passed"] or refused <= job.max_iterations:
+        return data
+    told = f"{data['told']}; it did not pass {refused} versions before this one, so a person decides"
+    return {**data, "passed": False, "needs_human": True, "told": told}
+
+
+def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
+    """What is kept of a verdict, and whether it is one: a person decides where too few votes agree, and where the judge
+    is not able to, or has not seen what it passes."""
+    from donewhen.judging.competence import incompetence
+
+    unable = None
+    if verdict.verdict == "pass":
+        unseen = not_seen(ticket.evidence)
+        told = f"the judge was not shown all of {one_line(', '.join(unseen), 200)}" if unseen else None
+        unable = incompetence(mission, guidance) or told
+    votes = verdict.passes + verdict.fails + verdict.malformed
+    # Malformed votes count, too: one good answer among three is no agreement.
+    agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
+    decided = verdict.overridden_by is not None or (
+        verdict.verdict is not None
+        and unable is None
+        and agreement >= mission.settings.manual_review.min_verdict_agreement
+    )
+    reason = redacted(one_line(verdict.reason, 400))
+    counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
+    by = f"guidance step {verdict.guidance_step}"
+    said = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
+    if unable is not None and not decided:
+        said = unable
+    if verdict.verdict is None:
+        said = "the judge gave no usable answer"
+    return {
+        "passed": decided and verdict.verdict == "pass",
+        "needs_human": not decided,
+        "verdict": verdict.verdict,
+        "votes": {"pass": verdict.passes, "fail": verdict.fails, "malformed": verdict.malformed},
+        "agreement": round(agreement, 4),
+        "margin": None if verdict.margin is None else round(verdict.margin, 4),
+        "reason": reason,
+        "overridden_by": verdict.overridden_by,
+        "told": f"{said} ({counted}, {by})" + (f": {reason.rstrip('.')}" if reason else ""),
+    }
+
+
+def ticket_data(ticket: Ticket) -> dict[str, Any]:
+    """A ticket as the evidence store keeps it."""
+    return {
+        "schema": TICKET,
+        "group_id": ticket.group_id,
+        "mission": ticket.mission,
+        "cluster": ticket.cluster,
+        "evidence": dict(ticket.evidence),
+    }
+
+
+def _about(job: Job, need: Need) -> dict[str, Any]:
+    return {
+        "what": "judge",
+        "evidence": filed_under(need.evidence),
+        "criterion": need.name,
+        "asked_for": is_asked_for(job, need.evidence, "judge"),
+        "mission": need.check.text,
+    }
+
+
+def _newest(need: Need, entries: Sequence[Entry]) -> Entry | None:
+    return newest_run(entries, need.evidence, "file" if need.check.kind == "file" else "command")
+
+
+def verdict_on(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
+    """The judge's verdict and the name of its model, within the mission's budget; also where a loop is running."""
+    from donewhen.judging.judge import Judge
+    from donewhen.judging.mission_budget import limits_of
+    from donewhen.models import executors
+    from donewhen.models.metered import Asking, Meter
+
+    model = executors.Here().open(mission.settings.model)
+    began = mission.clock.monotonic()
+    meter = Meter(limits_of(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
+    # Without the answers that are kept beside the mission: anybody can write there. The ledger knows what was asked.
+    judge = Judge(mission.able_to_judge(), guidance, Asking(model, meter))
+    return _in_a_loop_of_its_own(judge, ticket), model.name
+
+
+def _in_a_loop_of_its_own(judge: Any, ticket: Ticket) -> Verdict:
+    verdict: Verdict
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        verdict = judge.judge(ticket)
+        return verdict
+    with ThreadPoolExecutor(1, thread_name_prefix="donewhen-judge") as pool:
+        verdict = pool.submit(judge.judge, ticket).result()
+    return verdict

@@ -1,0 +1,107 @@
+"""The missions whose judges the gates of a project ask, and the guidance that they follow: what was accepted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.jobs.contract.agreement import project_seal
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
+from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.plan.workspace import Workspace
+
+if TYPE_CHECKING:
+    from donewhen.judging.guidance import Guidance
+    from donewhen.judging.mission import Mission
+
+ACCEPTED = "accept_guidance"
+
+
+class Accepted(NamedTuple):
+    """The guidance that the gates follow: a step of a mission, by the hash of what a judge sees of it."""
+
+    step: int
+    hash: str
+    entry: Entry | None
+    """None where nothing was accepted yet: the gates follow what the mission began with, which was agreed to."""
+
+
+def find_mission(workspace: Workspace, name: str) -> Mission:
+    """A mission of the project by the name of its folder, to look at: none of its code is run."""
+    from donewhen.judging.mission import MISSION_FILE, read_mission
+
+    settings = workspace.settings()
+    folder = missions_folder(workspace.root, settings) / name
+    if not (folder / MISSION_FILE).is_file():
+        known = ", ".join(mission_folders(workspace.root, settings)) or "none"
+        raise ConfigError(
+            f"There is no mission {name!r}; there are: {known}.",
+            where=workspace.where(folder),
+            next_step=f"donewhen mission new {workspace.where(folder)}",
+        )
+    return read_mission(folder, clock=workspace.clock, code=False)
+
+
+def mission_name(workspace: Workspace, mission: Mission) -> str | None:
+    """The name under which gates know a mission; None where it is not one of the project's."""
+    folders = mission_folders(workspace.root, workspace.settings())
+    wanted = mission.folder.resolve()
+    return next((name for name, folder in folders.items() if folder.resolve() == wanted), None)
+
+
+def accepted(workspace: Workspace, name: str, mission: Mission) -> Accepted:
+    """Which guidance of a mission the gates follow."""
+    project = workspace.project()
+    seal = project_seal(workspace, project)
+    settings: Any = {} if seal is None else seal.terms.get("settings", {})
+    policy = Policy.of(seal.terms if seal else None)
+    for entry in reversed(workspace.ledger.read(project.id).entries):
+        value = entry.data.get("value")
+        if entry.type != "decided" or entry.data.get("decision") != ACCEPTED or not isinstance(value, dict):
+            continue
+        by_trial = settings.get("judge.trial_accepts") is True and value.get("by_trial") is True
+        if value.get("mission") == name and (by_trial or approves(entry, project.id, policy)):
+            return Accepted(int(value["step"]), str(value["hash"]), entry)
+    return Accepted(0, mission.initial_guidance().hash, None)
+
+
+def gate_guidance(workspace: Workspace, name: str, mission: Mission) -> Guidance:
+    """The guidance that the gates follow, word for word as it was accepted."""
+    from donewhen.judging.guidance import GuidanceError
+
+    known = accepted(workspace, name, mission)
+    if known.entry is None:
+        return mission.initial_guidance()
+    guidance = mission.store.at(known.step)
+    if guidance.hash != known.hash:
+        raise GuidanceError(
+            f"The guidance of {name} at step {known.step} is another than the one that was accepted.",
+            where=workspace.where(mission.store.path),
+            next_step=f"Undo the edit, or let a person accept it: donewhen guidance accept {name}",
+        )
+    return guidance
+
+
+def accept(
+    workspace: Workspace, name: str, mission: Mission, guidance: Guidance, approval: Approval, *, run: str | None = None
+) -> bool:
+    """Let the gates follow a guidance from now on; whether it counts. ``run`` is the run whose trial speaks for it."""
+    if not mission.store.exists or mission.store.at(guidance.step).hash != guidance.hash:
+        raise UsageError(f"{name} has no such guidance.", next_step=f"donewhen guidance log {name}")
+    path = workspace.project_file
+    with workspace.locked(path):
+        project = workspace.project()
+        document = repair(workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries)
+        value: dict[str, Any] = {"mission": name, "step": guidance.step, "hash": guidance.hash}
+        if run is not None:
+            # What does not count now must not begin to count when trials are trusted later.
+            seal = project_seal(workspace, project)
+            trusted = seal is not None and seal.terms.get("settings", {}).get("judge.trial_accepts") is True
+            value |= {"run": run, "by_trial": trusted}
+        told = f"guidance step {guidance.step} of {name}"
+        data = {"decision": ACCEPTED, "reason": told, "value": value}
+        entry, _ = record(workspace, project.id, document, path, "decided", data, approval, {})
+    found = accepted(workspace, name, mission)
+    return found.entry is not None and found.entry.hash == entry.hash

@@ -1,0 +1,60 @@
+"""When something that others were built on changes, they are not done any more: all of them, however far down."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.board.survey import Survey, survey
+from donewhen.jobs.board.validity import Validities, Validity
+from donewhen.jobs.board.views import refresh
+from donewhen.jobs.plan.workspace import Workspace
+
+
+class Invalidated(NamedTuple):
+    """A job that is not done any more, and the chain of jobs through which."""
+
+    id: str
+    chain: tuple[str, ...]
+    why: str
+    entry: Entry | None = None
+
+
+def find_invalid(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[Invalidated, ...]:
+    """Jobs that say done and were done on something that has changed since, as far as the look at all jobs tells."""
+    return _invalid(Validities(workspace, policy, known={one.id: one.built for one in seen.jobs if one.built}), seen)
+
+
+def _invalid(validities: Validities, seen: Survey) -> tuple[Invalidated, ...]:
+    # By the ledger, too: a plan in which somebody has typed something else hides nothing.
+    found = [(one.id, validities.of(one.id)) for one in seen.jobs if "done" in (one.status, one.recorded)]
+    return tuple(Invalidated(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
+
+
+def invalidate(workspace: Workspace, policy: Policy, by: Actor) -> tuple[Invalidated, ...]:
+    """Put on record which done jobs are not done any more, and set them back to work."""
+    recorded = []
+    seen = survey(workspace)
+    # The look chooses whom to ask; the answers come from the files.
+    asked = Validities(workspace, policy, places={one.id: one.path for one in seen.jobs})
+    for one in _invalid(asked, seen):
+        path = workspace.place(one.id).path
+        with workspace.locked(path):
+            entries = workspace.ledger.read(one.id).entries
+            document = repair(workspace, workspace.read(path), path, entries)
+            if history_of(one.id, entries, policy).completed is None:
+                continue
+            writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}
+            data = {"chain": list(one.chain), "why": one.why}
+            entry, _ = record(workspace, one.id, document, path, "invalidated", data, Approval(by), writes)
+        refresh(workspace, workspace.job_at(path))
+        recorded.append(one._replace(entry=entry))
+    return tuple(recorded)
+
+
+def _is_invalid(validity: Validity) -> bool:
+    return validity.state == "invalid"

@@ -1,0 +1,221 @@
+"""Acceptance criteria: what a job must show, and how each is checked."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.foundation.process import split_command
+from donewhen.foundation.plain_text import plain
+from donewhen.jobs.plan.frontmatter import LINE_END
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)")
+_MARKS = (" ", "`", "~")
+_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
+_WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?[0-9]+)(?:\*\*)?(?::|[.)](?=[ \t*]|\Z))(?:\*\*)?[ \t]*(.*)")
+_CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
+_PROBE = re.compile(
+    r"(?P<path>\S+)"
+    r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\S+)|rows[ \t]*>=[ \t]*(?P<rows>[0-9]{1,18})))?"
+)
+_JUDGE = re.compile(r"judge(?::[ \t]*|[ \t]+)([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
+_PLACEHOLDER = re.compile(
+    r"(?:tbd|todo|to be (?:done|defined|determined|added)|fixme|xxx+|x|n/?a|none|\.{2,}|…|-+|\?+|lorem ipsum.*|"
+    r"(?:placeholder|example)(?: (?:text|item|criterion))?|"
+    r"(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe (?:the|what|how|your) .*|"
+    r"(?:todo|tbd|fixme)\b ?[:\u2013-].*|fill (?:this )?in.*|"
+    r"<[^>]*>|\[[^\]]*\]|\{[^}]*\})[.!]?",
+    re.IGNORECASE,
+)
+
+CheckKind = Literal["run", "file", "judge", "manual", "verification"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a criterion is decided. ``verification`` stands for the job's own verification commands."""
+
+    kind: CheckKind
+    text: str = ""
+    argv: tuple[str, ...] = ()
+    path: str | None = None
+    regex: str | None = None
+    schema: str | None = None
+    rows: int | None = None
+
+    @property
+    def normal(self) -> str:
+        """The check in its normal form: without the white space that does not matter, with all that does."""
+        if self.kind == "run":
+            return f"run {shlex.join(self.argv)}"
+        if self.regex is not None:
+            return f"file {self.path} matches /{self.regex}/"
+        if self.schema is not None:
+            return f"file {self.path} schema {self.schema}"
+        if self.rows is not None:
+            return f"file {self.path} rows >= {self.rows}"
+        return f"{self.kind} {self.text}".rstrip()
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion, and the line of the file on which it stands."""
+
+    id: str
+    text: str
+    check: Check | None
+    """None where the criterion does not say; the job's verification covers it then, or a person does."""
+    line: int
+
+    @property
+    def placeholder(self) -> bool:
+        return is_placeholder(self.text)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The lines below a heading, up to the next heading of the same or a higher level."""
+
+    title: str
+    level: int
+    line: int
+    lines: tuple[tuple[int, str], ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line for _, line in self.lines).strip()
+
+
+def sections(body: str, first_line: int = 1) -> list[Section]:
+    """Every heading of a Markdown text with what stands below it; headings inside code fences are text."""
+    lines = LINE_END.split(body)
+    if not lines[-1]:
+        lines.pop()
+    headings: list[tuple[int, int, str]] = []
+    fence = ""
+    for index, line in enumerate(lines):
+        if line[:1] in _MARKS:
+            fence = fence_after(line, fence)
+        if (
+            not fence
+            and line[:1] == "#"
+            and (heading := _HEADING.fullmatch(line))
+            and (title := _without_closing(heading[2]))
+        ):
+            headings.append((index, len(heading[1]), title))
+    found = []
+    for place, (index, level, title) in enumerate(headings):
+        # By index: a copy of the rest for every heading would take minutes for a file of nothing but headings.
+        after = range(place + 1, len(headings))
+        end = next((headings[other][0] for other in after if headings[other][1] <= level), len(lines))
+        below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
+        found.append(Section(title, level, first_line + index, below))
+    return found
+
+
+def fence_after(line: str, fence: str) -> str:
+    """The code fence that is open after a line, where ``fence`` was open before it."""
+    marker = _FENCE.fullmatch(line)
+    if marker is None:
+        return fence
+    if fence:
+        return "" if marker[1].startswith(fence) and not marker[2].strip() else fence
+    return "" if marker[1][0] == "`" and "`" in marker[2] else marker[1]
+
+
+def _without_closing(title: str) -> str:
+    stripped = title.strip(" \t")
+    bare = stripped.rstrip("#")
+    return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else stripped
+
+
+def find_section(body: str, title: str, first_line: int = 1) -> Section | None:
+    """The first section with this title, in any case."""
+    wanted = title.casefold()
+    return next((one for one in sections(body, first_line) if one.title.casefold() == wanted), None)
+
+
+def read_criteria(section: Section | None, where: str) -> tuple[Criterion, ...]:
+    """The criteria of an *Acceptance Criteria* section; those without ids are numbered by their order."""
+    if section is None:
+        return ()
+    criteria: list[Criterion] = []
+    for line, text, check in _items(section, where):
+        with_id = _WITH_ID.fullmatch(text)
+        name, prose = (with_id[1], with_id[2]) if with_id else (f"AC-{len(criteria) + 1}", text)
+        if any(one.id == name for one in criteria):
+            raise ConfigError(f"The criterion {name} stands there twice.", where=f"{where}:{line}")
+        parsed = None if check is None else parse_check(check[1], f"{where}:{check[0]}")
+        criteria.append(Criterion(name, " ".join(prose.split()), parsed, line))
+    return tuple(criteria)
+
+
+def parse_check(text: str, where: str) -> Check:
+    """``run CMD…``, ``file PATH [matches /RE/ | schema PATH | rows >= N]``, ``judge:MISSION`` or ``manual``."""
+    words = text.split(None, 1)
+    kind, rest = (words[0], words[1].strip() if len(words) > 1 else "") if words else ("", "")
+    if kind == "manual" and not rest:
+        return Check("manual")
+    if (judge := _JUDGE.fullmatch(text.strip())) is not None:
+        return Check("judge", judge[1])
+    if kind == "run" and rest:
+        try:
+            return Check("run", rest, argv=split_command(rest))
+        except UsageError as error:
+            raise ConfigError(error.message, where=where, next_step=error.next_step) from error
+    if kind == "file" and (probe := _PROBE.fullmatch(rest)):
+        return _file_check(rest, probe, where)
+    raise ConfigError(
+        f"The check {text.strip()!r} is not one that donewhen knows.",
+        where=where,
+        next_step="Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge:MISSION, or manual.",
+    )
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text says nothing: empty, a template's words, or a single letter."""
+    stripped = unicodedata.normalize("NFKC", plain(text)).strip().strip("*_`'\"").strip()
+    return len(stripped) < 2 or _PLACEHOLDER.fullmatch(stripped) is not None
+
+
+def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
+    if probe["regex"] is not None:
+        try:
+            re.compile(probe["regex"])
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ConfigError(f"The pattern /{probe['regex']}/ can't be used: {error}.", where=where) from error
+    rows = int(probe["rows"]) if probe["rows"] is not None else None
+    return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
+
+
+def _items(section: Section, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
+    """Each list item at the left margin: its line, its text with what continues it, and its check."""
+    line, texts, check, fence = 0, [""], None, ""
+    for number, content in section.lines:
+        fence = fence_after(content, fence)
+        item = None if fence else _ITEM.fullmatch(content)
+        stated = None if fence else _CHECK.fullmatch(content)
+        if item:
+            if line:
+                yield line, " ".join(texts), check
+            line, texts, check = number, [item[1].strip()], None
+        elif stated and line:
+            if check is not None:
+                raise ConfigError(
+                    "The criterion has a second check.", where=f"{where}:{number}", next_step="Make it two criteria."
+                )
+            check = (number, stated[1])
+        elif not fence and content.startswith("check:"):
+            raise ConfigError(
+                "A check belongs to a criterion.", where=f"{where}:{number}", next_step="Indent it below its criterion."
+            )
+        elif content.strip() and line and content[:1] in " \t":
+            texts.append(content.strip())
+    if line:
+        yield line, " ".join(texts), check

@@ -1,0 +1,253 @@
+"""A job and a project as typed values, read from their plan files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.jobs.plan.criteria import (Criterion, Section, find_section, read_criteria)
+from donewhen.jobs.plan.document import Document
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.ledger.ledger import CHAIN_NAME
+
+Status = Literal["planned", "in_progress", "blocked", "done", "cancelled"]
+Stakes = Literal["low", "normal", "high", "critical"]
+TruthMode = Literal["strict", "off"]
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+STAKES: tuple[Stakes, ...] = get_args(Stakes)
+"""From the least to the most."""
+TARGETS: dict[Stakes, int] = {"low": 70, "normal": 80, "high": 90, "critical": 95}
+BUDGETS: dict[Stakes, int] = {"low": 2, "normal": 3, "high": 5, "critical": 7}
+TRUTH_CHECKS = (
+    "exists_nonempty",
+    "freshness",
+    "work_item_execution_logged",
+    "linked_lesson_captured",
+    "required_command_logged",
+    "verification_consistency",
+)
+
+T = TypeVar("T", bound=str)
+
+
+class FieldError(DonewhenError):
+    """A field of a plan file has a value that it can't have."""
+
+    code = "field"
+    exit_code = ExitCode.USAGE
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job, as its plan file has it now."""
+
+    id: str
+    title: str
+    status: Status
+    depends_on: tuple[str, ...]
+    stakes: Stakes
+    reward_target: int
+    max_iterations: int
+    iteration: int
+    rework_count: int
+    outputs: tuple[str, ...]
+    verification_evidence: tuple[str, ...]
+    inputs: tuple[str, ...]
+    truth_mode: TruthMode
+    truth_checks: tuple[str, ...]
+    truth_required_commands: tuple[str, ...]
+    execution_log_required: bool
+    lesson_capture_required: bool
+    exemptions: Mapping[str, str]
+    read_only: bool
+    """Whether it was agreed that the job changes nothing; a job with outputs must change them otherwise."""
+    criteria: tuple[Criterion, ...]
+    completion_promise: str
+    path: Path
+    document: Document
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def line_of(self, field: str) -> int | None:
+        """Where a field stands in the plan file."""
+        return self.document.line_of(field)
+
+
+@dataclass(frozen=True)
+class Project:
+    """The project, as its plan file has it now."""
+
+    id: str
+    title: str
+    status: Status
+    agreement_status: Literal["proposed", "agreed"]
+    github_enabled: bool
+    github_repo: str
+    """``owner/name``; empty where the plan does not say."""
+    criteria: tuple[Criterion, ...]
+    path: Path
+    document: Document
+
+
+def read_job(document: Document, path: Path, where: str) -> Job:
+    """The job that a plan file describes; missing fields have the defaults of the format."""
+    get = _Getter(document, where)
+    stakes = get.choice("stakes", STAKES, "normal")
+    identifier = get.text("work_item_id") or get.text("id")
+    if not identifier:
+        raise FieldError("The job has no work_item_id.", where=where)
+    if not CHAIN_NAME.fullmatch(identifier):
+        raise get.error("work_item_id", f"can't be {identifier!r}: letters, digits, dots, dashes and underscores")
+    return Job(
+        id=identifier,
+        title=get.text("title") or identifier,
+        status=get.choice("status", STATUSES, "planned"),
+        depends_on=get.texts("depends_on"),
+        stakes=stakes,
+        reward_target=get.number("reward_target", TARGETS[stakes]),
+        max_iterations=get.number("max_iterations", BUDGETS[stakes]),
+        iteration=get.number("iteration", 0),
+        rework_count=get.number("rework_count", 0),
+        outputs=get.texts("outputs", ("outputs/primary.md",)),
+        verification_evidence=get.texts("verification_evidence", ("artifacts/verification.md",)),
+        inputs=get.texts("inputs"),
+        truth_mode=get.choice("truth_mode", get_args(TruthMode), "strict"),
+        truth_checks=_known_checks(get),
+        truth_required_commands=get.texts("truth_required_commands"),
+        execution_log_required=get.flag("execution_log_required", True),
+        lesson_capture_required=get.flag("lesson_capture_required", True),
+        exemptions={
+            name: reason
+            for name in ("execution_log_exemption_reason", "lesson_capture_exemption_reason")
+            if (reason := get.text(name))
+        },
+        read_only=get.flag("read_only", False),
+        criteria=read_criteria(_criteria_section(document), where),
+        completion_promise=get.text("completion_promise") or f"{identifier}-DONE",
+        path=path,
+        document=document,
+    )
+
+
+def missing_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """The fields that every job has to have and this plan lacks, with their defaults."""
+    if "work_item_id" not in fields:
+        return {}
+    stakes: Stakes = next((one for one in STAKES if one == fields.get("stakes")), "normal")
+    wanted: dict[str, Value] = {
+        "stakes": "normal",
+        "reward_target": TARGETS[stakes],
+        "max_iterations": BUDGETS[stakes],
+        "iteration": 0,
+        "rework_count": 0,
+        "rework_reason": "",
+        "reward_last_score": 0,
+        "reward_last_eval_at": "",
+        "reward_last_next_action": "",
+    }
+    return {name: value for name, value in wanted.items() if name not in fields}
+
+
+def read_project(document: Document, path: Path, where: str) -> Project:
+    """The project that a plan file describes."""
+    get = _Getter(document, where)
+    return Project(
+        id=get.text("id") or path.parent.name,
+        title=get.text("title") or path.parent.name,
+        status=get.choice("status", STATUSES, "planned"),
+        agreement_status=get.choice("agreement_status", ("proposed", "agreed"), "proposed"),
+        github_enabled=get.flag("github_enabled", False),
+        github_repo=get.text("github_repo"),
+        criteria=read_criteria(_criteria_section(document), where),
+        path=path,
+        document=document,
+    )
+
+
+def _criteria_section(document: Document) -> Section | None:
+    return find_section(document.body, "Acceptance Criteria", document.first_body_line)
+
+
+def _known_checks(get: _Getter) -> tuple[str, ...]:
+    names = get.texts("truth_checks", ("exists_nonempty", "freshness", "verification_consistency"))
+    for name in names:
+        if name not in TRUTH_CHECKS:
+            raise get.error("truth_checks", f"has the unknown check {name!r}{_hint(name, TRUTH_CHECKS)}")
+    return names
+
+
+class _Getter:
+    """Reads typed values out of the frontmatter; an empty value counts as missing."""
+
+    def __init__(self, document: Document, where: str) -> None:
+        self._document = document
+        self._where = where
+
+    def text(self, name: str) -> str:
+        value = self._raw(name)
+        if value is None:
+            return ""
+        if isinstance(value, list | dict):
+            raise self.error(name, "must be one line of text")
+        if not isinstance(value, str) and (span := self._document.spans.get(name)) is not None:
+            # 1.10 and true are words here: what stands there counts, not what YAML makes of it.
+            return self._document.text[span.start : span.end].strip()
+        return str(value).strip()
+
+    def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        if name not in self._document.fields:
+            return default
+        value = self._raw(name)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return (value,)
+        if not isinstance(value, list) or any(isinstance(one, list | dict) or one is None for one in value):
+            raise self.error(name, "must be a list of texts")
+        return tuple(str(one) for one in value)
+
+    def number(self, name: str, default: int) -> int:
+        value = self._raw(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0 or value < 0:
+            raise self.error(name, f"must be a whole number that is not negative, not {value!r}")
+        return int(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        value: Any = self._raw(name)
+        if value is None:
+            return default
+        word = str(value).lower()
+        if word not in ("true", "false", "yes", "no", "on", "off"):
+            raise self.error(name, f"must be true or false, not {value!r}")
+        return word in ("true", "yes", "on")
+
+    def choice(self, name: str, known: tuple[T, ...], default: T) -> T:
+        word = self.text(name)
+        if not word:
+            return default
+        found = next((one for one in known if one == word), None)
+        if found is None:
+            raise self.error(name, f"has the unknown value {word!r}{_hint(word, known)}")
+        return found
+
+    def error(self, name: str, problem: str) -> FieldError:
+        line = self._document.line_of(name)
+        return FieldError(f"{name} {problem}.", where=f"{self._where}:{line}" if line else self._where)
+
+    def _raw(self, name: str) -> Value:
+        value = self._document.fields.get(name)
+        return None if value == "" else value
+
+
+def _hint(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"

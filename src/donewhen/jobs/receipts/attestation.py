@@ -1,0 +1,163 @@
+"""A receipt that others can read: an in-toto Statement about a job that is done.
+
+It carries the job's whole chain. Everything else in it is either derived from that chain, here and by whoever checks
+it, or is one of the few claims that no chain can show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.contract.agreement import Seal, seal_in, seals_in
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.receipts.attested_criteria import (NotShownError, Record, shown_command, shown_criterion)
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.contract.terms import criterion_term
+from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.ledger.ledger import Entry
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "urn:donewhen:completion:v1"
+COMMIT = "git commit"
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_LONGEST_TITLE = 200
+
+
+class AttestationError(DonewhenError):
+    """There is nothing to attest, and ``finding`` says why."""
+
+    code = "attestation"
+    exit_code = ExitCode.GATE_FAILED
+
+    def __init__(self, finding: FindingCode, message: str, *, where: str | None = None) -> None:
+        super().__init__(message, where=where, next_step=FINDINGS[finding].next_step)
+        self.finding = finding
+
+
+class Claims(NamedTuple):
+    """What no chain of a job shows: whoever makes the attestation says so."""
+
+    job: str
+    title: str
+    project: str
+    criteria: tuple[Criterion, ...]
+    """With the ids that they have in the plan; their words and checks are those of the contract."""
+    policy: Policy
+    version: str
+    commit: str | None = None
+
+
+def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
+    """The statement that follows from a chain; an error where the chain does not bear it."""
+    completed = _completion(claims, entries)
+    seal = sealed_at(claims.job, entries, completed, claims.policy)
+    return {
+        "_type": STATEMENT,
+        "subject": subjects_of(completed, claims.commit),
+        "predicateType": PREDICATE,
+        "predicate": {
+            "job": claims.job,
+            "title": one_line(claims.title, _LONGEST_TITLE),
+            "project": claims.project,
+            # Written out here: a promise is minted by who completes a job, and this repeats one.
+            "promise": f"<promise>{claims.job}-DONE</promise>",
+            "receipt": completed.hash,
+            "completed": {
+                "at": completed.at,
+                "by": completed.by._asdict(),
+                "score": completed.data["score"],
+                "gates": completed.data["gates"],
+                "truth_mode": completed.data.get("truth_mode"),
+            },
+            "contract": {
+                "hash": seal.hash,
+                "terms": seal.terms,
+                "agreed": _by_whom(seal.entry),
+                "changed": [_by_whom(one) for one in _changes(claims, entries, completed)],
+            },
+            **_shown(claims, entries, completed, seal),
+            "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
+            "chain": [json.loads(one.line()) for one in entries],
+            "made_by": {"name": "donewhen", "version": claims.version},
+        },
+    }
+
+
+def sealed_at(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
+    """The contract on which a job was completed."""
+    seal = seal_in(job, entries[: completed.seq], policy)
+    if seal is None or seal.hash != completed.data.get("terms"):
+        raise AttestationError(FindingCode.VOIDED, "The completion is not of the contract that was agreed.")
+    return seal
+
+
+def _changes(claims: Claims, entries: Sequence[Entry], completed: Entry) -> list[Entry]:
+    """What became of the terms after they were agreed and before the completion: tightened, or decided otherwise."""
+    found: list[Entry] = []
+    before: Seal | None = None
+    upto = entries[: completed.seq]
+    for entry, seal in zip(upto, seals_in(claims.job, upto, claims.policy), strict=True):
+        if before is None or seal is None or seal.entry is not before.entry:
+            found.clear()
+        elif seal.terms != before.terms:
+            found.append(entry)
+        before = seal
+    return found
+
+
+def _by_whom(entry: Entry) -> dict[str, Any]:
+    return {"at": entry.at, "by": entry.by._asdict(), "entry": entry.hash}
+
+
+def subjects_of(completed: Entry, commit: str | None) -> list[dict[str, Any]]:
+    """The outputs by content, and the commit that has all of them."""
+    outputs = completed.data.get("outputs")
+    found = []
+    for name, value in sorted(outputs.items()) if isinstance(outputs, Mapping) else ():
+        digest = _DIGEST.fullmatch(value) if isinstance(value, str) else None
+        if digest is None:
+            raise AttestationError(FindingCode.NO_SUBJECT, f"The output {name} is not a file: {value}.")
+        found.append({"name": name, "digest": {"sha256": digest[1]}})
+    if not found:
+        raise AttestationError(FindingCode.NO_SUBJECT, "The job has no outputs that an attestation could be about.")
+    return [*found, {"name": COMMIT, "digest": {"gitCommit": commit}}] if commit is not None else found
+
+
+def _completion(claims: Claims, entries: Sequence[Entry]) -> Entry:
+    completed = history_of(claims.job, entries, claims.policy).completed
+    if completed is None:
+        raise AttestationError(FindingCode.NOT_DONE, "By its chain, the job is not done.")
+    gates = completed.data.get("gates")
+    if not isinstance(gates, Mapping) or not gates or any(reasons != [] for reasons in gates.values()):
+        raise AttestationError(FindingCode.NOT_DONE, "By its chain, the job was completed with a closed gate.")
+    if type(completed.data.get("score")) is not int:
+        raise AttestationError(FindingCode.NOT_DONE, "By its chain, the job was completed without a score.")
+    return completed
+
+
+def _shown(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Seal) -> dict[str, Any]:
+    terms = {criterion_term(one) for one in claims.criteria}
+    if terms != set(seal.terms["criteria"]) or len({one.id for one in claims.criteria}) != len(claims.criteria):
+        raise AttestationError(FindingCode.VOIDED, "The criteria are not those that were agreed.")
+    commands = tuple(seal.terms["commands"])
+    record = Record(claims.job, entries[: completed.seq - 1], completed, claims.policy, commands)
+    try:
+        criteria = [
+            {
+                "id": one.id,
+                "text": one.text,
+                "check": None if one.check is None else one.check.normal,
+                "shown": shown_criterion(record, one),
+            }
+            for one in claims.criteria
+        ]
+        verification = [{"command": one, "shown": shown_command(record, one)} for one in commands]
+    except NotShownError as error:
+        raise AttestationError(FindingCode.NOT_SHOWN, f"By its chain, {error}.") from error
+    return {"criteria": criteria, "verification": verification}

@@ -1,0 +1,115 @@
+"""May this job be attested now, and with what? Everything that is looked at in the workspace for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from donewhen import __version__
+from donewhen.foundation.secrets import redacted
+from donewhen.jobs.contract.agreement import job_agreement, policy_of, project_agreement
+from donewhen.jobs.receipts.attestation import (AttestationError, Claims, sealed_at, statement_of)
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.contract.terms import criterion_term
+from donewhen.foundation.git import git
+from donewhen.jobs.contract.inputs import output_manifest
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.ledger import Chain, Entry
+from donewhen.jobs.record.projection import mismatches
+from donewhen.jobs.lifecycle.promise import Fallen, completion_that_stands
+from donewhen.jobs.plan.workspace import Workspace
+
+_SHOWN = 5
+
+
+def attested(workspace: Workspace, name: str) -> dict[str, Any]:
+    """The statement about a job whose completion stands now, with outputs that are what they were then."""
+    job = workspace.job(name)
+    policy = policy_of(workspace)
+    chain = workspace.ledger.read(job.id)
+    completed = completion_that_stands(workspace, job.id, chain, policy)
+    where = workspace.where(job.path)
+    if isinstance(completed, Fallen):
+        raise AttestationError(completed.code, f"{job.id} is not attested: {completed.why}.", where=where)
+    _refuse_edited(workspace, job, chain, where)
+    _refuse_other_outputs(workspace, job, completed, where)
+    agreed = set(sealed_at(job.id, chain.entries, completed, policy).terms["criteria"])
+    statement = statement_of(
+        Claims(
+            job.id,
+            job.title,
+            workspace.project().id,
+            # What was added after the completion is not what was completed.
+            tuple(one for one in job.criteria if criterion_term(one) in agreed),
+            policy,
+            __version__,
+            _commit(workspace, job, completed),
+        ),
+        chain.entries,
+    )
+    _refuse_private(workspace, job, statement)
+    return statement
+
+
+def _refuse_edited(workspace: Workspace, job: Job, chain: Chain, where: str) -> None:
+    project = project_agreement(workspace, workspace.project())
+    agreement = job_agreement(job, chain, project)
+    for name, state in (("project", project.state), ("job", agreement.state)):
+        if state != "agreed":
+            told = f"{job.id} is not attested: the agreement about the {name} is {state}."
+            raise AttestationError(FindingCode.VOIDED, told, where=where)
+    edited = mismatches(job.document.fields, chain.entries)
+    if edited:
+        told = f"{job.id} is not attested: {edited[0].field} was edited by hand."
+        raise AttestationError(FindingCode.TAMPERED, told, where=where)
+
+
+def _refuse_other_outputs(workspace: Workspace, job: Job, completed: Entry, where: str) -> None:
+    """What is attested are the contents at the completion, and only while they are still there."""
+    then, now = completed.data.get("outputs"), output_manifest(workspace, job).files
+    before: Mapping[str, Any] = then if isinstance(then, Mapping) else {}
+    changed = sorted(one for one in {*before, *now} if before.get(one) != now.get(one))
+    if changed:
+        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        told = f"{job.id} is not attested: changed after it was done: {', '.join(changed[:_SHOWN])}{more}."
+        raise AttestationError(FindingCode.OUTPUT_CHANGED, told, where=where)
+
+
+def _commit(workspace: Workspace, job: Job, completed: Entry) -> str | None:
+    """The current commit, where it has the outputs and the ledger just as they are; else there is none to name."""
+    names = [*completed.data["outputs"], workspace.where(workspace.folder / "ledger" / f"{job.id}.jsonl")]
+    look = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--", *names)
+    differing = git(workspace.root, "--literal-pathspecs", *look)
+    head = git(workspace.root, "rev-parse", "--verify", "HEAD")
+    return head.decode().strip() if differing == b"" and head is not None else None
+
+
+def _refuse_private(workspace: Workspace, job: Job, statement: Mapping[str, Any]) -> None:
+    """An attestation is for others: no secret leaves with it, and no path of this machine but those in the contract."""
+    agreed = json.dumps(statement["predicate"]["contract"]["terms"], ensure_ascii=False)
+    home = os.path.expanduser("~")  # noqa: PTH111
+    places = [one for one in (str(workspace.root), home) if len(one) > 1]
+    for number, entry in enumerate(statement["predicate"]["chain"], 1):
+        for text in _texts(entry):
+            told = f"{job.id} is not attested: entry {number} of its chain has"
+            if redacted(text) != text:
+                raise AttestationError(FindingCode.PRIVATE, f"{told} what looks like a secret.")
+            if any(one in text for one in places) and json.dumps(text, ensure_ascii=False)[1:-1] not in agreed:
+                raise AttestationError(FindingCode.PRIVATE, f"{told} a path of this machine.")
+    if redacted(statement["predicate"]["title"]) != statement["predicate"]["title"]:
+        raise AttestationError(FindingCode.PRIVATE, f"{job.id} is not attested: its title has a secret in it.")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, names of fields as well."""
+    waiting: list[object] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, Sequence):
+            waiting += one

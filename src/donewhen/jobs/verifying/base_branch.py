@@ -1,0 +1,122 @@
+"""The base branch: the commit that has the contract, and the repository around the project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.git import (Committed, committed, contents, git, toplevel)
+from donewhen.jobs.evidence.tree_diff import commit_of
+from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
+
+_KINDS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
+
+
+class BaseError(DonewhenError):
+    """The base branch can't be looked at."""
+
+    code = "base"
+    exit_code = ExitCode.USAGE
+
+
+class Base(NamedTuple):
+    """The commit that has the contract, and the repository around the project."""
+
+    ref: str
+    commit: str
+    top: Path
+    inside: str
+    """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
+    files: Mapping[str, Committed]
+    fork: str
+    """The commit at which the branch left it: this one, where the branch has all of it; empty where nobody knows."""
+    forked: Mapping[str, Committed]
+    """The files of that commit; of this one, where nobody knows it."""
+    repositories: Mapping[str, Path]
+    """The repository of each commit's submodule that is checked out here, by its folder with a slash at its end."""
+
+    @property
+    def form(self) -> Form:
+        return "small" if f"{self.inside}jobs/{PLAN}" in self.files else "big"
+
+    def content(self, name: str) -> bytes | None:
+        """A file of the base, by its name in the repository."""
+        return self._of(self.files.get(name))
+
+    def content_before(self, name: str) -> bytes | None:
+        """A file as it was when the branch left the base."""
+        return self._of(self.forked.get(name))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the branch lacks something of the base."""
+        return self.fork != self.commit
+
+    def contents(self, files: Sequence[Committed]) -> Iterator[bytes]:
+        """What is in some of its files, in this order; fewer, where git can't read one."""
+        for top, some in groupby(files, key=lambda one: self._repository(one.name)):
+            yield from contents(top, [one.blob for one in some])
+
+    def _of(self, found: Committed | None) -> bytes | None:
+        return None if found is None else next(self.contents([found]), None)
+
+    def _repository(self, name: str) -> Path:
+        above = [folder for folder in self.repositories if name.startswith(folder)]
+        return self.repositories[max(above, key=len)] if above else self.top
+
+
+def base_of(workspace: Workspace, ref: str) -> Base:
+    """The base that a name stands for."""
+    top = toplevel(workspace.root)
+    if top is None or not workspace.root.is_relative_to(top):
+        raise BaseError(
+            "The project is not in a git repository, so there is no base branch to compare with.",
+            where=str(workspace.root),
+        )
+    commit = commit_of(top, ref)
+    if commit is None:
+        raise BaseError(
+            f"There is no commit {ref!r} here.",
+            next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in a checkout of CI, fetch all "
+            "of the history (fetch-depth: 0).",
+        )
+    meant = {git(top, "rev-parse", "--verify", "--quiet", f"{kind}/{ref}^{{commit}}") for kind in _KINDS} - {None}
+    if len(meant) > 1:
+        raise BaseError(
+            f"{ref!r} is the name of several commits here: a branch's, a tag's or a remote branch's.",
+            next_step=f"Say which: --base refs/remotes/{ref}",
+        )
+    inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    repositories: dict[str, Path] = {}
+    files = _files(top, commit, "", repositories)
+    fork = (git(top, "merge-base", commit, "HEAD") or b"").decode("ascii", "replace").strip()
+    forked = _files(top, fork, "", repositories) if fork not in ("", commit) else files
+    return Base(ref, commit, top, inside, files, fork, forked, repositories)
+
+
+def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, Committed]:
+    """The files of a commit and of its submodules; of one that is not here, or lacks that commit, there are none."""
+    found = {f"{above}{one.name}": one._replace(name=f"{above}{one.name}") for one in committed(top, commit)}
+    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
+    for row in listed.split(b"\0"):
+        meta, _, raw = row.partition(b"\t")
+        if meta.startswith(b"160000 ") and (top / os.fsdecode(raw) / ".git").exists():
+            folder = f"{above}{os.fsdecode(raw)}/"
+            repositories[folder] = top / os.fsdecode(raw)
+            found |= _files(repositories[folder], meta.split()[2].decode(), folder, repositories)
+    return found
+
+
+def is_cut_short(base: Base) -> bool:
+    """Whether the history here ends before it begins, as in a shallow checkout."""
+    return git(base.top, "rev-parse", "--is-shallow-repository") == b"true\n"
+
+
+def untracked(base: Base) -> int:
+    """How many files stand in the working tree that git neither tracks nor ignores; they are not part of the work."""
+    listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
+    return sum(bool(one) for one in listed.split(b"\0"))

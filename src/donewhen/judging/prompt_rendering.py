@@ -1,0 +1,52 @@
+"""What a model is shown. The part that all tickets share comes first and is the same to the byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from donewhen.foundation.plain_text import uncovered
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.language import Language
+from donewhen.models.roles import Prompt
+
+_OURS = re.compile(r"<(?=\s*+/?+\s*+(?:scaffold|guidance|evidence|case|ticket)\b)", re.IGNORECASE)
+_NONE = "-"
+
+
+def shared_part(guidance: Guidance, language: Language, prompt: str = "rollout", **extra: object) -> str:
+    """The instructions with the two blocks of rules."""
+    return language.prompts[prompt].format(
+        scaffold=rules_block(guidance.scaffold),
+        guidance=rules_block(guidance.learned),
+        verdict_label=language.answer.verdict,
+        reason_label=language.answer.reason,
+        pass_word=language.answer.pass_,
+        fail_word=language.answer.fail,
+        **extra,
+    )
+
+
+def rollout_prompt(shared: str, evidence: Mapping[str, str]) -> Prompt:
+    """The prompt for one ticket; the label is nowhere in it."""
+    return Prompt(shared, f"\n{evidence_block(evidence)}\n")
+
+
+def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str:
+    """A ticket's texts, each under its name. Text from outside can't close the block that it stands in."""
+    parts = [f"[{tamed(name)}]\n{tamed(text)}" for name, text in evidence.items()]
+    joined = "\n\n".join(parts)
+    if limit is not None and len(joined) > limit:
+        half = max(1, limit // 2)
+        joined = f"{joined[:half]}\n[… {len(joined) - 2 * half} characters left out …]\n{joined[-half:]}"
+    return f"<evidence>\n{joined}\n</evidence>"
+
+
+def rules_block(rules: Mapping[str, str]) -> str:
+    """Rules by their keys, a line each."""
+    return "\n".join(f"[{key}] {' '.join(tamed(text).split())}" for key, text in rules.items()) or _NONE
+
+
+def tamed(text: str) -> str:
+    """Text from outside, without anything that could end the block that it stands in."""
+    return _OURS.sub("‹", uncovered(text))

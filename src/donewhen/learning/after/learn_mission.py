@@ -1,0 +1,100 @@
+"""Learn from a mission's tickets: a run from its beginning or from where it was cut off, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.foundation.files import write_atomically
+from donewhen.judging.guidance import Guidance, GuidanceError
+from donewhen.judging.mission import Mission
+from donewhen.judging.mission_budget import open_answers
+from donewhen.learning.running.artifacts import write_artifacts
+from donewhen.learning.running.events import (EventLog, RunError, each_event, first_event)
+from donewhen.learning.running.pool_store import keep_waiting
+from donewhen.learning.running.recorder import Watcher
+from donewhen.learning.after.report_building import report_of
+from donewhen.learning.running.learner import Learner
+from donewhen.learning.running.run_folders import (EVENTS, REPORT, Prepared, adopt, asking_for, only_writer, open_log, prepare, prepare_again, run_folders)
+from donewhen.learning.running.run_state import RunState
+from donewhen.learning.after.report_data import LearningReport, as_json
+from donewhen.models.metered import Asking
+from donewhen.models.roles import Model
+
+
+class Learned(NamedTuple):
+    """How a run ended."""
+
+    prepared: Prepared
+    state: RunState
+    report: LearningReport
+    guidance: Guidance | None
+    """The mission's guidance with what was learned in it; None where nothing was, or it could not be adopted."""
+    problem: GuidanceError | None = None
+    """Why what was learned was not adopted."""
+
+
+def learn(
+    mission: Mission, model: Model, watcher: Watcher | None = None, *, resume: Path | None = None, adopting: bool = True
+) -> Learned:
+    """Run to the end. Cut off in between, everything up to the last event is kept, and ``resume`` goes on from there.
+
+    What was learned becomes the mission's guidance, unless ``adopting`` is False.
+    """
+    with only_writer(mission), open_answers(mission) as answers:
+        prepared = prepare(mission, model) if resume is None else prepare_again(mission, model, resume)
+        log = open_log(prepared)
+        asking = asking_for(prepared, model, answers)
+        learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
+        try:
+            asyncio.run(_to_the_end(learner, asking))
+        except BaseException:
+            with suppress(OSError):
+                # Why it broke off is what people need to hear; what could not be left behind can be made again.
+                _leave_behind(prepared, log, learner.state)
+            raise
+        try:
+            _leave_behind(prepared, log, learner.state)
+            report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
+            guidance, problem = None, None
+            if adopting and learner.state.changes:
+                try:
+                    guidance = adopt(mission, learner.state, prepared.id)
+                except GuidanceError as error:
+                    problem = error
+            if adopting and problem is None:
+                keep_waiting(mission, learner.state, prepared.id)
+            # Last, because a run that has its report has left nothing undone.
+            write_atomically(prepared.folder / REPORT, as_json(report))
+        except OSError as error:
+            raise RunError(
+                f"The run has ended, and what it leaves behind can't be written: {error.strerror}.",
+                where=str(prepared.folder),
+                next_step="Make room, then: donewhen learn --resume",
+            ) from error
+    return Learned(prepared, learner.state, report, guidance, problem)
+
+
+async def _to_the_end(learner: Learner, asking: Asking) -> None:
+    try:
+        await learner.run()
+    finally:
+        await asking.aclose()
+
+
+def _leave_behind(prepared: Prepared, log: EventLog, state: RunState) -> None:
+    log.close()
+    if state.manifest:
+        write_artifacts(prepared.folder, each_event(log.path), state, prepared.mission.clock)
+
+
+def _openings(mission: Mission, prepared: Prepared) -> int:
+    """How many runs have looked at these very test tickets, this one included."""
+    wanted = prepared.splits.hashes["test"]
+    found = 0
+    for folder in run_folders(mission):
+        first = first_event(folder / EVENTS)
+        found += first is not None and first.data.get("splits", {}).get("hashes", {}).get("test") == wanted
+    return max(1, found)

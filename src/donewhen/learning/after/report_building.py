@@ -1,0 +1,245 @@
+"""A run put into a report: from its events, its tickets, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from donewhen.foundation.plain_text import one_line
+from donewhen.judging.guidance import FIRST, Guidance
+from donewhen.judging.mission import Mission
+from donewhen.learning.measuring.word_baseline import Predict, majority
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.reflection.hypotheses import Pooled, missing
+from donewhen.learning.measuring.keyed_baseline import words_of
+from donewhen.learning.measuring.metrics import (Measures, corrected_prevalence, mcnemar, measured, paired_bootstrap)
+from donewhen.learning.after.report_notes import noted
+from donewhen.learning.reflection.rejections import MEANINGS
+from donewhen.learning.running.run_folders import Prepared
+from donewhen.learning.measuring.splits import PARTS, Splits
+from donewhen.learning.running.run_state import EpochState, RunState, began_with
+from donewhen.learning.after.report_data import (Allowance, Baseline, BaselineName, Cost, DroppedRow, EpochRow, HypothesisRow, LearningReport, PartSizes, Prevalence, QueueRow, RemovedRow, RuleRow, SplitSizes, Status, TrialRow)
+from donewhen.models.roles import Binary
+
+_RESAMPLES = 2000
+_EXAMPLES = 5
+
+Row = tuple[str, Binary, Binary | None]
+
+
+def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> LearningReport:
+    """The report of a run, however far it has come."""
+    mission, book, splits = prepared.mission, prepared.book, prepared.splits
+    before, after = (_rows(state.evaluations.get(when, [])) for when in ("before", "after"))
+    mistakes = {key: label != verdict for key, label, verdict in after}
+    paired = bool(after) and mistakes.keys() == {key for key, _, _ in before}
+    wrong = [label != verdict for _, label, verdict in before], [mistakes.get(key, True) for key, _, _ in before]
+    learned = (*splits.train, *splits.validation)
+    now = measured((label, verdict) for _, label, verdict in after or before)
+    report = LearningReport(
+        mission=mission.name,
+        run=prepared.id,
+        model=state.manifest["model"],
+        status=_status(state),
+        finished_at=state.finished_at,
+        seed=mission.settings.seed,
+        splits=msgspec.structs.replace(
+            _sizes(book, splits, openings), test_learned_from=learned_from(began_with(state.manifest), splits.test)
+        ),
+        before=measured((label, verdict) for _, label, verdict in before),
+        after=measured((label, verdict) for _, label, verdict in after) if after else None,
+        comparison=mcnemar(*wrong) if paired else None,
+        difference=paired_bootstrap(*wrong, _RESAMPLES, mission.settings.seed) if paired else None,
+        guidance_before=began_with(state.manifest).step,
+        guidance_after=state.guidance.step,
+        baselines=_baselines(book, learned, after or before) if before else (),
+        prevalence=_prevalence(state, now),
+        trial_off=mission.settings.trial == "off",
+        epochs=tuple(map(_epoch, state.epochs)),
+        rules=_rules(state),
+        removed=tuple(_removed(state)),
+        hypotheses=tuple(_hypothesis(one, mission) for one in state.pool.values()),
+        trials=tuple(map(_trial, state.trials)),
+        dropped=tuple(_dropped(state)),
+        queue=tuple(_queued(row, state) for row in state.queue),
+        votes=state.votes,
+        malformed=dict(state.malformed),
+        cost=cost_of(state.spent, mission),
+    )
+    return noted(report)
+
+
+def learned_from(guidance: Guidance, keys: Iterable[str]) -> int:
+    """How many of these tickets are evidence of its rules."""
+    return len({key for one in guidance.metadata.values() for key in one.sources} & set(keys))
+
+
+def cost_of(spent: Mapping[str, float], mission: Mission) -> Cost:
+    """What was spent, beside what was allowed."""
+    budget = mission.settings.budget
+    whole = ("rollout_calls", "reflection_calls", "reused", "errors")
+    tokens = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    return Cost(
+        **{name: int(spent.get(name, 0)) for name in (*whole, *tokens)},
+        cost=float(spent.get("cost", 0.0)),
+        seconds=float(spent.get("seconds", 0.0)),
+        budget=Allowance(calls=budget.calls, tokens=budget.tokens, cost=budget.cost, seconds=budget.seconds),
+    )
+
+
+def _baselines(book: Book, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
+    """Majority and word counts, learned from some tickets and tried on others, beside a judge's mistakes there."""
+    known = [(key, _label(key)) for key in sorted(learned)]
+    if not known or not rows:
+        return ()
+    wrong = [label != verdict for _, label, verdict in rows]
+    predictors: dict[BaselineName, Predict] = {"majority": majority(known)}
+    if len({label for _, label in known}) > 1:
+        predictors["word_counts"] = words_of(book)(known)
+    found = []
+    for name, predict in predictors.items():
+        said: list[tuple[Binary, Binary]] = [(label, predict(key)) for key, label, _ in rows]
+        against = mcnemar([label != verdict for label, verdict in said], wrong)
+        found.append(Baseline(name=name, measures=measured(said), against=against))
+    return tuple(found)
+
+
+def _prevalence(state: RunState, now: Measures) -> Prevalence | None:
+    """How much of the training tickets is good work, by a judge whose mistakes are known from the test tickets.
+
+    Only where all of them were judged by the guidance that the run ended with.
+    """
+    if not state.epochs or state.epoch.step != state.guidance.step or not state.epoch.selected:
+        return None
+    epoch = state.epoch
+    corrected = corrected_prevalence(epoch.passes, epoch.rolled, now.tpr, now.tnr)
+    return Prevalence(tickets=epoch.rolled, judged_pass=epoch.passes, corrected=corrected)
+
+
+def _label(key: str) -> Binary:
+    return "pass" if key.endswith("::pass") else "fail"
+
+
+def _rows(rows: Iterable[Sequence[Any]]) -> list[Row]:
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _status(state: RunState) -> Status:
+    return "interrupted" if state.status == "running" else state.status
+
+
+def _sizes(book: Book, splits: Splits, openings: int) -> SplitSizes:
+    part_of = {key: part for part in PARTS for key in getattr(splits, part)}
+    labels: dict[str, Counter[str]] = defaultdict(Counter)
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for one in book.members:
+        part = part_of[one.key]
+        labels[part][one.label] += 1
+        clusters[part].add(one.cluster)
+    sizes = {
+        part: PartSizes(
+            passes=labels[part]["pass"],
+            fails=labels[part]["fail"],
+            clusters=len(clusters[part]),
+            hash=splits.hashes[part],
+        )
+        for part in PARTS
+    }
+    return SplitSizes(train=sizes["train"], validation=sizes["validation"], test=sizes["test"], test_openings=openings)
+
+
+def _epoch(one: EpochState) -> EpochRow:
+    ended = one.ended or {}
+    calls = int(ended.get("calls", 0))
+    return EpochRow(
+        number=one.number,
+        train_accuracy=ended.get("train_accuracy"),
+        validation_before=ended.get("validation_before"),
+        validation_after=ended.get("validation_after"),
+        accepted=one.changes,
+        refused=one.refused,
+        calls=calls,
+    )
+
+
+def _rules(state: RunState) -> tuple[RuleRow, ...]:
+    found = []
+    for key, text in state.guidance.rules.items():
+        meta = state.guidance.metadata.get(key)
+        row = RuleRow(key=key, text=text)
+        if meta is not None and key != FIRST:
+            row = RuleRow(
+                key=key,
+                text=text,
+                evidence=meta.sources,
+                rationale=meta.rationale,
+                hits=meta.hit_count,
+                misses=meta.miss_count,
+                confidence=meta.confidence if state.credited_on else None,
+                measured_on=state.credited_on,
+            )
+        found.append(row)
+    return tuple(found)
+
+
+def _removed(state: RunState) -> Iterable[RemovedRow]:
+    for one in state.changes:
+        for key, text in one["gone"].items():
+            yield RemovedRow(key=key, text=text, why=one["change"]["rationale"], epoch=one["epoch"])
+
+
+def _hypothesis(one: Pooled, mission: Mission) -> HypothesisRow:
+    reflection = mission.settings.reflection
+    enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
+    return HypothesisRow(
+        text=one.text,
+        falsifier=one.falsifier,
+        state=one.fate,
+        cycles=len(one.cycles),
+        evidence=one.evidence,
+        dimension=one.dimension,
+        why=one.why if one.fate == "promoted" else missing(one, *enough),
+        became=one.key,
+    )
+
+
+def _trial(data: Mapping[str, Any]) -> TrialRow:
+    change = data["change"]
+    return TrialRow(
+        change=f"{change['op']} {change['key'] or ''}".strip(),
+        text=change["text"] or "",
+        accepted=data["accepted"],
+        tickets=data["tickets"],
+        errors_before=data["errors_before"],
+        errors_after=data["errors_after"],
+        false_releases_before=data["false_releases_before"],
+        false_releases_after=data["false_releases_after"],
+        share_lower=data["share_lower"],
+        why=data["reason"],
+        epoch=data["epoch"],
+    )
+
+
+def _dropped(state: RunState) -> Iterable[DroppedRow]:
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for one in state.rejections:
+        by_reason[one["reason"]].append(f"{one['reflection_id']}: {one_line(str(one['detail']), 120)}")
+    known = {str(name) for name in MEANINGS}
+    for reason, examples in sorted(by_reason.items(), key=lambda one: (-len(one[1]), one[0])):
+        assert reason in known  # noqa: S101 - the set of reasons is closed
+        yield DroppedRow(reason=reason, count=len(examples), examples=tuple(examples[:_EXAMPLES]))
+
+
+def _queued(row: Mapping[str, Any], state: RunState) -> QueueRow:
+    return QueueRow(
+        ticket_key=row["ticket_key"],
+        reason_code=row["reason_code"],
+        label=row["gt_label"],
+        verdict=row["pred_verdict"],
+        note=row["uncertainty_note"],
+        epoch=row["epoch"],
+        right_since=row["ticket_key"] in state.right,
+    )

@@ -1,0 +1,42 @@
+"""What does a rule do? Leave it out and see: that is its credit, and rules that don't pay go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.mission_settings import Rules
+from donewhen.learning.measuring.trial import Judged
+
+
+class Credit(NamedTuple):
+    """Tickets that are right only with a rule, and tickets that are wrong only with it."""
+
+    hits: tuple[str, ...]
+    misses: tuple[str, ...]
+
+    @property
+    def confidence(self) -> float:
+        return (len(self.hits) + 1) / (len(self.hits) + len(self.misses) + 2)
+
+
+def credit_of(with_rule: Mapping[str, Judged], without: Mapping[str, Judged]) -> Credit:
+    """Compare the same tickets with and without a rule."""
+    keys = sorted(with_rule)
+    return Credit(
+        tuple(one for one in keys if not with_rule[one].wrong and without[one].wrong),
+        tuple(one for one in keys if with_rule[one].wrong and not without[one].wrong),
+    )
+
+
+def not_paying(guidance: Guidance, measured: Mapping[str, Credit], rules: Rules) -> tuple[str, ...]:
+    """The rules that should go, the worst first."""
+    found = [
+        (one.confidence, key)
+        for key, one in measured.items()
+        if key in guidance.experiences
+        and one.confidence < rules.cleanup_below
+        and len(one.misses) >= rules.cleanup_misses
+    ]
+    return tuple(key for _, key in sorted(found))

@@ -1,0 +1,99 @@
+"""Is it better? A change must show it on tickets that nobody who proposed it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from donewhen.judging.guidance import Op
+from donewhen.judging.mission_settings import Trial
+from donewhen.learning.measuring.metrics import paired_bootstrap
+from donewhen.models.roles import Binary
+
+TrialReason = Literal[
+    "better", "no_worse", "too_few_tickets", "more_errors", "more_false_releases", "not_better", "not_sure"
+]
+
+MEANINGS: dict[TrialReason, str] = {
+    "better": "The added rule lowers the error on unseen tickets, and lets no more bad work through.",
+    "no_worse": "The change raises neither the error nor the false releases on unseen tickets.",
+    "too_few_tickets": "There are fewer unseen tickets than a trial needs.",
+    "more_errors": "The error on unseen tickets would be higher.",
+    "more_false_releases": "More bad work would be let through on unseen tickets.",
+    "not_better": "The added rule does not lower the error on unseen tickets.",
+    "not_sure": "The error is lower, but not in enough of the resamples.",
+}
+
+
+class Judged(NamedTuple):
+    """A label and the verdict on it."""
+
+    label: Binary
+    verdict: Binary | None
+
+    @property
+    def wrong(self) -> bool:
+        return self.verdict != self.label
+
+    @property
+    def false_release(self) -> bool:
+        return self.label == "fail" and self.verdict == "pass"
+
+
+class TrialResult(NamedTuple):
+    """How a change did against what it would change."""
+
+    accepted: bool
+    reason: TrialReason
+    tickets: int
+    errors_before: int
+    errors_after: int
+    false_releases_before: int
+    false_releases_after: int
+    share_lower: float
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self._asdict(), "fixed": list(self.fixed), "broken": list(self.broken)}
+
+
+def tried(op: Op, before: Mapping[str, Judged], after: Mapping[str, Judged], settings: Trial, seed: int) -> TrialResult:
+    """Compare two guidances on the same tickets."""
+    keys: Sequence[str] = sorted(before)
+    wrong = [before[key].wrong for key in keys], [after[key].wrong for key in keys]
+    errors = sum(wrong[0]), sum(wrong[1])
+    released = (
+        sum(before[key].false_release for key in keys),
+        sum(after[key].false_release for key in keys),
+    )
+    share = 0.0
+    if keys and op == "add":
+        share = paired_bootstrap(*wrong, settings.resamples, seed).share_lower
+    reason = _reason(op, len(keys), errors, released, share, settings)
+    return TrialResult(
+        reason in ("better", "no_worse"),
+        reason,
+        len(keys),
+        *errors,
+        *released,
+        round(share, 4),
+        tuple(key for key in keys if before[key].wrong and not after[key].wrong),
+        tuple(key for key in keys if after[key].wrong and not before[key].wrong),
+    )
+
+
+def _reason(
+    op: Op, tickets: int, errors: tuple[int, int], released: tuple[int, int], share: float, settings: Trial
+) -> TrialReason:
+    if tickets < settings.min_tickets:
+        return "too_few_tickets"
+    if errors[1] > errors[0]:
+        return "more_errors"
+    if released[1] > released[0] + settings.max_more_false_releases:
+        return "more_false_releases"
+    if op != "add":
+        return "no_worse"
+    if errors[0] - errors[1] < settings.min_gain:
+        return "not_better"
+    return "better" if share >= settings.confidence else "not_sure"

@@ -1,0 +1,96 @@
+"""The pool: rules that may hold wait here until enough tickets, in enough cycles, have said so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from donewhen.foundation.canonical import digest_of
+from donewhen.judging.language import Language
+from donewhen.learning.reflection.proposals import Hypothesis
+from donewhen.learning.reflection.wording import normalised, polarity
+
+Fate = Literal["waiting", "promoted", "refused"]
+
+
+class Pooled(msgspec.Struct, frozen=True):
+    """A hypothesis and its support."""
+
+    signature: str
+    text: str
+    falsifier: str
+    dimension: str
+    cycles: tuple[str, ...]
+    """The reflection cycles that proposed it; retries belong to the cycle that they retry."""
+    evidence: tuple[str, ...]
+    fate: Fate = "waiting"
+    key: str = ""
+    why: str = ""
+    tried_with: int = 0
+    """How many tickets supported it when it was last tried."""
+
+
+Pool = Mapping[str, Pooled]
+
+
+def signature_of(text: str, language: Language) -> str:
+    """The same rule, however it is written; two rules with opposite verdicts are never the same."""
+    return digest_of([normalised(text, language), polarity(text, language)])[7:23]
+
+
+def supported(pool: Pool, hypothesis: Hypothesis, cycle: str, language: Language) -> Pooled:
+    """A hypothesis with the support that a cycle adds."""
+    signature = signature_of(hypothesis.text, language)
+    known = pool.get(signature)
+    if known is None:
+        evidence = tuple(dict.fromkeys(hypothesis.evidence))
+        return Pooled(signature, hypothesis.text, hypothesis.falsifier, hypothesis.dimension, (cycle,), evidence)
+    return msgspec.structs.replace(
+        known,
+        cycles=known.cycles if cycle in known.cycles else (*known.cycles, cycle),
+        evidence=tuple(dict.fromkeys((*known.evidence, *hypothesis.evidence))),
+    )
+
+
+def promotable(pool: Pool, min_cycles: int, min_tickets: int) -> tuple[Pooled, ...]:
+    """Those that have enough support, the best supported first. One that was refused needs new tickets."""
+    ripe = (one for one in pool.values() if is_ripe(one, min_cycles, min_tickets))
+    return tuple(sorted(ripe, key=lambda one: (-len(one.evidence), -len(one.cycles), one.signature)))
+
+
+def is_ripe(one: Pooled, min_cycles: int, min_tickets: int) -> bool:
+    """Whether a hypothesis may be tried now."""
+    enough = len(one.cycles) >= min_cycles and len(one.evidence) >= min_tickets
+    return enough and one.fate != "promoted" and len(one.evidence) > one.tried_with
+
+
+def missing(one: Pooled, min_cycles: int, min_tickets: int) -> str:
+    """What a waiting hypothesis waits for."""
+    if one.fate == "refused":
+        return f"tried and refused ({one.why}); it is tried again with new tickets"
+    lacking = []
+    if len(one.cycles) < min_cycles:
+        lacking.append(f"{min_cycles - len(one.cycles)} more cycle(s)")
+    if len(one.evidence) < min_tickets:
+        lacking.append(f"{min_tickets - len(one.evidence)} more ticket(s)")
+    return ", ".join(lacking) or "its turn"
+
+
+def opposed(pool: Iterable[Pooled], language: Language) -> tuple[tuple[Pooled, Pooled], ...]:
+    """Pairs that say opposite verdicts of the same condition: the labels disagree about what the rule is."""
+    words = [normalised(word, language) for word in (language.answer.pass_, language.answer.fail, *language.plain)]
+    by_condition: dict[str, list[Pooled]] = {}
+    for one in pool:
+        condition = normalised(one.text, language)
+        for word in sorted(words, key=len, reverse=True):
+            condition = condition.replace(word, "")
+        by_condition.setdefault(condition, []).append(one)
+    return tuple(
+        (first, second)
+        for found in by_condition.values()
+        for at, first in enumerate(found)
+        for second in found[at + 1 :]
+        if polarity(first.text, language) != polarity(second.text, language)
+    )

@@ -1,0 +1,105 @@
+"""The two questions of reflection, as a model is asked them: which cases teach nothing, and what the others teach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from donewhen.foundation.plain_text import one_line
+from donewhen.judging.guidance import FIRST, Guidance
+from donewhen.judging.mission import Mission
+from donewhen.judging.prompt_rendering import evidence_block, shared_part, tamed
+from donewhen.judging.ticket import Ticket
+from donewhen.judging.verdict import Verdict
+from donewhen.learning.reflection.proposals import DECISION_SCHEMA, OPS_SCHEMA
+from donewhen.models.roles import Case, Prompt, ReflectionRequest
+
+_ALONE = 0.8
+"""A single case may take so much of a prompt; what is longer is cut in the middle."""
+
+
+class Packed(NamedTuple):
+    """The cases that fit into one prompt, and those that must wait."""
+
+    shown: tuple[Case, ...]
+    own: str
+    waiting: tuple[Case, ...]
+
+
+def case_of(ticket: Ticket, verdict: Verdict) -> Case:
+    """A judged ticket as reflection sees it."""
+    assert ticket.label is not None  # noqa: S101 - only labelled tickets are learned from
+    return Case(
+        ticket.key,
+        ticket.label,
+        ticket.evidence,
+        verdict.verdict,
+        verdict.reason,
+        verdict.passes,
+        verdict.fails,
+        verdict.malformed,
+        ticket.cluster,
+    )
+
+
+def packed(cases: Sequence[Case], mission: Mission, shared: int) -> Packed:
+    """As many cases as fit, from the first on. The first always fits."""
+    room = max(1000, mission.settings.reflection.max_prompt_chars - shared)
+    parts: list[str] = []
+    used = 0
+    for number, case in enumerate(cases):
+        part = _rendered(case, mission, int(room * _ALONE))
+        if parts and used + len(part) > room:
+            return Packed(tuple(cases[:number]), "".join(parts), tuple(cases[number:]))
+        parts.append(part)
+        used += len(part)
+    return Packed(tuple(cases), "".join(parts), ())
+
+
+def decision_request(mission: Mission, guidance: Guidance, shown: Packed, attempt: int) -> ReflectionRequest:
+    """The question of the decision pass."""
+    return ReflectionRequest(
+        Prompt(shared_of(mission, guidance, "decision"), shown.own),
+        guidance.rules,
+        shown.shown,
+        mission.language.name,
+        DECISION_SCHEMA,
+        attempt=attempt,
+    )
+
+
+def ops_request(mission: Mission, guidance: Guidance, shown: Packed, attempt: int) -> ReflectionRequest:
+    """The question of the ops pass."""
+    return ReflectionRequest(
+        Prompt(shared_of(mission, guidance, "ops"), shown.own),
+        guidance.rules,
+        shown.shown,
+        mission.language.name,
+        OPS_SCHEMA,
+        mission.settings.reflection.max_operations,
+        attempt,
+    )
+
+
+def shared_of(mission: Mission, guidance: Guidance, prompt: str) -> str:
+    """The part of a reflection prompt that all batches share."""
+    settings = mission.settings
+    return shared_part(
+        guidance,
+        mission.language,
+        prompt,
+        g0=FIRST,
+        max_length=settings.rules.max_length,
+        max_operations=settings.reflection.max_operations,
+    )
+
+
+def _rendered(case: Case, mission: Mission, limit: int) -> str:
+    words = mission.language.answer
+    spoken = {"pass": words.pass_, "fail": words.fail}
+    judged = spoken[case.verdict] if case.verdict else "-"
+    head = f'\n<case key={json.dumps(case.ticket_key, ensure_ascii=False)} label="{spoken[case.label]}">\n'
+    votes = f"{words.pass_} {case.passes}, {words.fail} {case.fails}"
+    told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {tamed(one_line(case.reason, 300))}\n"
+    return f"{head}{told}{evidence_block(case.evidence, limit)}\n</case>\n"

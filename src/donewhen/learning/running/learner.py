@@ -1,0 +1,247 @@
+"""A judge learns: epochs of judging, reflecting and trying, written down event by event.
+
+The code reads like the flow that it is. It can be cut off anywhere, because it never asks where it stands: it starts
+from the beginning, takes from the record what is on record, and does what is not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from donewhen.judging.guidance import Guidance
+from donewhen.judging.judge import Judge
+from donewhen.judging.mission import Mission
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.running.changes import Changes
+from donewhen.learning.reflection.closure import batches, mixed
+from donewhen.learning.running.cycle import Cycles, Reflected
+from donewhen.learning.running.events import EventLog, RunError
+from donewhen.learning.measuring.validation import Panel
+from donewhen.learning.running.review_queue import Queue
+from donewhen.learning.running.recorder import Recorder, Stopped, Watcher
+from donewhen.learning.running.epoch_verdicts import Rolled
+from donewhen.learning.measuring.splits import Splits
+from donewhen.learning.running.run_state import RunState
+from donewhen.learning.measuring.trial import Judged
+from donewhen.models.metered import Asking, BudgetError
+
+_CHUNK = 64
+_QUIET_EPOCHS = 2
+
+
+class Learner:
+    """One run of learning, from its first event or from where it was cut off."""
+
+    def __init__(
+        self,
+        mission: Mission,
+        book: Book,
+        splits: Splits,
+        asking: Asking,
+        log: EventLog,
+        manifest: Mapping[str, Any],
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._mission = mission
+        self._settings = mission.settings
+        self._book = book
+        self._splits = splits
+        self._asking = asking
+        self._manifest = manifest
+        self._recorder = Recorder(log, asking, mission.clock, watcher)
+        self._panel = Panel(mission, book, splits, asking)
+        self._changes = Changes(mission.settings, self._recorder, self._panel)
+        self._queue = Queue(mission, book, splits, self._recorder)
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands."""
+        return self._recorder.state
+
+    async def run(self) -> RunState:
+        """Go on until there is nothing more to learn, or nothing more to spend."""
+        self._recorder.record("run_started", self._manifest)
+        first = self.state.guidance
+        # The test tickets must still be judged when all the rest is spent.
+        self._asking.meter.reserved = len(self._splits.test) * len(self._mission.decodes)
+        with suppress(Stopped):
+            await self._evaluate("before", first)
+            quiet = 0
+            for number in range(1, self._settings.epochs + 1):
+                changes = await self._epoch(number)
+                if not self.state.epoch.selected:
+                    # The budget of the epoch did not last for judging all tickets; the next goes on from there.
+                    continue
+                quiet = 0 if changes or self._ripening(number) else quiet + 1
+                if quiet == _QUIET_EPOCHS or not self.state.epoch.candidates:
+                    break
+        self._asking.meter.reserved = 0
+        self._asking.meter.end_epoch()
+        self._queue.for_people()
+        if self.state.evaluations.get("before"):
+            with suppress(Stopped):
+                await self._evaluate("after", first)
+        self._recorder.record(
+            "run_finished",
+            {"status": self._status(), "step": self.state.guidance.step, "hash": self.state.guidance.hash},
+        )
+        return self.state
+
+    def _ripening(self, epoch: int) -> bool:
+        """Whether a hypothesis gained support in an epoch, and needs further cycles."""
+        wanted = self._settings.reflection.hypothesis_min_support_cycles
+        return any(
+            len(one.cycles) < wanted and one.cycles[-1].partition(".")[0] == str(epoch)
+            for one in self.state.pool.values()
+        )
+
+    def _status(self) -> str:
+        if self.state.unusable_answers and not self.state.usable_answers:
+            return "no_usable_reflection"
+        return "finished" if self.state.status == "running" else self.state.status
+
+    async def _epoch(self, number: int) -> int:
+        """Judge all training tickets under one guidance, and learn from those that can teach something."""
+        self._asking.meter.begin_epoch()
+        self._recorder.record("epoch_started", {"epoch": number, "step": self.state.guidance.step})
+        frozen = self.state.guidance
+        # In their order, which a set would not keep.
+        open_cases: dict[str, None] = {}
+        with Rolled(self._splits.train, self._settings.seed) as rolled:
+            try:
+                await self._roll(frozen, rolled)
+                order = self._selected(number, rolled)
+                open_cases |= dict.fromkeys(order)
+                await self._reflect(number, order, rolled, open_cases)
+                await self._changes.clean_up(number)
+            except Reflected:
+                self._give_up(open_cases, rolled, "no further question of reflection is allowed in this epoch")
+                with self._unless_the_whole_run():
+                    await self._changes.clean_up(number)
+            except Stopped as stopped:
+                self._give_up(open_cases, rolled, "the budget was used up")
+                with self._unless_the_whole_run():
+                    raise stopped
+        with self._unless_the_whole_run():
+            await self._recorder.step("epoch_ended", partial(self._ended, number, frozen))
+            if self._panel.validation:
+                self._panel.was_on_validation(frozen, self.state.guidance)
+        return self.state.epoch.changes
+
+    @contextmanager
+    def _unless_the_whole_run(self) -> Iterator[None]:
+        """Go on where only the epoch's budget is used up."""
+        try:
+            yield
+        except Stopped as stopped:
+            # What was judged half is not on record, so that nobody may build on it.
+            self._panel.forget()
+            if stopped.whole_run:
+                raise
+
+    def _give_up(self, open_cases: Iterable[str], rolled: Rolled, why: str) -> None:
+        self._queue.put({key: rolled[key] for key in open_cases}, "budget_exhausted", "", "", why)
+
+    async def _roll(self, guidance: Guidance, rolled: Rolled) -> None:
+        keys = self._splits.train
+        watcher = self._recorder.watcher
+        watcher.phase(f"epoch {self.state.epoch.number}: judging", len(keys))
+        judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
+        # Larger than what is under way at once: at the end of each there is less and less of it.
+        for chunk in batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
+            data = await self._recorder.step("rolled", partial(self._chunk, judge, chunk))
+            rolled.take(data["rows"])
+            watcher.advance(rolled.count)
+            if data["cut"]:
+                # Whatever comes next finds the budget used up, and that goes on record.
+                await self._recorder.step("rolled", self._out_of_budget)
+
+    async def _chunk(self, judge: Judge, keys: Sequence[str]) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        stream = judge.stream(self._book.tickets(keys))
+        try:
+            async for verdict in stream:
+                rows.append(verdict.as_dict())  # noqa: PERF401 - what was judged before the budget ended is kept
+        except BudgetError:
+            if not rows:
+                raise
+        finally:
+            await stream.aclose()
+        return {"epoch": self.state.epoch.number, "rows": rows, "cut": len(rows) < len(keys)}
+
+    async def _out_of_budget(self) -> dict[str, Any]:
+        self._asking.meter.admit("rollout")
+        raise RunError("Tickets were left unjudged without a reason.")
+
+    def _selected(self, number: int, rolled: Rolled) -> tuple[str, ...]:
+        signals = rolled.candidates
+        shuffled = sorted(signals)
+        random.Random(f"{self._settings.seed} {number}").shuffle(shuffled)
+        passes = [one for one in shuffled if one.endswith("::pass")]
+        order = mixed(passes, [one for one in shuffled if not one.endswith("::pass")])
+        told = [{"ticket_key": key, "signals": list(signals[key])} for key in order]
+        self._recorder.record("selected", {"epoch": number, "candidates": told})
+        return order
+
+    async def _reflect(self, epoch: int, order: Sequence[str], rolled: Rolled, open_cases: dict[str, None]) -> None:
+        watcher = self._recorder.watcher
+        watcher.phase(f"epoch {epoch}: reflecting", len(order))
+        cycles = Cycles(
+            self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, rolled, open_cases
+        )
+        for number, keys in enumerate(batches(order, self._settings.reflection.batch_size), 1):
+            try:
+                await cycles.reflect(f"{epoch}.{number}", keys)
+            except Reflected:
+                # What was supported by then may be ripe all the same.
+                await cycles.promote(f"{epoch}.{number}")
+                raise
+            await cycles.promote(f"{epoch}.{number}")
+            watcher.advance(len(order) - len(open_cases))
+
+    async def _ended(self, number: int, frozen: Guidance) -> dict[str, Any]:
+        before = after = None
+        if self._panel.validation:
+            before = _accuracy(await self._panel.on_validation(frozen))
+            after = _accuracy(await self._panel.on_validation(self.state.guidance))
+        epoch = self.state.epoch
+        return {
+            "epoch": number,
+            "train_accuracy": None if not epoch.rolled else round(1 - epoch.wrong / epoch.rolled, 6),
+            "validation_before": before,
+            "validation_after": after,
+            "step": self.state.guidance.step,
+            "changes": epoch.changes,
+            "calls": self._asking.meter.calls - epoch.calls_before,
+        }
+
+    async def _evaluate(self, when: str, first: Guidance) -> None:
+        if self._splits.test:
+            await self._recorder.step("evaluated", partial(self._evaluated, when, first))
+
+    async def _evaluated(self, when: str, first: Guidance) -> dict[str, Any]:
+        guidance = self.state.guidance
+        before = self.state.evaluations.get("before")
+        told = {"when": when, "step": guidance.step, "prompt": self._mission.language.hashes["rollout"]}
+        if before is not None and guidance.hash == first.hash:
+            # The same judge says the same.
+            return {**told, "rows": before}
+        self._recorder.watcher.phase(f"held-out tickets, {when}", len(self._splits.test))
+        rows: list[list[Any]] = []
+        judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
+        stream = judge.stream(self._book.tickets(self._splits.test))
+        try:
+            async for verdict in stream:
+                rows.append([verdict.ticket_key, verdict.label, verdict.verdict, verdict.signals.vote_strength])
+                self._recorder.watcher.advance(len(rows))
+        finally:
+            await stream.aclose()
+        return {**told, "rows": rows}
+
+
+def _accuracy(judged: Mapping[str, Judged]) -> float:
+    return round(sum(not one.wrong for one in judged.values()) / len(judged), 6)

@@ -1,0 +1,88 @@
+"""Who goes into the queue: tickets that nothing was learned from, and those that only people can settle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from donewhen.foundation.plain_text import one_line
+from donewhen.judging.mission import Mission
+from donewhen.judging.verdict import Verdict
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.reflection.hypotheses import opposed
+from donewhen.learning.measuring.near_duplicates import unlike_their_label
+from donewhen.learning.measuring.label_noise import policy_questions, suspected
+from donewhen.learning.running.recorder import Recorder
+from donewhen.learning.measuring.splits import Splits
+from donewhen.learning.reflection.unlearnable import Queued, ReasonCode
+from donewhen.models.roles import Binary
+
+
+class Queue:
+    """Writes rows of the stop-gradient queue."""
+
+    def __init__(self, mission: Mission, book: Book, splits: Splits, recorder: Recorder) -> None:
+        self._mission = mission
+        self._book = book
+        self._splits = splits
+        self._recorder = recorder
+
+    def put(self, verdicts: Mapping[str, Verdict], code: ReasonCode, cycle: str, reflection_id: str, note: str) -> None:
+        """Put judged tickets on record, with why nothing was learned from them."""
+        rows = [
+            self._row(key, one.verdict, one.reason, code, cycle, reflection_id, note) for key, one in verdicts.items()
+        ]
+        if rows:
+            self._recorder.record("queued", {"rows": rows})
+
+    def for_people(self) -> None:
+        """Put on record what only people can settle."""
+        state = self._recorder.state
+        if not state.epochs:
+            return
+        train = set(self._splits.train)
+        members = [one for one in self._book.members if one.key in train]
+        pairs = opposed(state.pool.values(), self._mission.language)
+        questions = policy_questions(members, [(one.evidence, other.evidence) for one, other in pairs])
+        mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}
+        unlike = unlike_their_label(self._book, members, self._mission.settings.seed) if mistakes else frozenset()
+        noisy = dict.fromkeys(
+            suspected(mistakes, self._mission.settings.epochs, unlike),
+            "every vote is against the label, and so are its words",
+        )
+        rows = [self._settled_by_people(key, "suspected_label_noise", note) for key, note in noisy.items()]
+        rows += [self._settled_by_people(key, "policy_question", note) for key, note in questions.items()]
+        if rows:
+            self._recorder.record("queued", {"rows": rows})
+
+    def _settled_by_people(self, key: str, code: ReasonCode, note: str) -> dict[str, Any]:
+        verdict: Binary | None = None
+        if key in self._recorder.state.mistakes:
+            verdict = "fail" if key.endswith("::pass") else "pass"
+        return self._row(key, verdict, "", code, "", "", note)
+
+    def _row(
+        self,
+        key: str,
+        verdict: Binary | None,
+        reason: str,
+        code: ReasonCode,
+        cycle: str,
+        reflection_id: str,
+        note: str,
+    ) -> dict[str, Any]:
+        ticket = self._book.ticket(key)
+        assert ticket.label is not None  # noqa: S101 - only labelled tickets are in a split
+        return Queued(
+            key,
+            ticket.group_id,
+            ticket.mission,
+            ticket.label,
+            verdict,
+            reason,
+            code,
+            self._recorder.state.epoch.number,
+            cycle,
+            reflection_id,
+            one_line(note, 500),
+        ).as_dict()

@@ -1,0 +1,207 @@
+"""Where a run stands: nothing but a fold over its events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta, changed, credited, seeded
+from donewhen.learning.running.events import Event, RunError
+from donewhen.learning.reflection.hypotheses import Pooled
+
+RunStatus = Literal["running", "finished", "budget_exhausted", "no_usable_reflection"]
+
+
+@dataclass
+class EpochState:
+    """One epoch so far."""
+
+    number: int
+    step: int = 0
+    """The step of the guidance under which its tickets are judged."""
+    rolled: int = 0
+    wrong: int = 0
+    passes: int = 0
+    failures: int = 0
+    selected: bool = False
+    """Whether all tickets were judged, so that the candidates are known."""
+    candidates: int = 0
+    covered: int = 0
+    no_evidence: int = 0
+    exhausted: int = 0
+    changes: int = 0
+    refused: int = 0
+    promotions: int = 0
+    reflection_calls: int = 0
+    calls_before: int = 0
+    ended: Mapping[str, Any] | None = None
+
+
+@dataclass
+class RunState:
+    """Everything that a run knows. ``apply`` is the only way in which it changes."""
+
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    guidance: Guidance = field(default_factory=lambda: Guidance("", 0, "", {"G0": ""}))
+    epochs: list[EpochState] = field(default_factory=list)
+    pool: dict[str, Pooled] = field(default_factory=dict)
+    queue: list[dict[str, Any]] = field(default_factory=list)
+    rejections: list[dict[str, Any]] = field(default_factory=list)
+    trials: list[dict[str, Any]] = field(default_factory=list)
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Changes that were tried in vain, by the guidance before and after, with why."""
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    evaluations: dict[str, list[list[Any]]] = field(default_factory=dict)
+    credited_on: int = 0
+    """On how many tickets rules were last left out."""
+    usable_answers: int = 0
+    unusable_answers: int = 0
+    malformed: Counter[str] = field(default_factory=Counter)
+    votes: int = 0
+    mistakes: dict[str, set[int]] = field(default_factory=dict)
+    """Tickets that all votes are against, with the epochs in which they were."""
+    right: set[str] = field(default_factory=set)
+    """Tickets whose newest verdict is their label."""
+    status: RunStatus = "running"
+    spent: Mapping[str, float] = field(default_factory=dict)
+    finished_at: str = ""
+
+    @property
+    def epoch(self) -> EpochState:
+        return self.epochs[-1]
+
+    def apply(self, event: Event) -> None:
+        """Take one event in; RunError where it is none that can follow on those before."""
+        try:
+            self._apply(event)
+        except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError, GuidanceError) as error:
+            raise RunError(f"Event {event.number}, {event.type!r}, can't be: {error}.") from error
+
+    def _apply(self, event: Event) -> None:
+        data = event.data
+        self.spent = event.spent
+        match event.type:
+            case "run_started":
+                self.manifest = data
+                self.guidance = began_with(data)
+                self.pool = pool_at_start(data)
+            case "evaluated":
+                self.evaluations.setdefault(data["when"], []).extend(data["rows"])
+            case "epoch_started":
+                self.epochs.append(
+                    EpochState(data["epoch"], data["step"], calls_before=int(event.spent.get("calls", 0)))
+                )
+            case "rolled":
+                self._rolled(data)
+            case "selected":
+                self.epoch.selected = True
+                self.epoch.candidates = len(data["candidates"])
+            case "decided" | "proposed":
+                self._reflected(data)
+            case "closed":
+                self.epoch.covered += len(data["covered"])
+            case "supported":
+                one = msgspec.convert(data["hypothesis"], Pooled)
+                self.pool[one.signature] = one
+            case "fated":
+                one = msgspec.convert(data["hypothesis"], Pooled)
+                self.pool[one.signature] = one
+                self.epoch.promotions += one.fate == "promoted"
+            case "trialled":
+                self.trials.append(dict(data))
+                if not data["accepted"]:
+                    self.epoch.refused += 1
+                    self.refused[data["before"], data["after"]] = data["reason"]
+            case "guidance_changed":
+                self._change(data, event.at)
+            case "queued":
+                self._queue(data)
+            case "credited":
+                counts = {key: (len(one["hits"]), len(one["misses"])) for key, one in data["rules"].items()}
+                self.guidance = credited(self.guidance, counts)
+                self.credited_on = data["tickets"]
+            case "epoch_ended":
+                self.epoch.ended = data
+            case "budget_hit":
+                self.status = "running" if data["limit"].endswith("_per_epoch") else "budget_exhausted"
+            case "run_finished":
+                self.status = data["status"]
+                self.finished_at = event.at
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """What was measured of the rules that are there: hits and misses."""
+        known = self.guidance.metadata
+        return {key: (known[key].hit_count, known[key].miss_count) for key in self.guidance.learned if key in known}
+
+    @property
+    def applied(self) -> tuple[Change, ...]:
+        """The changes of the guidance, in order."""
+        return tuple(msgspec.convert(one["change"], Change) for one in self.changes)
+
+    def _rolled(self, data: Mapping[str, Any]) -> None:
+        for row in data["rows"]:
+            self.epoch.rolled += 1
+            self.epoch.wrong += row["verdict"] != row["label"]
+            self.epoch.passes += row["verdict"] == "pass"
+            self.epoch.failures += row["verdict"] is None
+            self.votes += len(row["answers"])
+            self.malformed.update(one["vote"] for one in row["answers"] if one["vote"] not in ("pass", "fail"))
+            (self.right.add if row["label_match"] else self.right.discard)(row["ticket_key"])
+            unanimous = row["vote_strength"] == 1.0 and row["label_match"] is False and row["verdict"] is not None
+            if unanimous:
+                self.mistakes.setdefault(row["ticket_key"], set()).add(self.epoch.number)
+            else:
+                # It was understood once, so it is no riddle.
+                self.mistakes.pop(row["ticket_key"], None)
+
+    def _reflected(self, data: Mapping[str, Any]) -> None:
+        self.epoch.reflection_calls += 1
+        unusable = data["unusable"] is not None
+        self.unusable_answers += unusable
+        self.usable_answers += not unusable
+        place = {"reflection_id": data["reflection_id"], "epoch": self.epoch.number}
+        if unusable:
+            self.rejections.append({"what": "answer", **data["unusable"], **place})
+        self.rejections += [{**one, **place} for one in data["rejections"]]
+
+    def _change(self, data: Mapping[str, Any], at: str) -> None:
+        before = self.guidance
+        self.guidance = changed(before, msgspec.convert(data["change"], Change), at)
+        if self.guidance.hash != data["hash"]:
+            raise RunError("The events do not lead to the guidance that they speak of.")
+        gone = {key: text for key, text in before.learned.items() if key not in self.guidance.experiences}
+        self.changes.append({**data, "epoch": self.epoch.number, "gone": gone})
+        self.epoch.changes += 1
+
+    def _queue(self, data: Mapping[str, Any]) -> None:
+        for row in data["rows"]:
+            self.queue.append(row)
+            self.epoch.no_evidence += row["reason_code"] == "reflection_no_evidence_after_gt"
+            self.epoch.exhausted += row["reason_code"] == "budget_exhausted"
+
+
+def began_with(manifest: Mapping[str, Any]) -> Guidance:
+    """The guidance that a run began with."""
+    first = manifest["guidance"]
+    metadata = {key: msgspec.convert(one, RuleMeta) for key, one in first["metadata"].items()}
+    seed = seeded(manifest["mission"], first["experiences"], first["updated_at"])
+    return msgspec.structs.replace(seed, step=first["step"], metadata=metadata)
+
+
+def pool_at_start(manifest: Mapping[str, Any]) -> dict[str, Pooled]:
+    """The hypotheses that a run began with."""
+    found = msgspec.convert(manifest.get("hypotheses", []), list[Pooled])
+    return {one.signature: one for one in found}
+
+
+def folded(events: Iterable[Event]) -> RunState:
+    """The state after some events."""
+    state = RunState()
+    for event in events:
+        state.apply(event)
+    return state

@@ -1,0 +1,138 @@
+"""The tools that look. They run no command, and what they find counts for nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.board.dashboard_record import plan_part
+from donewhen.jobs.gates.collecting import facts_of
+from donewhen.jobs.lifecycle.completion import still_done
+from donewhen.jobs.gates.evaluation import evaluate
+from donewhen.jobs.lifecycle.start import look_at
+from donewhen.jobs.lifecycle.planning import ready
+from donewhen.jobs.board.survey import JobRecord, survey
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.mcp.answers import Checked, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, Reason, ShownJob
+from donewhen.mcp.params import (MaybeJob, Nothing, OneJob, Page)
+from donewhen.mcp.call_context import Call
+from donewhen.mcp.views import gates_of, job_of, step_of
+
+_PROBLEMS = 20
+
+
+def list_jobs(call: Call, asked: Page) -> Jobs:
+    """All jobs at a glance, a page at a time."""
+    workspace = call.workspace()
+    found = survey(workspace)
+    chosen = [one for one in found.jobs if asked.status in (None, one.status)]
+    end = asked.offset + asked.limit
+    startable = ready(found.jobs).now
+    return Jobs(
+        project=found.project.id,
+        title=found.project.title,
+        agreement=found.project_agreement,
+        counts=dict(Counter(one.status for one in found.jobs)),
+        jobs=[_listed(workspace, one, startable) for one in chosen[asked.offset : end]],
+        total=len(chosen),
+        next_offset=end if end < len(chosen) else None,
+        problems=[Reason(one.code, one.message, one.where) for one in found.problems[:_PROBLEMS]],
+        problem_count=len(found.problems),
+    )
+
+
+def show_job(call: Call, asked: OneJob) -> ShownJob:
+    """A job with its contract, its criteria, and what the gates say now. Nothing is run, nothing is written."""
+    workspace = call.workspace()
+    job = workspace.job(asked.job)
+    facts = facts_of(workspace, job)
+    return job_of(facts, evaluate(facts), proposals(workspace, [job])[-1])
+
+
+def check_job(call: Call, asked: OneJob) -> Checked:
+    """Whether a job may be completed; the plan shows the result, and it is no iteration."""
+    workspace = call.workspace()
+    seen = look_at(workspace, asked.job, somebody(), collecting=False)
+    job, evaluation = seen.job, seen.evaluation
+    done = still_done(workspace, job) is not None
+    return Checked(
+        job=job.id,
+        status=job.status,
+        done=done,
+        may_complete=evaluation.passed and not done,
+        iteration=job.iteration,
+        max_iterations=job.max_iterations,
+        score=evaluation.score.total,
+        target=job.reward_target,
+        gates=gates_of(evaluation),
+        next="donewhen ready" if done else step_of(job, evaluation),
+        next_action=evaluation.next_action,
+    )
+
+
+def next_action(call: Call, asked: MaybeJob) -> NextStep:
+    """The one next thing: for a job, for the job in progress, or which job to start."""
+    workspace = call.workspace()
+    name = asked.job
+    startable: tuple[str, ...] = ()
+    if name is None:
+        seen = survey(workspace)
+        startable = ready(seen.jobs).now
+        name = next((one.id for one in seen.jobs if one.status == "in_progress"), None)
+    if name is None:
+        step = f"donewhen start {startable[0]}" if startable else "donewhen status"
+        return NextStep(None, step, "", [], list(startable))
+    job = workspace.job(name)
+    evaluation = evaluate(facts_of(workspace, job))
+    return NextStep(job.id, step_of(job, evaluation), evaluation.next_action, gates_of(evaluation), list(startable))
+
+
+def ready_jobs(call: Call, asked: Nothing) -> ReadyJobs:
+    """What can start now, in which waves the rest follows, and which chain of jobs takes longest."""
+    seen = survey(call.workspace())
+    found = ready(seen.jobs)
+    titles = {one.id: one.title for one in seen.jobs}
+    return ReadyJobs(
+        ready=[ReadyJob(name, one_line(titles[name])) for name in found.now],
+        waves=[list(one) for one in found.waves],
+        critical_path=list(found.critical_path),
+        hours=found.hours,
+    )
+
+
+def _listed(workspace: Workspace, job: JobRecord, startable: Collection[str]) -> ListedJob:
+    return ListedJob(
+        id=job.id,
+        title=one_line(job.title),
+        status=job.status,
+        agreement=job.agreement,
+        stakes=job.stakes,
+        depends_on=list(job.depends_on),
+        iteration=job.iteration,
+        max_iterations=job.max_iterations,
+        next=_step(workspace, job, startable),
+        tampered=[one.field for one in job.tampered],
+    )
+
+
+def _step(workspace: Workspace, job: JobRecord, startable: Collection[str]) -> str:
+    """The next thing without asking the gates, which would look at the inputs of every job."""
+    match job.status:
+        case "done" | "cancelled":
+            return ""
+        case _ if job.agreement != "agreed":
+            return f"A person has to agree: donewhen agree {job.id}"
+        case "planned":
+            waiting = f"First: {', '.join(job.depends_on)}"
+            return f"donewhen start {job.id}" if job.id in startable or not job.depends_on else waiting
+        case "blocked":
+            return f"It waits for a person: donewhen log {job.id}"
+    try:
+        noted = plan_part(workspace.job_at(job.path)).next_action
+    except DonewhenError:
+        noted = ""
+    return noted or f"donewhen next {job.id}"

@@ -1,0 +1,142 @@
+"""What the jobs know, as answers of the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from donewhen.jobs.contract.agreement import Proposal
+from donewhen.jobs.contract.terms import terms_hash
+from donewhen.jobs.gates.evaluation import Evaluation
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.ledger.gate_results import GateReason
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.evidence.requirements import VERIFICATION
+from donewhen.jobs.evidence.requirements import Need as Asked
+from donewhen.jobs.evidence.commands import Ran as Seen
+from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.mcp.answers import Change, Contract, Gate, Need, Output, Reason, Run, ShownJob, Term
+
+_TAIL_LINES = 40
+_TAIL = 3000
+_NUMBERS = ("passed", "failed", "skipped", "coverage")
+
+
+def reasons_of(found: Iterable[GateReason]) -> list[Reason]:
+    return [Reason(one.code.value, one.message, one.where) for one in found]
+
+
+def gates_of(evaluation: Evaluation) -> list[Gate]:
+    """Every gate, whether it is open or not."""
+    return [Gate(one.gate, one.passed, reasons_of(one.reasons), one.note, one.next) for one in evaluation.gates]
+
+
+def step_of(job: Job, evaluation: Evaluation) -> str:
+    """The next command."""
+    return evaluation.next or f"donewhen complete {job.id}"
+
+
+def contract_of(proposal: Proposal) -> Contract:
+    """The terms that hold: what was sealed, or else what would be."""
+    agreement, seal = proposal.agreement, proposal.agreement.seal
+    terms = seal.terms if seal else agreement.terms
+    return Contract(
+        job=proposal.chain,
+        state=agreement.state,
+        hash=terms_hash(terms),
+        terms={name: _term(value) for name, value in terms.items()},
+        changes=[
+            Change(one.kind, one.field, one.before, one.after, proposal.place(one), one.voids)
+            for one in agreement.changes
+        ],
+        agreed_at=seal.entry.at if seal else None,
+        agreed_by=f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else None,
+    )
+
+
+def job_of(facts: Facts, evaluation: Evaluation, proposal: Proposal) -> ShownJob:
+    """A job with its contract, what it has to show, and what the gates say of it now."""
+    job, waiting = facts.job, facts.history.waiting
+    return ShownJob(
+        id=job.id,
+        title=job.title,
+        status=job.status,
+        iteration=job.iteration,
+        max_iterations=job.max_iterations,
+        score=evaluation.score.total,
+        target=job.reward_target,
+        passed=evaluation.passed,
+        contract=contract_of(proposal),
+        needs=[_need(one) for one in facts.standings],
+        outputs=[Output(one.path, one.state, one.changed) for one in facts.outputs],
+        gates=gates_of(evaluation),
+        waiting=str(waiting.data.get("reason", "")) if waiting else None,
+        next=step_of(job, evaluation),
+        next_action=evaluation.next_action,
+    )
+
+
+def run_of(need: Asked, seen: Seen) -> Run:
+    """One piece of evidence, with the end of what the command said."""
+    data = seen.entry.data
+    report = data.get("report")
+    numbers: Mapping[str, Any] = report if isinstance(report, Mapping) else {}
+    exit_code = data.get("exit_code")
+    return Run(
+        name=need.name,
+        evidence=evidence_of(need),
+        # What changed while it ran has shown nothing.
+        passed=seen.passed and data.get("settled") is True,
+        reused=seen.reused,
+        told=_told(seen),
+        needs_human=data.get("needs_human") is True,
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        tests={name: numbers[name] for name in _NUMBERS if isinstance(numbers.get(name), int | float)},
+        output=_tail(seen.output) if data.get("what") == "command" else "",
+    )
+
+
+def _told(seen: Seen) -> str:
+    data = seen.entry.data
+    told = str(data["told"]) if "told" in data else "passed" if seen.passed else "did not pass"
+    if data.get("what") == "command" and not seen.passed:
+        told = f"{str(data['ending']).replace('_', ' ')}, exit status {data['exit_code']}"
+    if seen.reused:
+        told += " (fresh; not run again)"
+    return told if data.get("settled", True) else f"{told}; its inputs changed while it ran, so it counts as stale"
+
+
+def _tail(output: str) -> str:
+    return "\n".join(output.rstrip().split("\n")[-_TAIL_LINES:])[-_TAIL:]
+
+
+def _need(standing: Standing) -> Need:
+    need = standing.need
+    return Need(need.name, need.text, need.check.kind, how(need), standing.state, list(standing.why))
+
+
+def evidence_of(need: Asked) -> str:
+    """What is looked at: a command, a probe of a file, or the judge that is asked."""
+    return need.check.normal if need.check.kind == "judge" else need.evidence
+
+
+def how(need: Asked) -> str:
+    """How something is checked, in words that also fit where nothing is run."""
+    match need.check.kind:
+        case "manual":
+            return "a person signs it off"
+        case "verification":
+            return "the job's verification commands decide"
+        case "run" if need.name != VERIFICATION:
+            return f"run {need.evidence}"
+        case _:
+            return evidence_of(need)
+
+
+def _term(value: Any) -> Term:
+    """A term as it was sealed; whatever else it holds is shown as text."""
+    if isinstance(value, Mapping):
+        return {str(name): str(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [str(one) for one in value]
+    return value if isinstance(value, bool | int) else str(value)

@@ -1,0 +1,206 @@
+"""Asking the REST API: with patience, and without ever handing the token to anybody else."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from donewhen import __version__
+from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.mirror.http.address import Address
+from donewhen.mirror.http.response_cache import Cache, Kept
+from donewhen.mirror.http.errors import UnavailableError, UncertainError
+from donewhen.mirror.http.retry import (ATTEMPTS, Wait, backoff, next_page, wait_before_retry)
+from donewhen.mirror.http.refusals import refused
+from donewhen.mirror.http.transport import (Answer, HttpTransport, NoAnswer, Transport)
+
+API_VERSION = "2022-11-28"
+MAX_WAIT = 300.0
+_MOST_REDIRECTS = 5
+_MOST_PAGES = 2000
+# Shorter pauses are not worth a line.
+_TOLD_FROM = 2.0
+
+
+@dataclass
+class Client:
+    """One server. ``max_wait`` is how many seconds one may wait in all for its rate limits."""
+
+    address: Address
+    transport: Transport | None = None
+    cache: Cache | None = None
+    clock: Clock = SYSTEM_CLOCK
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[], float] = random.random
+    tell: Callable[[str], None] = lambda _: None
+    max_wait: float = MAX_WAIT
+    _waited: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.transport is None:
+            self.transport = HttpTransport(direct=self.address.loopback)
+
+    def get(self, path: str, **query: str | int) -> Any:
+        """One thing."""
+        return self._read(self._url(path, query))[0]
+
+    def pages(self, path: str, **query: str | int) -> Iterator[Any]:
+        """Everything in a list, page by page. A next page on another server is not asked for."""
+        url: str | None = self._url(path, {**query, "per_page": 100})
+        seen: set[str] = set()
+        while url is not None:
+            if url in seen or len(seen) >= _MOST_PAGES:
+                raise UnavailableError("The server's list has no end.", where=self.address.host)
+            seen.add(url)
+            data, link = self._read(url)
+            if not isinstance(data, list):
+                raise self._senseless("no list where one was asked for")
+            yield from data
+            following = next_page({"link": link})
+            url = None if following is None else self._own(urljoin(url, following))
+
+    def create(self, path: str, values: Mapping[str, Any]) -> Any:
+        """Make something. Where nobody says whether it was made, UncertainError says so, and nothing is repeated."""
+        return self._parsed(self._ask("POST", self._url(path, {}), values, repeatable=False))
+
+    def change(self, path: str, values: Mapping[str, Any]) -> Any:
+        """Change something; twice is the same as once."""
+        return self._parsed(self._ask("PATCH", self._url(path, {}), values))
+
+    def add(self, path: str, values: Mapping[str, Any]) -> Any:
+        """Add something to a set; twice is the same as once."""
+        return self._parsed(self._ask("POST", self._url(path, {}), values))
+
+    def remove(self, path: str) -> None:
+        self._ask("DELETE", self._url(path, {}), None)
+
+    def pause(self, attempt: int) -> None:
+        """Let a moment go by before looking again."""
+        self.sleep(backoff(attempt, self.jitter()))
+
+    def _url(self, path: str, query: Mapping[str, str | int]) -> str:
+        return f"{self.address.api}{path}{f'?{urlencode(query)}' if query else ''}"
+
+    def _read(self, url: str) -> tuple[Any, str]:
+        """What stands at an address, and its Link header."""
+        kept = self.cache.get(url) if self.cache is not None else None
+        answer = self._ask("GET", url, None, etag=kept.etag if kept else None)
+        if answer.status == 304 and kept is not None:
+            return self._json(kept.body.encode()), kept.link
+        data, link = self._parsed(answer), answer.headers.get("link", "")
+        etag = answer.headers.get("etag")
+        if self.cache is not None and etag is not None and answer.status == 200:
+            self.cache.put(url, Kept(etag, link, answer.body.decode("utf-8", "replace")))
+        return data, link
+
+    def _ask(
+        self,
+        method: str,
+        url: str,
+        values: Mapping[str, Any] | None,
+        *,
+        repeatable: bool = True,
+        etag: str | None = None,
+    ) -> Answer:
+        attempt = redirects = 0
+        while True:
+            attempt += 1
+            try:
+                answer = self._send(method, url, values, etag)
+            except NoAnswer as failure:
+                self._again_after(failure, attempt, repeatable=repeatable)
+                continue
+            if answer.status in (301, 302, 307, 308) and "location" in answer.headers:
+                redirects += 1
+                if redirects > _MOST_REDIRECTS or (method != "GET" and answer.status in (301, 302)):
+                    raise UnavailableError("The server sends one from address to address.", where=self.address.host)
+                url, attempt = self._own(urljoin(url, answer.headers["location"])), 0
+                continue
+            wait = wait_before_retry(answer, attempt, self.clock.now().timestamp(), self.jitter())
+            if wait is None:
+                if answer.status >= 400:
+                    raise refused(answer, method, urlsplit(url).path, self.address)
+                return answer
+            if not wait.limited and not repeatable:
+                raise UncertainError(f"It is not known whether it was made: {wait.why}.", where=self.address.host)
+            self._wait(wait, attempt)
+
+    def _send(self, method: str, url: str, values: Mapping[str, Any] | None, etag: str | None) -> Answer:
+        assert self.transport is not None  # noqa: S101 - made in __post_init__
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "Authorization": f"Bearer {self.address.token}",
+            "User-Agent": f"donewhen/{__version__}",
+            "X-GitHub-Api-Version": API_VERSION,
+        }
+        if etag is not None:
+            headers["If-None-Match"] = etag
+        if values is not None:
+            headers["Content-Type"] = "application/json"
+        return self.transport.send(method, url, headers, None if values is None else json.dumps(values).encode())
+
+    def _again_after(self, failure: NoAnswer, attempt: int, *, repeatable: bool) -> None:
+        where = self.address.host
+        if failure.sent and not repeatable:
+            raise UncertainError(f"It is not known whether it was made: {failure.why}.", where=where) from failure
+        if failure.hopeless or attempt >= ATTEMPTS:
+            step = (
+                "Look at the address (GITHUB_API_URL, github.api_url) and at the network, then go on: nothing is lost."
+            )
+            raise UnavailableError(
+                f"The server can't be used: {failure.why}.", where=where, next_step=step
+            ) from failure
+        self.sleep(backoff(attempt, self.jitter()))
+
+    def _wait(self, wait: Wait, attempt: int) -> None:
+        if not wait.limited:
+            if attempt >= ATTEMPTS:
+                raise UnavailableError(
+                    f"It was tried {attempt} times, and {wait.why}.",
+                    where=self.address.host,
+                    next_step="Go on later: what was done is kept.",
+                )
+            self.sleep(wait.seconds)
+            return
+        until = datetime.fromtimestamp(self.clock.now().timestamp() + wait.seconds, UTC)
+        when = until.strftime("%Y-%m-%d %H:%M:%S UTC")
+        if self._waited + wait.seconds > self.max_wait:
+            raise UnavailableError(
+                f"Stopped, because {wait.why}, until {when}, and waiting is limited to {self.max_wait:g} seconds.",
+                where=self.address.host,
+                next_step=f"Go on after {when}, or wait longer with --max-wait: what was done is kept.",
+            )
+        self._waited += wait.seconds
+        if wait.seconds >= _TOLD_FROM:
+            self.tell(f"Waiting until {when}: {wait.why}.")
+        self.sleep(wait.seconds)
+
+    def _own(self, url: str) -> str:
+        """An address that the server gave, if it is its own: the token goes nowhere else."""
+        ours, theirs = urlsplit(self.address.api), urlsplit(url)
+        if (theirs.scheme, theirs.netloc) != (ours.scheme, ours.netloc):
+            raise UnavailableError(
+                "The server sends one to another server, and the token is not taken there.",
+                where=self.address.host,
+                next_step="If the server has moved, set GITHUB_API_URL or github.api_url to its address.",
+            )
+        return url
+
+    def _parsed(self, answer: Answer) -> Any:
+        return self._json(answer.body)
+
+    def _json(self, body: bytes) -> Any:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise self._senseless("something that is not JSON") from error
+
+    def _senseless(self, told: str) -> UnavailableError:
+        step = "Look whether the address is that of the API: https://HOST/api/v3 on an Enterprise server."
+        return UnavailableError(f"The server answered {told}.", where=self.address.host, next_step=step)

@@ -1,0 +1,106 @@
+"""``notes/github-map.json``: which job is which issue. A broken one is said to be broken, and is never overwritten."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from donewhen.foundation.canonical import unique_names
+from donewhen.foundation.files import read_regular
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.mirror.http.errors import MirrorError
+
+SCHEMA = "theworkshop.githubmap.v1"
+_NEW: Mapping[str, Any] = {
+    "schema": SCHEMA,
+    "repo": "",
+    "enabled": True,
+    "last_sync_at": "",
+    "issues": {},
+    "milestones": {},
+    "project_board": {"id": "", "url": ""},
+}
+
+
+@dataclass(frozen=True)
+class IssueMap:
+    """The map as it was read; what others keep in it stays."""
+
+    data: Mapping[str, Any]
+
+    @property
+    def repo(self) -> str:
+        return str(self.data.get("repo") or "")
+
+    def issue(self, job: str) -> int | None:
+        """The number of a job's issue."""
+        found = self.data["issues"].get(job)
+        return None if found is None else int(found["number"])
+
+    def milestone(self, wave: str) -> int | None:
+        found = self.data["milestones"].get(wave)
+        return None if found is None else int(found["number"])
+
+    def with_issue(self, job: str, number: int, url: str) -> IssueMap:
+        return self._with("issues", job, {"number": number, "url": url})
+
+    def with_milestone(self, wave: str, number: int, url: str, title: str) -> IssueMap:
+        return self._with("milestones", wave, {"number": number, "url": url, "title": title})
+
+    def synced(self, repo: str, at: str) -> IssueMap:
+        """The map after a sync with this repository."""
+        return replace(self, data={**self.data, "repo": repo, "enabled": True, "last_sync_at": at})
+
+    def _with(self, table: str, name: str, values: Mapping[str, Any]) -> IssueMap:
+        before = self.data[table].get(name) or {}
+        return replace(self, data={**self.data, table: {**self.data[table], name: {**before, **values}}})
+
+
+def map_path(workspace: Workspace) -> Path:
+    return workspace.base / "notes" / "github-map.json"
+
+
+def read_map(workspace: Workspace) -> IssueMap:
+    """The map; an empty one where there is no file."""
+    path = map_path(workspace)
+    if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(workspace.root)):
+        raise _broken(workspace, "is in a folder that is a link out of the project")
+    try:
+        raw = read_regular(path)
+    except FileNotFoundError:
+        return IssueMap(_NEW)
+    except OSError as error:
+        raise _broken(workspace, f"can't be read: {error.strerror}") from error
+    try:
+        data = json.loads(raw, object_pairs_hook=unique_names)
+    except (ValueError, RecursionError) as error:
+        raise _broken(workspace, f"is not JSON ({type(error).__name__})") from error
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise _broken(workspace, f"is no map of the schema {SCHEMA}")
+    data = {**_NEW, **data}
+    for table in ("issues", "milestones"):
+        if not isinstance(data[table], dict):
+            raise _broken(workspace, f"has no table of {table}")
+        for name, one in data[table].items():
+            number = one.get("number") if isinstance(one, dict) else None
+            if type(number) is not int or number <= 0:
+                raise _broken(workspace, f"has no number for {name[:100]!r} in {table}")
+    return IssueMap(data)
+
+
+def write_map(workspace: Workspace, found: IssueMap) -> None:
+    path = map_path(workspace)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    workspace.put(path, (json.dumps(dict(found.data), indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _broken(workspace: Workspace, problem: str) -> MirrorError:
+    return MirrorError(
+        f"The map of issues {problem}. It is left as it is.",
+        where=workspace.where(map_path(workspace)),
+        next_step="Restore it from version control, or move it away: issues are found again by their marks.",
+    )

@@ -1,0 +1,167 @@
+"""From gaps to steps: what a sync would do, in its order. Pure, so that a dry run and a real one plan the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import NamedTuple, TypeAlias
+
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.issues.issue_text import STATUS_LABEL, WORKSTREAM_LABEL
+from donewhen.jobs.issues.mirror_status import Wave
+from donewhen.mirror.http.github_api import Issue
+from donewhen.mirror.http.errors import MirrorError
+from donewhen.mirror.sync.issue_map import IssueMap
+from donewhen.mirror.sync.remote_issues import Looked
+from donewhen.mirror.sync.parity import (Absent, Gap, Target, gaps, seen_content)
+
+_WORKSTREAM_COLOR = "0f6b5d"
+_STATUS_COLORS = {
+    "planned": "6b7280",
+    "in_progress": "b45f06",
+    "blocked": "b42318",
+    "done": "027a48",
+    "cancelled": "7a1f5c",
+}
+
+
+class MakeLabel(NamedTuple):
+    name: str
+    color: str
+
+    @property
+    def told(self) -> str:
+        return f"make the label {self.name}"
+
+    @property
+    def description(self) -> str:
+        return "A workstream" if self.name.startswith(WORKSTREAM_LABEL) else "What the job's record says"
+
+
+class MakeMilestone(NamedTuple):
+    wave: str
+    title: str
+    due_on: str | None
+
+    @property
+    def told(self) -> str:
+        return f"make the milestone {one_line(self.title)}"
+
+
+class ChangeMilestone(NamedTuple):
+    wave: str
+    number: int
+    title: str
+    due_on: str | None
+
+    @property
+    def told(self) -> str:
+        due = f", due {self.due_on[:10]}" if self.due_on else ""
+        return f"change milestone {self.number} to {one_line(self.title)}{due}"
+
+
+class MakeIssue(NamedTuple):
+    target: Target
+    why: str
+
+    @property
+    def told(self) -> str:
+        return f"make an issue for {self.target.job} ({self.why})"
+
+
+class ChangeIssue(NamedTuple):
+    target: Target
+    number: int
+    gaps: tuple[Gap, ...]
+
+    @property
+    def told(self) -> str:
+        return f"change issue {self.number} of {self.target.job}: {', '.join(one.field for one in self.gaps)}"
+
+
+class LinkIssue(NamedTuple):
+    """Nothing is to be done there; here it is to be written down."""
+
+    target: Target
+    issue: Issue
+
+    @property
+    def told(self) -> str:
+        return f"note that issue {self.issue.number} of {self.target.job} is as it should be"
+
+
+Step: TypeAlias = MakeLabel | MakeMilestone | ChangeMilestone | MakeIssue | ChangeIssue | LinkIssue
+
+
+class Plan(NamedTuple):
+    """What a sync would do, and what it can't do anything about."""
+
+    steps: tuple[Step, ...]
+    left: tuple[Gap, ...]
+
+
+def planned(looked: Looked, known: IssueMap, waves: tuple[Wave, ...], repo: str) -> Plan:
+    """The steps that close every gap that can be closed."""
+    issues: list[Step] = []
+    left: list[Gap] = []
+    for target in looked.targets:
+        found = looked.found[target.job]
+        differences = gaps(target, found)
+        if isinstance(found, Absent):
+            if differences:
+                issues.append(MakeIssue(target, found.why))
+        elif not isinstance(found, Issue):
+            left += differences
+        elif differences:
+            issues.append(ChangeIssue(target, found.number, differences))
+        elif known.issue(target.job) != found.number or not _on_record(looked, target, found, repo):
+            issues.append(LinkIssue(target, found))
+    touched = [one.target for one in issues if isinstance(one, MakeIssue | ChangeIssue)]
+    # The end of a wave may have changed while every issue stays as it is.
+    there = [one for one in looked.targets if isinstance(looked.found[one.job], Issue)]
+    milestones = _milestones(looked, [*there, *touched], known, waves)
+    return Plan((*_labels(looked, touched), *milestones, *issues), tuple(left))
+
+
+def _on_record(looked: Looked, target: Target, issue: Issue, repo: str) -> bool:
+    newest = looked.entries[target.job]
+    if newest is None or newest.data.get("number") != issue.number or newest.data.get("repo") != repo:
+        return False
+    observed, wanted = newest.data.get("observed"), newest.data.get("wanted")
+    return observed == seen_content(issue, target).marks() and wanted == target.wanted.marks()
+
+
+def _labels(looked: Looked, targets: list[Target]) -> Iterator[MakeLabel]:
+    for name in dict.fromkeys(label for one in targets for label in one.wanted.labels):
+        if name.casefold() not in looked.labels:
+            status = name.removeprefix(STATUS_LABEL)
+            yield MakeLabel(name, _STATUS_COLORS.get(status, _WORKSTREAM_COLOR))
+
+
+def _milestones(
+    looked: Looked, targets: list[Target], known: IssueMap, waves: tuple[Wave, ...]
+) -> Iterator[MakeMilestone | ChangeMilestone]:
+    wanted = {one.wanted.milestone for one in targets}
+    for wave in waves:
+        if wave.milestone not in wanted:
+            continue
+        due_on = _due(wave)
+        number = known.milestone(wave.id)
+        there = next((one for one in looked.milestones if one.number == number), None)
+        there = there or next((one for one in looked.milestones if one.title == wave.milestone), None)
+        if there is None:
+            yield MakeMilestone(wave.id, wave.milestone, due_on)
+        elif there.title != wave.milestone or (due_on is not None and there.due != due_on[:10]) or number is None:
+            yield ChangeMilestone(wave.id, there.number, wave.milestone, due_on)
+
+
+def _due(wave: Wave) -> str | None:
+    if not wave.end:
+        return None
+    try:
+        return f"{date.fromisoformat(wave.end[:10]).isoformat()}T23:59:59Z"
+    except ValueError:
+        raise MirrorError(
+            f"The wave {one_line(wave.id, 60)} ends on {one_line(wave.end, 60)!r}, which is no day.",
+            next_step="Write the end of a wave as YYYY-MM-DD in the project's plan.",
+        ) from None

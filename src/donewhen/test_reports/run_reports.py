@@ -1,0 +1,174 @@
+"""What a command reported besides its exit status: tests by id, and how much of the code they cover."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.test_reports.junit import Outcome, ReportError, read_junit
+from donewhen.foundation.plain_text import one_line
+
+_SIZE_LIMIT = 64 * 1024 * 1024
+_OUTCOMES: dict[str, Outcome] = {
+    "passed": "passed",
+    "xpassed": "passed",
+    "failed": "failed",
+    "error": "errored",
+    "skipped": "skipped",
+    "xfailed": "skipped",
+}
+_WORST: tuple[Outcome, ...] = ("errored", "failed", "skipped", "passed")
+
+
+class RunReport(NamedTuple):
+    """The tests that a run reported, and its coverage in per cent."""
+
+    formats: tuple[str, ...]
+    outcomes: Mapping[str, Outcome]
+    coverage: float | None = None
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(one in outcomes for one in self.outcomes.values())
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether there was a report of tests, be it an empty one."""
+        return any(one != "coverage" for one in self.formats)
+
+    @property
+    def good(self) -> bool:
+        """Whether some test ran and none failed; a report without tests in it says nothing against."""
+        return not self.has_tests or (self.count("passed") > 0 and not self.count("failed", "errored"))
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers, for the ledger."""
+        told: dict[str, Any] = {"formats": list(self.formats)}
+        if self.has_tests:
+            told |= {name: self.count(*kinds) for name, kinds in _COUNTED.items()}
+        return told if self.coverage is None else told | {"coverage": self.coverage}
+
+
+_COUNTED: dict[str, tuple[Outcome, ...]] = {
+    "passed": ("passed",),
+    "failed": ("failed", "errored"),
+    "skipped": ("skipped",),
+}
+
+
+def read_reports(folder: Path) -> RunReport | None:
+    """The reports that a command left in a folder: JUnit XML, pytest's JSON, coverage's JSON or XML. None without any.
+
+    A file that is none of these is passed over; one that begins as a report and can't be read is an error.
+    """
+    formats: list[str] = []
+    outcomes: dict[str, Outcome] = {}
+    coverage: float | None = None
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file() or path.suffix not in (".xml", ".json"):
+            continue
+        content = _content(path)
+        if path.suffix == ".xml":
+            root = _root(content)
+            if root == "coverage":
+                formats.append("coverage")
+                coverage = _cobertura(content)
+            elif root in ("testsuites", "testsuite", None):
+                formats.append("junit")
+                for name, outcome in read_junit([content]).outcomes.items():
+                    _add(outcomes, name, outcome)
+        elif (data := _json(content, path)) is not None and "tests" in data:
+            formats.append("pytest-json")
+            _add_pytest(outcomes, data)
+        elif data is not None and "totals" in data:
+            formats.append("coverage")
+            coverage = _percentage(data)
+    return RunReport(tuple(sorted(set(formats))), outcomes, coverage) if formats else None
+
+
+def _content(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > _SIZE_LIMIT:
+        raise ReportError(f"The report {path.name} has {size} bytes; at most {_SIZE_LIMIT} are read.")
+    return path.read_bytes()
+
+
+def _json(content: bytes, path: Path) -> dict[str, Any] | None:
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"The report {path.name} is not valid JSON: {error}.") from error
+    return data if isinstance(data, dict) else None
+
+
+def _add_pytest(outcomes: dict[str, Outcome], data: dict[str, Any]) -> None:
+    tests = data["tests"]
+    try:
+        for test in tests:
+            _add(outcomes, one_line(str(test["nodeid"]), 1000), _OUTCOMES[test["outcome"]])
+    except (KeyError, TypeError) as error:
+        raise ReportError(f"pytest's JSON report has a test without its id or outcome: {error}.") from error
+
+
+def _add(outcomes: dict[str, Outcome], name: str, outcome: Outcome) -> None:
+    outcomes[name] = min(outcomes.get(name, "passed"), outcome, key=_WORST.index)
+
+
+def _percentage(data: dict[str, Any]) -> float:
+    try:
+        return _rounded(float(data["totals"]["percent_covered"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReportError("coverage's JSON report does not say how much is covered.") from error
+
+
+def _rounded(percentage: float) -> float:
+    if not math.isfinite(percentage):
+        raise ValueError(percentage)
+    return round(percentage, 2)
+
+
+class _RootFound(Exception):  # noqa: N818 - it says where to stop
+    pass
+
+
+def _root(content: bytes) -> str | None:
+    """The name of an XML document's first element; None where it has none."""
+    from xml.parsers import expat
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        raise _RootFound(tag)
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(content, True)
+    except _RootFound as found:
+        return str(found)
+    except expat.ExpatError:
+        pass
+    return None
+
+
+def _cobertura(content: bytes) -> float:
+    from xml.parsers import expat
+
+    found: list[str] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag == "coverage" and "line-rate" in attributes:
+            found.append(attributes["line-rate"])
+
+    def refuse(*_: Any) -> None:
+        # The one document type that coverage itself writes has no entities; what declares some is refused.
+        raise ReportError("The coverage report declares entities.")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+        return _rounded(float(found[0]) * 100)
+    except (expat.ExpatError, IndexError, ValueError) as error:
+        raise ReportError("The coverage report can't be read.") from error

@@ -1,0 +1,61 @@
+"""Which tests there are: the list that a test report is compared with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import write_atomically
+from donewhen.test_reports.junit import SuiteReport
+
+_SCHEMA = "donewhen/suite-baseline/v1"
+
+
+@dataclass(frozen=True)
+class SuiteBaseline:
+    """The test ids that ran, and those that were skipped, when the suite was last agreed to be good."""
+
+    executed: frozenset[str]
+    skipped: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, report: SuiteReport) -> SuiteBaseline:
+        """The baseline that this report would be."""
+        skipped = frozenset(report.ids("skipped"))
+        return cls(frozenset(report.outcomes) - skipped, skipped)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SuiteBaseline:
+        """Read a baseline file."""
+        try:
+            data = json.loads(Path(path).read_bytes())
+            if data["schema"] != _SCHEMA:
+                raise ValueError(f"its schema is {data['schema']!r}, not {_SCHEMA!r}")
+            return cls(frozenset(_ids(data["executed"])), frozenset(_ids(data["skipped"])))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ConfigError(
+                f"The test baseline could not be read: {_explained(error)}.",
+                where=str(path),
+                next_step=f"Record it with: donewhen baseline --out {path} -- COMMAND",
+            ) from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a baseline file: sorted, one id a line, so that a review shows what changed."""
+        data = {"schema": _SCHEMA, "executed": sorted(self.executed), "skipped": sorted(self.skipped)}
+        write_atomically(Path(path), (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _ids(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError("its test ids must be a list of strings")
+    return value
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return str(error)

@@ -1,0 +1,106 @@
+"""Stands before everything: names, tokens, sessions, headers, and errors that nobody foresaw."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl
+
+from donewhen.web.access_rules import (COOKIE, HEADERS, host_allowed, let_in, same, same_origin)
+from donewhen.web.rendering import rendered
+from donewhen.web.server_state import (Application, Message, Receive, Scope, Send, Site)
+
+SESSION = "donewhen.session"
+"""Where the scope of a request has the session, or None."""
+_FIXED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_OURS = frozenset(name for name, _ in _FIXED)
+
+
+class Guard:
+    """The outermost part of the application."""
+
+    def __init__(self, site: Site, inner: Application) -> None:
+        self._site = site
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        begun = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                kept = [pair for pair in message.get("headers", []) if pair[0].lower() not in _OURS]
+                message = {**message, "headers": kept + _FIXED}
+            await send(message)
+
+        try:
+            await self._let_through(scope, receive, guarded)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on and says so
+            await self._site.tell(f"The page {scope['path']} could not be shown: {type(error).__name__}: {error}")
+            if os.environ.get("DONEWHEN_DEBUG"):
+                for line in "".join(traceback.format_exception(error)).splitlines():
+                    await self._site.tell(line)
+            if not begun:
+                await _say(scope, guarded, 500, "Something went wrong. The terminal of the server says what.")
+
+    async def _let_through(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        site, path, cookies = self._site, scope["path"], _cookies(headers)
+        if not host_allowed(headers.get("host"), site.door):
+            await _say(scope, send, 421, "This server does not go by that name.")
+        elif path == "/open" and scope["method"] in ("GET", "HEAD"):
+            await self._open(scope, send)
+        elif not let_in(site.door, cookies):
+            await _say(scope, send, 401, "Nothing is shown without the token. Open the link that the terminal shows.")
+        elif scope["method"] not in ("GET", "HEAD") and not same_origin(headers):
+            await _say(scope, send, 403, "This did not come from a form of this page, so nothing was done.")
+        elif path.startswith("/as/"):
+            await self._as_somebody(scope, receive, send, cookies)
+        else:
+            await self._inner({**scope, SESSION: None}, receive, send)
+
+    async def _as_somebody(self, scope: Scope, receive: Receive, send: Send, cookies: Mapping[str, str]) -> None:
+        identifier, _, rest = scope["path"].removeprefix("/as/").partition("/")
+        session = self._site.people.session(identifier, cookies)
+        if session is None:
+            told = "You are not signed in here. Open the link that the terminal shows, or look on without: /"
+            await _say(scope, send, 403, told)
+            return
+        path = f"/{rest}"
+        await self._inner({**scope, "path": path, "raw_path": path.encode(), SESSION: session}, receive, send)
+
+    async def _open(self, scope: Scope, send: Send) -> None:
+        """The link with the token: it leaves a cookie behind, and the token out of the address."""
+        given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
+        token = self._site.door.token
+        if token is None or not same(given, token):
+            await _say(scope, send, 403, "This is not the token of this server.")
+            return
+        headers = [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, token, "/").encode()), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 303, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def cookie(name: str, value: str, path: str) -> str:
+    """A cookie that no script sees, and that no other site can make a browser send."""
+    return f"{name}={value}; Path={path}; HttpOnly; SameSite=Strict"
+
+
+async def _say(scope: Scope, send: Send, status: int, told: str) -> None:
+    """A page without anything of the project on it."""
+    body = rendered("plain.html", {"status": status, "told": told}).encode()
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return {name: one.value for name, one in SimpleCookie(headers.get("cookie", "")).items()}
+    except CookieError:
+        return {}

@@ -1,0 +1,147 @@
+"""Which job waits for which: layers from left to right, so that every arrow points forwards."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from donewhen.jobs.board.survey import JobRecord
+from donewhen.web.page_request import Asked
+from donewhen.web.rendering import Shown
+
+MOST = 200
+WIDE, TALL, GAP_X, GAP_Y, EDGE = 190, 46, 70, 18, 12
+_SWEEPS = 6
+
+
+class Node(NamedTuple):
+    """A job in the drawing."""
+
+    job: JobRecord
+    x: int
+    y: int
+
+
+class Arrow(NamedTuple):
+    """From what has to be done before, to what waits for it; ``back`` where the two wait for each other in a circle."""
+
+    start: str
+    end: str
+    path: str
+    back: bool
+
+
+class Drawing(NamedTuple):
+    """The whole graph, with its size."""
+
+    nodes: tuple[Node, ...]
+    arrows: tuple[Arrow, ...]
+    width: int
+    height: int
+
+
+def graph(asked: Asked) -> Shown:
+    """The graph, and the same as a list."""
+    if asked.place.workspace is None:
+        return Shown("no_jobs.html", "Graph", {"missions": asked.place.missions()}, room="graph")
+    jobs = asked.survey().jobs
+    named = {one for job in jobs for one in job.depends_on}
+    linked = [one for one in jobs if one.depends_on or one.id in named]
+    alone = [one for one in jobs if not one.depends_on and one.id not in named]
+    chosen = _chosen(linked)
+    known = {one.id for one in jobs}
+    values = {
+        "drawing": drawing(chosen),
+        "shown": len(chosen),
+        "linked": linked[: 5 * MOST],
+        "linked_count": len(linked),
+        "alone": alone[:MOST],
+        "alone_count": len(alone),
+        "known": known,
+        "wide": WIDE,
+        "tall": TALL,
+        "most": MOST,
+    }
+    return Shown("graph.html", "Graph", values, room="graph")
+
+
+def _chosen(jobs: Sequence[JobRecord]) -> list[JobRecord]:
+    """As many as can be looked at: what is open before what is over, otherwise in their order."""
+    if len(jobs) <= MOST:
+        return list(jobs)
+    picked = {one.id for one in sorted(jobs, key=lambda one: one.status in ("done", "cancelled"))[:MOST]}
+    return [one for one in jobs if one.id in picked]
+
+
+def drawing(jobs: Sequence[JobRecord]) -> Drawing:
+    """Put jobs into layers, order each so that arrows cross little, and draw."""
+    by_id = {one.id: one for one in jobs}
+    above = {one.id: [name for name in dict.fromkeys(one.depends_on) if name in by_id] for one in jobs}
+    layer = layers(above)
+    rows: dict[int, list[str]] = defaultdict(list)
+    for name in by_id:
+        rows[layer[name]].append(name)
+    _untangle(rows, above)
+    tallest = max((len(one) for one in rows.values()), default=0)
+    height = tallest * (TALL + GAP_Y) - GAP_Y + 2 * EDGE if tallest else 0
+    nodes: dict[str, Node] = {}
+    for number, names in sorted(rows.items()):
+        inset = (height - len(names) * (TALL + GAP_Y) + GAP_Y) // 2
+        for place, name in enumerate(names):
+            nodes[name] = Node(by_id[name], EDGE + number * (WIDE + GAP_X), inset + place * (TALL + GAP_Y))
+    arrows = tuple(
+        _arrow(nodes[before], nodes[name], back=layer[before] >= layer[name])
+        for name, names in above.items()
+        for before in names
+    )
+    width = len(rows) * (WIDE + GAP_X) - GAP_X + 2 * EDGE if rows else 0
+    return Drawing(tuple(nodes.values()), arrows, width, height)
+
+
+def layers(above: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """For each job one more than the highest of those that it waits for; in a circle, the first one met gives way."""
+    found: dict[str, int] = {}
+    for first in above:
+        stack, path = [first], set()
+        while stack:
+            name = stack[-1]
+            if name in found:
+                stack.pop()
+                continue
+            path.add(name)
+            waiting = [one for one in above[name] if one not in found and one not in path]
+            if waiting:
+                stack += waiting
+                continue
+            found[name] = 1 + max((found[one] for one in above[name] if one in found), default=-1)
+            path.discard(name)
+            stack.pop()
+    return found
+
+
+def _untangle(rows: Mapping[int, list[str]], above: Mapping[str, Sequence[str]]) -> None:
+    """Move each job to the middle of its neighbours, forwards and backwards a few times."""
+    below: dict[str, list[str]] = defaultdict(list)
+    for name, names in above.items():
+        for one in names:
+            below[one].append(name)
+    for sweep in range(_SWEEPS):
+        forwards = sweep % 2 == 0
+        place = {name: at / max(1, len(names)) for names in rows.values() for at, name in enumerate(names)}
+        for number in sorted(rows, reverse=not forwards):
+            near = above if forwards else below
+            rows[number].sort(key=lambda name: _middle([place[one] for one in near.get(name, ())], place[name]))
+            place |= {name: at / max(1, len(rows[number])) for at, name in enumerate(rows[number])}
+
+
+def _middle(places: Sequence[float], otherwise: float) -> float:
+    return sum(places) / len(places) if places else otherwise
+
+
+def _arrow(before: Node, after: Node, *, back: bool) -> Arrow:
+    x1, y1 = before.x + WIDE, before.y + TALL // 2
+    x2, y2 = after.x - 7, after.y + TALL // 2
+    bend = max(30, abs(x2 - x1) // 2) if not back else 60
+    path = f"M{x1} {y1} C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
+    return Arrow(before.job.id, after.job.id, path, back)

@@ -1,0 +1,60 @@
+"""What a page is made from: the address that was asked for, and what is known of the project by then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from donewhen.jobs.board.survey import Survey, survey
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.web.reviewers import Session
+from donewhen.web.project_folder import Place
+from donewhen.web.rendering import Shown
+from donewhen.web.file_watch import TOPICS, Topic, Versions
+
+
+class Surveys:
+    """The newest look at all jobs, made once for everybody who needs it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._version = 0
+        self._survey: Survey | None = None
+
+    def of(self, workspace: Workspace, version: int) -> Survey:
+        with self._lock:
+            if self._survey is None or self._version != version:
+                self._survey = survey(workspace)
+                self._version = version
+            return self._survey
+
+
+class Asked(NamedTuple):
+    """One request for a page."""
+
+    place: Place
+    names: Mapping[str, str]
+    """The parts of the address that vary."""
+    query: Mapping[str, str]
+    versions: Versions
+    surveys: Surveys
+    session: Session | None = None
+
+    def survey(self) -> Survey:
+        """All jobs at a glance."""
+        return self.surveys.of(self.place.jobs(), self.versions[TOPICS.index("jobs")])
+
+    def number(self, name: str, default: int = 1) -> int:
+        """A number from the query; nonsense is the default."""
+        value = self.query.get(name, "")
+        return int(value) if value.isascii() and value.isdecimal() and len(value) < 7 else default
+
+
+class View(NamedTuple):
+    """How a page is made, and when it is made anew."""
+
+    make: Callable[[Asked], Shown]
+    topics: tuple[Topic, ...]
+    keep: bool = True
+    """Whether the watched files are all that it depends on."""

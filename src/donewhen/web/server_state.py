@@ -1,0 +1,60 @@
+"""Everything that lives as long as the server does."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from donewhen.web.page_request import Surveys
+from donewhen.web.access_rules import Door
+from donewhen.web.reviewers import People
+from donewhen.web.project_folder import Place
+from donewhen.web.page_cache import Memory
+from donewhen.web.viewers import Viewers
+from donewhen.web.file_watch import Watch
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Scope = MutableMapping[str, Any]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""ASGI, as its specification has it."""
+
+_MOST_NOTES = 100
+
+
+class Site:
+    """What is shown, to whom, and who is watching."""
+
+    def __init__(self, place: Place, door: Door, people: People, tell: Callable[[str], None]) -> None:
+        self.place = place
+        self.door = door
+        self.people = people
+        self.watch = Watch(place)
+        self.viewers = Viewers(self.watch)
+        self.memory = Memory()
+        self.surveys = Surveys()
+        self.url = ""
+        self._tell = tell
+        self._notes: OrderedDict[str, str] = OrderedDict()
+
+    async def tell(self, text: str) -> None:
+        """Say something on the terminal of whoever started this, which may be slow."""
+        await asyncio.to_thread(self._tell, text)
+
+    def leave_note(self, text: str) -> str:
+        """Keep what became of a form for the page that is shown after it; the name under which it is found there."""
+        name = secrets.token_urlsafe(8)
+        self._notes[name] = text
+        while len(self._notes) > _MOST_NOTES:
+            self._notes.popitem(last=False)
+        return name
+
+    def note(self, name: str) -> str:
+        return self._notes.get(name, "")
+
+    def close(self) -> None:
+        self.viewers.close()
