@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json, digest
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.board.views import rebuild
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
+from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.ledger.ledger import first_link
+from donewhen.jobs.lifecycle.planning import check_plan
+from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
-from donewhen.jobs.ledger.ledger import first_link
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.lifecycle.planning import check_plan
-from donewhen.jobs.board.survey import survey
 from donewhen.jobs.plan.templates import job_plan
-from donewhen.jobs.board.views import rebuild
 from donewhen.jobs.plan.workspace import Workspace
 
 ROUNDS = 5

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import canonical_json, digest
+from donewhen.jobs.board.survey import survey
 from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.ledger.ledger import first_link
 from donewhen.jobs.plan.creating import init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.ledger.ledger import first_link
-from donewhen.jobs.board.survey import survey
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
 

@@ -18,8 +18,8 @@ import msgspec
 
 from donewhen.judging.mission import read_mission
 from donewhen.learning.after.learn_mission import learn
-from donewhen.learning.measuring.metrics import Estimate, Measures
 from donewhen.learning.after.report_data import LearningReport
+from donewhen.learning.measuring.metrics import Estimate, Measures
 from donewhen.models.contrast import default_rule
 from donewhen.models.registry import open_model
 

@@ -20,9 +20,9 @@ import msgspec
 from donewhen.demo.example_mission import NAME, examples
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.learning.after.learn_mission import learn
+from donewhen.learning.after.report_data import LearningReport
 from donewhen.learning.measuring.metrics import Estimate, Measures
 from donewhen.learning.running.recorder import Nobody
-from donewhen.learning.after.report_data import LearningReport
 from donewhen.models.contrast import default_rule
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Model

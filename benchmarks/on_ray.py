@@ -21,8 +21,8 @@ from benchmarks import throughput
 from donewhen.judging.guidance import seeded
 from donewhen.judging.judge import Judge
 from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Asking
 from donewhen.models.executors import Executor, Here
+from donewhen.models.metered import Asking
 from donewhen.models.ray.ray_model import OnRay
 from donewhen.models.roles import Decode, Model, Prompt, RolloutRequest
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 
 # A CI system is part of the environment that evidence is bound to. Which tests are in one, they say themselves.
 for _mark in ("CI", "GITHUB_ACTIONS"):

@@ -15,14 +15,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from donewhen.jobs.board.views import dashboard_path, rebuild
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job, Stakes
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import set_aside, start
-from donewhen.jobs.board.views import dashboard_path, rebuild
 from donewhen.jobs.plan.workspace import Workspace
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

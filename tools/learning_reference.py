@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from donewhen.judging.answer import Malformation
-from donewhen.learning.reflection.eligibility import Signal
-from donewhen.learning.running.events import EventType
-from donewhen.learning.reflection.hypotheses import Fate
-from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
-from donewhen.learning.running.run_state import RunStatus
-from donewhen.learning.reflection.unlearnable import MEANINGS as QUEUED
-from donewhen.learning.reflection.unlearnable import ReasonCode
 from donewhen.learning.after.report_data import NoteCode
 from donewhen.learning.measuring.trial import MEANINGS as TRIED
 from donewhen.learning.measuring.trial import TrialReason
+from donewhen.learning.reflection.eligibility import Signal
+from donewhen.learning.reflection.hypotheses import Fate
+from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
+from donewhen.learning.reflection.unlearnable import MEANINGS as QUEUED
+from donewhen.learning.reflection.unlearnable import ReasonCode
+from donewhen.learning.running.events import EventType
+from donewhen.learning.running.run_state import RunStatus
 
 _INTRO = """\
 # What a learning run writes down

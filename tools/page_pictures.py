@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 LARGEST = 250_000

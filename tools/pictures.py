@@ -17,8 +17,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from donewhen.demo.storyteller import Teller
 from donewhen.demo.story_lines import Line
+from donewhen.demo.storyteller import Teller
 
 ROOT = Path(__file__).parents[1]
 

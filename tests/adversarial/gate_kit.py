@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import (AGENT_VARIABLES, Approval, Policy, person, somebody)
+from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.lifecycle.promise import Verified, verify_promise
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.record.history import History, history_of
 
 PYTHON = sys.executable
 CHECK = f"{PYTHON} check.py"

@@ -11,10 +11,10 @@ import pytest
 from gate_kit import CHECK, Shop, Trick, assert_promised, assert_refused, once
 
 from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lessons.lesson_recording import adopt
 from donewhen.jobs.lessons.lesson_file import read_lessons
+from donewhen.jobs.lessons.lesson_recording import adopt
 from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 
 LESSON = """\
 ## LL-20260214-001

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from gate_kit import CHECK, Shop, Trick, assert_promised, assert_refused, once
 
+from donewhen.jobs.judge.missions import accept, find_mission
 from donewhen.jobs.ledger.approval import Approval, person
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.judge.missions import accept, find_mission
 from donewhen.judging.guidance import Change
 from donewhen.judging.mission import Mission
 from donewhen.review.queue import queue

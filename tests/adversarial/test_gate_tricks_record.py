@@ -13,12 +13,12 @@ import test_gate_tricks_judge
 import test_gate_tricks_running
 from gate_kit import PAGE, Shop, Trick, assert_promised, assert_refused, once, page
 
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, person, somebody
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.gates.evidence_status import sign_off
+from donewhen.jobs.plan.job import Job
 
 # 14: the gate itself
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from gate_kit import LOOKS, PYTEST, PYTHON, Played, Shop, Trick, assert_promised, assert_refused, once
 
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 
 # 10: tests that are made to pass
 

@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.foundation.canonical import canonical_json
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.finding_codes import FINDINGS
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.signing import new_key
 from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.ledger.signing import new_key
 from donewhen.jobs.plan.workspace import Workspace
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -18,8 +18,8 @@ from donewhen import __version__
 from donewhen.cli._output import harmless
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.learning.reflection import rejections, unlearnable
 from donewhen.learning.measuring import trial
+from donewhen.learning.reflection import rejections, unlearnable
 from donewhen.protocols import ReasonCode
 
 DONEWHEN = [sys.executable, "-m", "donewhen"]

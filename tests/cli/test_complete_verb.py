@@ -13,8 +13,8 @@ import pytest
 
 from donewhen import cli
 from donewhen.cli import main
-from donewhen.jobs.gates import evaluation
 from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.gates import evaluation
 from donewhen.jobs.ledger.approval import Approval, person
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.plan.creating import add_job, init
 
 Donewhen = Callable[..., Any]
 _PATIENCE = 30.0

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval, person
+from donewhen.jobs.ledger.approval import Approval, person
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

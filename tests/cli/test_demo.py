@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.chapters import CHAPTERS
-from donewhen.demo.storyteller import Teller
 from donewhen.demo.story_lines import Line
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.demo.storyteller import Teller
 
 Person = Callable[..., Any]
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.chapters import CHAPTERS, at_the_gate
 from donewhen.demo.stage import Ran
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
 
 Person = Callable[..., Any]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, person, somebody
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.approval import Approval, person, somebody
 from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]

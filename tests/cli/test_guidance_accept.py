@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import JUDGED, TAUGHT, Court, write_mission
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.plan.creating import init
 from donewhen.jobs.judge.missions import accepted, find_mission
+from donewhen.jobs.plan.creating import init
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.judging.guidance import Change
 

@@ -337,7 +337,9 @@ def test_a_hook_that_checks_files_imports_nothing_heavy(guarded: Path, runtime: 
     assert answer["decision"] == "block"
     assert not tops(names) & HEAVY
     assert "donewhen.completion.files" in names
-    assert not {name for name in names if name.startswith(("donewhen.completion.suite", "donewhen.completion.llm_judge"))}
+    assert not {
+        name for name in names if name.startswith(("donewhen.completion.suite", "donewhen.completion.llm_judge"))
+    }
 
 
 def test_a_hook_that_runs_a_command_imports_nothing_heavy(project: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
 
 BOT = Actor("bot")
 

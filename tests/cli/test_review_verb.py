@@ -17,10 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import JUDGED, NOTHING, Court, label
 
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES, person
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import set_aside
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
+from donewhen.jobs.ledger.approval import person
 from donewhen.jobs.ledger.signing import new_key
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import add_label, log_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -15,18 +15,18 @@ from donewhen.adapters.command_hooks import respond
 from donewhen.completion import JobChecker, ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.completion.checking import run_check
 from donewhen.completion.from_settings import checks_for
-from donewhen.completion.job_checker import leave_unverified
 from donewhen.config import GuardSettings, load
 from donewhen.filesystem import HostFilesystem, InMemoryFilesystem
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import set_aside, start
 from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.rest import record_unverified_stop, set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.record.history import history_of
 from donewhen.runtime import Session
 
 
@@ -357,7 +357,7 @@ def test_after_the_cap_an_unverified_entry_stands_in_the_ledger_of_each_job_in_p
 
 def test_an_unverified_stop_neither_completes_nor_frees_the_job(shop: Shop) -> None:
     job = shop.job()
-    leave_unverified(shop.root, "let go")
+    record_unverified_stop(shop.root, "let go")
     assert shop.workspace.job(job.id).status == "in_progress"
     assert shop.check().code is ReasonCode.JOB_NOT_DONE
     (shop.root / "Report.txt").write_text("good\n")

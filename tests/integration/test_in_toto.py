@@ -25,8 +25,8 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.creating import add_job, init
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 WITH_WORDS = {**os.environ, "DONEWHEN_PASSPHRASE": "correct horse"}

@@ -22,9 +22,9 @@ from donewhen.judging.answer import Answer, read_answer
 from donewhen.judging.language import find_language
 from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Choice, Message
 from donewhen.models.local.local_model import Local
+from donewhen.models.local.weights import find, is_here, place
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Decode, ModelError, Prompt, RolloutRequest
-from donewhen.models.local.weights import find, is_here, place
 from donewhen.testing.model_contract import ModelContract
 
 pytest.importorskip("xllamacpp", reason="LOUD: XLLAMACPP IS NOT INSTALLED: pip install 'donewhen[local]'")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.example_mission import examples, make_mission
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import find_workspace
 

@@ -29,10 +29,10 @@ from donewhen.judging.mission import read_mission
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.events import read_events
 from donewhen.models.executors import Here, executor_of
-from donewhen.models.ray.ray_model import OnRay, RayModel, _from_anywhere
-from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.ray.ray_cluster import ExecutorError
+from donewhen.models.ray.ray_model import OnRay, RayModel, _from_anywhere
 from donewhen.models.ray.ray_worker import Ready, Told
+from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.roles import Completion, Decode, Model, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.model_contract import ModelContract
@@ -343,8 +343,8 @@ sys.exit(main(sys.argv[2:]))
 
 OF_ITS_OWN = """
 import asyncio, json
-from donewhen.models.on_ray import OnRay
-from donewhen.models.ray_cluster import ExecutorError
+from donewhen.models.ray.ray_model import OnRay
+from donewhen.models.ray.ray_cluster import ExecutorError
 from donewhen.models.roles import Decode, Prompt, RolloutRequest
 executor = OnRay(workers=1)
 first, second = executor.open("contrast"), executor.open("contrast")

@@ -10,22 +10,24 @@ from typing import Any
 
 import pytest
 
+from donewhen.jobs.board.views import ViewFact
 from donewhen.jobs.contract.agreement import Agreement, agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import parse, rewritten
-from donewhen.jobs.gates.facts import (Facts, FileFact, LessonFact, MirrorFact, ViewFact)
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import History
-from donewhen.jobs.plan.job import Job, read_job, read_project
-from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
-from donewhen.jobs.lifecycle.start import Started, start
 from donewhen.jobs.evidence.requirements import needs
 from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.gates.facts import Facts, FileFact, facts_of
+from donewhen.jobs.issues.mirror_status import MirrorFact
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
+from donewhen.jobs.lessons.lesson_use import LessonFact
+from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.lifecycle.start import Started, start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.document import parse, rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job, read_job, read_project
 from donewhen.jobs.plan.templates import job_plan, project_plan
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import History
 
 AGENT = Actor("bot")
 PERSON = Approval(Actor("ada", "person"))

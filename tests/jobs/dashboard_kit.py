@@ -7,9 +7,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from donewhen.dashboard.data import (About, Board, Event, GateShown, Moved, Reason, Record, Scored, Unread, board_of, encoded)
+from donewhen.dashboard.data import (
+    About,
+    Board,
+    Event,
+    GateShown,
+    Moved,
+    Reason,
+    Record,
+    Scored,
+    Unread,
+    board_of,
+    encoded,
+)
 from donewhen.dashboard.page import page_of
-from donewhen.jobs.plan.job import (BUDGETS, TARGETS, Stakes, Status)
+from donewhen.jobs.plan.job import BUDGETS, TARGETS, Stakes, Status
 
 GATES = ("agreement", "budget", "dependency", "truth", "reward")
 _VERBS = ("Parse", "Show", "Send", "Keep", "Sort", "Import", "Export", "Check", "Lock", "Draw")

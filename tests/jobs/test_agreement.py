@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.test_reports.suite_baseline import SuiteBaseline
-from donewhen.jobs.contract.agreement import (Agreement, Proposal, agree, proposals, seal_in, seal_tightened)
-from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.contract.terms import (Change, changes, job_terms, terms_hash)
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import Agreement, Proposal, agree, proposals, seal_in, seal_tightened
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.record.projection import mismatches
+from donewhen.jobs.contract.terms import Change, changes, job_terms, terms_hash
 from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import mismatches
+from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Approval(Actor("bot", "agent"))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.record.anchors import (NOTES, TRAILER, Anchor, AnchorError, lines, read_anchors, write_note)
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Chain, Ledger
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
+from donewhen.jobs.record.anchors import NOTES, TRAILER, Anchor, AnchorError, lines, read_anchors, write_note
 
 ME = Approval(Actor("me", "person"))
 Git = Callable[..., str]

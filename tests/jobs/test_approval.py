@@ -13,11 +13,23 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.ledger import approval
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import (AGENT_VARIABLES, Approval, Policy, agent_at_work, approval_subject, approves, at_a_terminal, ci_at_work, person, signature, somebody)
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger import approval
+from donewhen.jobs.ledger.approval import (
+    Approval,
+    Policy,
+    agent_at_work,
+    approval_subject,
+    approves,
+    at_a_terminal,
+    ci_at_work,
+    person,
+    signature,
+    somebody,
+)
 from donewhen.jobs.ledger.ledger import Actor, ApproverClass, Entry
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
@@ -165,7 +177,7 @@ def test_the_programs_that_led_here_are_known_by_their_names(tmp_path: Path, nam
     script = tmp_path / "child.py"
     script.write_text(
         "import json, pathlib, sys\n"
-        "from donewhen.jobs.approval import _ancestors, agent_at_work\n"
+        "from donewhen.jobs.ledger.approval import _ancestors, agent_at_work\n"
         "pathlib.Path(sys.argv[1]).write_text(json.dumps([_ancestors(), agent_at_work({})]))\n"
     )
     # Without the last command the shell would become the child itself.

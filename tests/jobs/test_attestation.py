@@ -18,14 +18,14 @@ from court_kit import ADA, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen import __version__
 from donewhen.jobs.contract.agreement import agree, proposals, seals_in
-from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.receipts.attestation import (PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of)
-from donewhen.jobs.receipts.attesting import attested
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.gates.evidence_status import sign_off
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.receipts.attestation import PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of
+from donewhen.jobs.receipts.attesting import attested
 
 Make = Callable[..., Any]
 

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, first_link
+from donewhen.jobs.ledger.signing import key_id, new_key, opened
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation_check import State, Verdict, check
 from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
 from donewhen.jobs.receipts.attesting import attested
 from donewhen.jobs.receipts.dsse import signed
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, first_link
-from donewhen.jobs.ledger.signing import key_id, new_key, opened
-from donewhen.jobs.gates.evidence_status import sign_off
 
 Signer = tuple[str, Callable[[bytes], str]]
 Change = Callable[[dict[str, Any]], object]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.receipts.attested_criteria import (NotShownError, Record, shown_command, shown_criterion)
-from donewhen.jobs.plan.criteria import Criterion, parse_check
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.criteria import Criterion, parse_check
+from donewhen.jobs.receipts.attested_criteria import NotShownError, Record, shown_command, shown_criterion
 
 Make = Callable[..., Entry]
 PERSON = Actor("ada", "person")

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import Audit, AuditFinding, audit
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import Actor, Ledger
 from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ME = Approval(Actor("me", "person"))

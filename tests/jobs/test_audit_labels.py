@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import ADA, Court
 
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import LOG, Label, add_label, label_for, log_of
 from donewhen.review.queue import queue
 from donewhen.review.verdicts import settle

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.board.views import ViewFact
 from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.gates.facts import LessonFact, SuiteFact, ViewFact
+from donewhen.jobs.gates.evidence_status import collect, sign_off
+from donewhen.jobs.gates.facts import SuiteFact
+from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lessons.lesson_use import lessons_of
-from donewhen.jobs.gates.score import score_of
-from donewhen.jobs.gates.evidence_status import collect, sign_off
+from donewhen.jobs.lessons.lesson_use import LessonFact, lessons_of
 
 if TYPE_CHECKING:
     from donewhen.jobs.plan.job import Job

@@ -10,23 +10,25 @@ from typing import Any
 import pytest
 
 import donewhen
-from donewhen.jobs.lifecycle import completion
-from donewhen.jobs.gates import evaluation
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
-from donewhen.jobs.contract.terms import job_terms, terms_hash
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.gates import evaluation
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle import completion
+from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.start import look_at, set_aside, start
-from donewhen.jobs.evidence.requirements import Need
-from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
@@ -172,7 +174,7 @@ def test_a_stored_score_and_a_stored_truth_are_never_trusted(shop: Workspace, jo
 
 def test_evidence_that_is_stale_is_made_anew_by_completing(shop: Workspace, job: Job) -> None:
     put_out(job)
-    assert look_at(shop, job.id, BOT, collecting=True).evaluation.passed
+    assert evaluate_and_record(shop, job.id, BOT, collecting=True).evaluation.passed
     put_out(job, "no\n")
     result = complete(shop, job.id, BOT)
     assert (result.done, codes(result)) == (False, {"criterion_failed", "score_too_low"})
@@ -418,15 +420,17 @@ def _writes_of_done() -> Iterator[str]:
 def test_one_function_in_the_whole_package_writes_done() -> None:
     # The demo's agent ticks off the step of a plan, which is no job.
     about_jobs = [one for one in _writes_of_done() if not one.startswith("demo/story.py")]
-    assert about_jobs == ["jobs/completion.py _write_done"]
+    assert about_jobs == ["jobs/lifecycle/completion.py _write_done"]
 
 
 def test_one_module_mints_promises_and_completions() -> None:
     root = Path(donewhen.__file__).parent
     sources = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
-    assert sorted(name for name, text in sources.items() if '"completed", data' in text) == ["jobs/completion.py"]
+    assert sorted(name for name, text in sources.items() if '"completed", data' in text) == [
+        "jobs/lifecycle/completion.py"
+    ]
     minting = sorted(name for name, text in sources.items() if " promise_of(" in text and "/promise.py" not in name)
-    assert minting == ["jobs/completion.py", "jobs/looping.py"]
+    assert minting == ["jobs/lifecycle/completion.py", "jobs/lifecycle/agent_loop.py"]
     assert completion.complete is complete
 
 

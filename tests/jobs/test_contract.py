@@ -11,10 +11,19 @@ import pytest
 
 from donewhen.config.loader import load
 from donewhen.config.settings import GuardSettings, Settings, TestSettings
-from donewhen.test_reports.suite_baseline import SuiteBaseline
-from donewhen.jobs.contract.terms import (Change, Terms, changes, job_terms, normal_command, project_terms, same_shape, terms_hash)
+from donewhen.jobs.contract.terms import (
+    Change,
+    Terms,
+    changes,
+    job_terms,
+    normal_command,
+    project_terms,
+    same_shape,
+    terms_hash,
+)
 from donewhen.jobs.plan.document import parse
-from donewhen.jobs.plan.job import (Job, Project, read_job, read_project)
+from donewhen.jobs.plan.job import Job, Project, read_job, read_project
+from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 SOME_CRITERIA = "- AC-1: The log is parsed.\n  check: run pytest -q 'a b'\n- AC-2: It is fast.\n"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.board.survey import survey
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.ids import id_in, next_id, slug
-from donewhen.jobs.plan.job import (BUDGETS, STAKES, TARGETS, Stakes)
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.board.survey import survey
+from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Stakes
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.testing import ManualClock
 

@@ -8,7 +8,16 @@ import sys
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.plan.criteria import (Check, Criterion, Section, find_section, is_placeholder, parse_check, read_criteria, sections)
+from donewhen.jobs.plan.criteria import (
+    Check,
+    Criterion,
+    Section,
+    find_section,
+    is_placeholder,
+    parse_check,
+    read_criteria,
+    sections,
+)
 
 
 def criteria(*lines: str) -> tuple[Criterion, ...]:
@@ -287,7 +296,7 @@ def test_a_text_that_says_something_is_no_placeholder(text: str) -> None:
 
 
 LONG = """
-from donewhen.jobs.criteria import find_section, is_placeholder, parse_check, read_criteria
+from donewhen.jobs.plan.criteria import find_section, is_placeholder, parse_check, read_criteria
 many = 20_000
 for line in ("# a" + " " * many + "b", "# a" + "#" * many + " b", "# a" + " #" * many + "b", "# a" + "\\t" * many):
     find_section(line, "x")

@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dashboard_kit import board, record, with_jobs, written
 
-from donewhen.dashboard.data import (Event, GateShown, Reason, Unread)
-from donewhen.jobs.lifecycle.start import set_aside
+from donewhen.dashboard.data import Event, GateShown, Reason, Unread
 from donewhen.jobs.board.views import dashboard_path
+from donewhen.jobs.lifecycle.rest import set_aside
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:

@@ -14,16 +14,16 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import Agreement, agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.contract.terms import Change, job_terms, terms_hash
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.plan.job import (BUDGETS, STAKES, TARGETS, Job)
-from donewhen.jobs.ledger.ledger import Actor, Ledger
-from donewhen.jobs.record.projection import mismatches
+from donewhen.jobs.contract.terms import Change, job_terms, terms_hash
 from donewhen.jobs.evidence.commands import run
 from donewhen.jobs.gates.evidence_status import sign_off, standings
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import mismatches
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Approval(Actor("bot", "agent"))

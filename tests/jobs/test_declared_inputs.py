@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.contract.inputs import MISSING, manifest, result_manifest
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.contract.inputs import MISSING, manifest, result_manifest
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 

@@ -17,9 +17,10 @@ from donewhen.completion.checking import run_check
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.start import dispute, start
+from donewhen.jobs.lifecycle.rest import dispute
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 from donewhen.runtime import Session
 
 SAYS_43 = "It says 43.\n  check: file /report.md matches /43/"

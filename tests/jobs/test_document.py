@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.plan.document import (Document, parse, rendered_fields, rewritten)
+from donewhen.jobs.plan.document import Document, parse, rendered_fields, rewritten
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 
 

@@ -12,8 +12,16 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from donewhen.jobs.receipts.dsse import (PAYLOAD_TYPE, EnvelopeError, is_envelope, pre_authentication_encoding, read_envelope, signed, signers)
-from donewhen.jobs.ledger.signing import (SigningError, key_id, new_key, opened, public_key, public_pem)
+from donewhen.jobs.ledger.signing import SigningError, key_id, new_key, opened, public_key, public_pem
+from donewhen.jobs.receipts.dsse import (
+    PAYLOAD_TYPE,
+    EnvelopeError,
+    is_envelope,
+    pre_authentication_encoding,
+    read_envelope,
+    signed,
+    signers,
+)
 
 PAYLOAD = b'{"hello":"world"}'
 Signer = tuple[str, Callable[[bytes], str]]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.foundation.executables import resolved, safe_path
 from donewhen.foundation.git import git, toplevel
+from donewhen.foundation.process import CommandNotRunnableError
 
 PLACES = "/tmp", "/var/tmp", "/dev/shm"
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.locks import locked
-from donewhen.jobs.record import execution_log
-from donewhen.jobs.record.execution_log import LoggedRun, log_run
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.evidence.commands import run
 from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.record import execution_log
+from donewhen.jobs.record.execution_log import LoggedRun, log_run
 
 Bench = Any
 BOT = Actor("bot")

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.lifecycle.planning import check_plan
 from donewhen.jobs.board.survey import survey
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
+from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.planning import check_plan
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
+from donewhen.jobs.record.history import History, history_of
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -119,9 +119,9 @@ def test_eight_jobs_started_at_once_are_all_started_and_the_project_is_whole(tmp
 EVALUATE = """
 import sys
 from pathlib import Path
-from donewhen.jobs.approval import somebody
-from donewhen.jobs.lifecycle import look_at
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.start import look_at
+from donewhen.jobs.plan.workspace import find_workspace
 workspace = find_workspace(Path.cwd())
 for place in list(workspace.places()):
     look_at(workspace, place.id, somebody(), collecting=sys.argv[1] == "truth")

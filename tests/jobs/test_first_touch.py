@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.jobs.audit.audit import audit
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval, person
-from donewhen.jobs.audit.audit import audit
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import missing_fields
 from donewhen.jobs.plan.workspace import Workspace

@@ -7,7 +7,17 @@ import math
 import pytest
 
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.plan.frontmatter import (DocumentError, Read, Span, Value, is_plain_word, plain_value, read, read_simple, read_yaml)
+from donewhen.jobs.plan.frontmatter import (
+    DocumentError,
+    Read,
+    Span,
+    Value,
+    is_plain_word,
+    plain_value,
+    read,
+    read_simple,
+    read_yaml,
+)
 
 
 def by_parser(text: str) -> Read:

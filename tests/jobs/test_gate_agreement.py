@@ -8,8 +8,8 @@ import pytest
 
 from donewhen.jobs.contract.agreement import Agreement, AgreementState
 from donewhen.jobs.contract.terms import Change, ChangeKind
-from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.agreement_gate import agreement_gate
+from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode
 
 MakeFacts = Callable[..., Facts]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.budget_gate import budget_gate
+from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.record.history import History
 from donewhen.jobs.plan.job import Job
+from donewhen.jobs.record.history import History
 
 MakeFacts = Callable[..., Facts]
 MakeHistory = Callable[..., History]

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.gates.facts import (DependencyFact, DependencyState, Facts, FileFact)
-from donewhen.jobs.gates.dependency_gate import dependency_gate, dependency_reasons
-from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.board.validity import DependencyFact, DependencyState
 from donewhen.jobs.evidence.file_checks import FileState
+from donewhen.jobs.gates.dependency_gate import dependency_gate, dependency_reasons
+from donewhen.jobs.gates.facts import Facts, FileFact
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.job import Job
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

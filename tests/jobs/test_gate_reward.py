@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from donewhen.jobs.gates import evaluation
 from donewhen.jobs.contract.agreement import Agreement
+from donewhen.jobs.gates import evaluation
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import Facts, FileFact
-from donewhen.jobs.ledger.gate_results import (GATE_REASONS, GateCode, GateReason, GateResult)
 from donewhen.jobs.gates.reward_gate import reward_gate
-from donewhen.jobs.record.history import History
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.gates.score import Score
+from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason, GateResult
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.record.history import History
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.gates.facts import (Facts, FileFact, LessonFact, SuiteFact)
-from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.gates.truth_gate import truth_gate
-from donewhen.jobs.plan.job import TRUTH_CHECKS, Job
 from donewhen.jobs.evidence.requirements import needs
-from donewhen.jobs.record.projection import Mismatch
 from donewhen.jobs.gates.evidence_status import Standing, State
+from donewhen.jobs.gates.facts import Facts, FileFact, SuiteFact
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.lessons.lesson_use import LessonFact
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.job import TRUTH_CHECKS, Job
+from donewhen.jobs.record.projection import Mismatch
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

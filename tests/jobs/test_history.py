@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.record.history import History, history_of
 
 MakeEntry = Callable[..., Entry]
 CHAIN = "WI-20260214-001"

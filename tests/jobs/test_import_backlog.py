@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.backlog import normal_id, read
 from donewhen.jobs.imports.items import Imported, Item, Text
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 TASK = """---
 id: {id}

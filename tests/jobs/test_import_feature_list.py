@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.feature_list import read
 from donewhen.jobs.imports.items import Imported, Item, Text
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 FEATURE: dict[str, Any] = {
     "category": "functional",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import Imported, Item, Text
 from donewhen.jobs.imports.openspec import read
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 PROPOSAL = """# Change: Ring the bell
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import Item
 from donewhen.jobs.imports.ordering import ordered
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
 def items(**after: str) -> list[Item]:

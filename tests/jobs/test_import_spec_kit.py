@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import Imported, Text
 from donewhen.jobs.imports.spec_kit import read
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 TASKS = """---
 description: "Tasks of the lighthouse"

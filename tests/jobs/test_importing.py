@@ -12,13 +12,13 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.imports import importing
 from donewhen.jobs.imports.drafting import LONGEST_CRITERION, LONGEST_OBJECTIVE, MOST_CRITERIA
 from donewhen.jobs.imports.importing import Import, import_jobs
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 
 
@@ -266,7 +266,7 @@ IMPORT = """
 import os, sys
 from pathlib import Path
 from donewhen.jobs.imports.importing import import_jobs
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.plan.workspace import find_workspace
 
 root, last = Path(sys.argv[1]), int(sys.argv[2])
 steps = 0

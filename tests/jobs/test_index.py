@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 import donewhen.jobs.board.file_index as index_module
-from donewhen.jobs.board import survey as survey_module
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.board import survey as survey_module
 from donewhen.jobs.board.file_index import Index
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.evidence.commands import run
 from donewhen.jobs.board.survey import survey
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.workspace import Workspace
 
 ME = Approval(Actor("me", "person"))
@@ -280,7 +280,7 @@ def test_a_database_that_is_being_written_is_read_meanwhile(database: Path, file
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from donewhen.jobs.index import Index
+from donewhen.jobs.board.file_index import Index
 if os.getuid() == 0:
     os.setuid(65534)
 with Index(Path(sys.argv[1]), wait=0.0) as index:
@@ -317,7 +317,7 @@ def test_a_database_that_may_not_be_written_is_left_as_it_is(open_place: Path, r
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.index import Index
+from donewhen.jobs.board.file_index import Index
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 with Index(Path(sys.argv[2]), wait=0.0) as index:
     print(index.remembered("kind", Path(sys.argv[3]), lambda content: {"said": content.decode()})["said"])
@@ -337,7 +337,7 @@ def test_a_full_disk_costs_the_memory_and_nothing_else(database: Path, file: Pat
 LOOK_AT_MANY = """
 import sys
 from pathlib import Path
-from donewhen.jobs.index import Index
+from donewhen.jobs.board.file_index import Index
 for _ in range(int(sys.argv[3])):
     with Index(Path(sys.argv[1])) as index:
         for path in sorted(Path(sys.argv[2]).iterdir()):

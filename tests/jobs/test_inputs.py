@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.frontmatter import Value
 from donewhen.foundation.git import committed_files, git, toplevel
-from donewhen.jobs.contract.inputs import (MISSING, is_generated, manifest, plain_hash, tracked_tree)
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.contract.inputs import MISSING, is_generated, manifest, plain_hash, tracked_tree
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]

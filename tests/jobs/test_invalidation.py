@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.lifecycle import invalidation
-from donewhen.jobs.record.parents import chain_name, plans_above
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.document import rewritten
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.lifecycle.invalidation import find_invalid, invalidate
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.board.survey import survey
 from donewhen.jobs.board.validity import Validities
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle import invalidation
+from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.lifecycle.invalidation import find_invalid, invalidate
+from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.parents import chain_name, plans_above
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")

@@ -11,7 +11,18 @@ import pytest
 from donewhen.foundation.errors import ConfigError, ExitCode
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.document import parse
-from donewhen.jobs.plan.job import (BUDGETS, STAKES, STATUSES, TARGETS, TRUTH_CHECKS, FieldError, Job, Project, read_job, read_project)
+from donewhen.jobs.plan.job import (
+    BUDGETS,
+    STAKES,
+    STATUSES,
+    TARGETS,
+    TRUTH_CHECKS,
+    FieldError,
+    Job,
+    Project,
+    read_job,
+    read_project,
+)
 
 PATH = Path("/somewhere/WI-20260214-001-parse/plan.md")
 

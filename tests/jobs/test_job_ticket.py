@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import BOT, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.evidence.commands import store_of
 from donewhen.jobs.judge.job_ticket import fitted
 from donewhen.jobs.judge.judge_evidence import NothingToJudgeError
 from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.evidence.commands import store_of
 
 TOKEN = "ghp_" + "a1B2" * 9
 

@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import Court
 
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.judge.judge_evidence import refusals
+from donewhen.jobs.plan.job import Job
 
 
 @pytest.fixture

@@ -18,14 +18,14 @@ from donewhen.completion import JobChecker, TaskCompletionContext
 from donewhen.completion.checking import run_check
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.lifecycle.completion import policy_of
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.judge.missions import accept
-from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.judge.missions import accept
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.plan.job import Job
 from donewhen.judging.guidance import Change
 from donewhen.judging.labels import ticket_hash
 from donewhen.models.roles import ModelError
@@ -320,7 +320,7 @@ def test_a_model_that_can_not_be_reached_gives_no_verdict(court: Court, monkeypa
 
 
 def test_a_judge_that_was_taught_nothing_passes_nothing(court: Court) -> None:
-    from donewhen.missions.new_mission import first_rule
+    from donewhen.judging.competence import first_rule
 
     (court.folder / "initial_guidance.json").write_text(json.dumps({"G0": first_rule("en")}))
     job = court.job(JUDGED)

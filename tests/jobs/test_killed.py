@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.document import Document
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.board.survey import survey
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 from donewhen.testing import ManualClock
 
@@ -38,14 +38,14 @@ pytestmark = pytest.mark.timeout(3600 if LONG else 120)
 KENNEL = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.criteria import parse_check
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import look
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import look
+from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import ManualClock
 
 person = Approval(Actor("me", "person"))
@@ -383,12 +383,12 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
 FULL = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import find_workspace
 what, root, room = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 person = Approval(Actor("me", "person"))
 workspace = find_workspace(root)

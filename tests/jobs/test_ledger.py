@@ -13,7 +13,19 @@ import pytest
 import donewhen.jobs.ledger.ledger as ledger_module
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.locks import LockedError, locked
-from donewhen.jobs.ledger.ledger import (Actor, ApproverClass, Break, Chain, Entry, EventKind, Ledger, LedgerError, first_link, parsed, verified)
+from donewhen.jobs.ledger.ledger import (
+    Actor,
+    ApproverClass,
+    Break,
+    Chain,
+    Entry,
+    EventKind,
+    Ledger,
+    LedgerError,
+    first_link,
+    parsed,
+    verified,
+)
 
 ME = Actor("me", "person")
 

@@ -23,7 +23,7 @@ ME = Actor("me")
 APPEND = """
 import sys
 from pathlib import Path
-from donewhen.jobs.ledger import Actor, Ledger
+from donewhen.jobs.ledger.ledger import Actor, Ledger
 folder, name, count, size = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 ledger = Ledger(folder / "ledger", folder / "locks")
 for number in range(count):
@@ -89,7 +89,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_reported(tmp_path: 
 HALF = """
 import os, signal, sys
 from pathlib import Path
-from donewhen.jobs.ledger import Actor, Ledger
+from donewhen.jobs.ledger.ledger import Actor, Ledger
 folder, many = Path(sys.argv[1]), int(sys.argv[2])
 write = os.write
 def half(descriptor, data):
@@ -123,7 +123,7 @@ def test_a_writer_killed_within_a_line_leaves_a_tail_that_is_set_aside(tmp_path:
 FULL = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.ledger import Actor, Ledger
+from donewhen.jobs.ledger.ledger import Actor, Ledger
 folder, room = Path(sys.argv[1]), int(sys.argv[2])
 path = folder / "ledger" / "WI-1.jsonl"
 size = path.stat().st_size if path.exists() else 0

@@ -9,14 +9,14 @@ import pytest
 
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.criteria import find_section
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lessons.lesson_suggestions import (HEADING, MOST, query_of, with_lessons, write_into_plan)
+from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
 from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
 from donewhen.jobs.lessons.lesson_search import Found
-from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
+from donewhen.jobs.lessons.lesson_suggestions import HEADING, MOST, query_of, with_lessons, write_into_plan
 from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.criteria import find_section
 
 Bench = Any
 BOT = Actor("bot")

@@ -12,9 +12,9 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lessons.lesson_recording import (LONGEST, Said, adopt, answer, capture, lesson_named, refresh_index)
-from donewhen.jobs.lessons.lesson_use import usage
 from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
+from donewhen.jobs.lessons.lesson_recording import LONGEST, Said, adopt, answer, capture, lesson_named, refresh_index
+from donewhen.jobs.lessons.lesson_use import usage
 
 Bench = Any
 BOT = Actor("bot")
@@ -96,9 +96,9 @@ def test_many_processes_at_once_lose_nothing_and_share_no_id(bench: Bench) -> No
     job = bench.job()
     program = (
         "import sys; from pathlib import Path\n"
-        "from donewhen.jobs.ledger import Actor\n"
-        "from donewhen.jobs.lesson_keeping import Said, capture\n"
-        "from donewhen.jobs.workspace import find_workspace\n"
+        "from donewhen.jobs.ledger.ledger import Actor\n"
+        "from donewhen.jobs.lessons.lesson_recording import Said, capture\n"
+        "from donewhen.jobs.plan.workspace import find_workspace\n"
         "space = find_workspace(Path(sys.argv[1]))\n"
         "for n in range(5):\n"
         "    name = f'w{sys.argv[3]}n{n}'\n"

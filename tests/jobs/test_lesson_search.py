@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.lessons.lesson_search import Query, query_words, ranked
 from donewhen.jobs.lessons.lesson_file import Lesson
+from donewhen.jobs.lessons.lesson_search import Query, query_words, ranked
 
 
 def lesson(number: int, text: str = "nothing in common", **values: object) -> Lesson:

@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.jobs.lessons.lesson_file import (
+    Lesson,
+    LessonError,
+    lessons_path,
+    one_paragraph,
+    parse,
+    read_lessons,
+    rendered,
+    twin_of,
+    words_of,
+)
 from donewhen.jobs.plan.creating import init
-from donewhen.jobs.lessons.lesson_file import (Lesson, LessonError, lessons_path, one_paragraph, parse, read_lessons, rendered, twin_of, words_of)
 
 OTHER_TOOL = """\
 # Lessons Learned

@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import Started, start
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import (Started, look_at, set_aside, start)
-from donewhen.jobs.evidence.requirements import Need
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
@@ -290,14 +292,14 @@ def test_a_look_is_shown_in_the_plan_recorded_once_and_never_counted(shop: Works
     job = made(shop)
     start(shop, job.id, BOT)
     before = kinds(shop, job.id)
-    seen = [look_at(shop, job.id, BOT, collecting=False) for _ in range(3)]
+    seen = [evaluate_and_record(shop, job.id, BOT, collecting=False) for _ in range(3)]
     assert kinds(shop, job.id) == [*before, "evaluated"]
     assert not seen[0].evaluation.passed
     assert field(shop, job.path, "reward_last_score") == seen[0].evaluation.score.total
     assert field(shop, job.path, "truth_last_status") == "fail"
     assert shop.job(job.id).iteration == 0
     put_out(job)
-    assert look_at(shop, job.id, BOT, collecting=True).evaluation.passed
+    assert evaluate_and_record(shop, job.id, BOT, collecting=True).evaluation.passed
     assert kinds(shop, job.id) == [*before, "evaluated", "ran", "evaluated"]
     assert (shop.job(job.id).status, shop.job(job.id).iteration) == ("in_progress", 0)
     assert errors(shop) == []
@@ -307,7 +309,7 @@ def test_without_collecting_nothing_is_run(shop: Workspace) -> None:
     job = made(shop)
     start(shop, job.id, BOT)
     put_out(job)
-    seen = look_at(shop, job.id, BOT, collecting=False)
+    seen = evaluate_and_record(shop, job.id, BOT, collecting=False)
     assert {one.code.value for one in seen.evaluation.truth.reasons} == {"criterion_not_shown"}
     assert "ran" not in kinds(shop, job.id)
 
@@ -317,7 +319,7 @@ def test_a_look_at_what_is_done_leaves_it_alone(shop: Workspace) -> None:
     finished(shop, job)
     before = job.path.read_bytes()
     put_out(job, "no\n")
-    assert not look_at(shop, job.id, BOT, collecting=False).evaluation.passed
+    assert not evaluate_and_record(shop, job.id, BOT, collecting=False).evaluation.passed
     assert job.path.read_bytes() == before
 
 
@@ -326,6 +328,6 @@ def test_a_dozen_looks_do_not_use_up_the_budget(shop: Workspace) -> None:
     start(shop, job.id, BOT)
     for number in range(12):
         put_out(job, f"no {number}\n")
-        look_at(shop, job.id, BOT, collecting=True)
+        evaluate_and_record(shop, job.id, BOT, collecting=True)
     put_out(job)
     assert complete(shop, job.id, BOT).done

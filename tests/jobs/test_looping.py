@@ -15,16 +15,17 @@ import pytest
 
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.lifecycle.completion import complete, policy_of
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import set_aside, start
-from donewhen.jobs.lifecycle.agent_loop import (Limits, Looped, Turn, loop, prompt_for, resting)
 from donewhen.jobs.judge.person_overrides import overrule
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.agent_loop import Limits, Looped, Turn, loop, prompt_for, resting
+from donewhen.jobs.lifecycle.completion import complete, policy_of
 from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.missions.new_mission import create_mission
 

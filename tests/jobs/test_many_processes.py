@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.board.survey import survey
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import init
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.board.survey import survey
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -34,14 +34,14 @@ BEGIN = """
 import json, random, sys
 from pathlib import Path
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.agreement import agree, proposals
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.creating import add_job, init
-from donewhen.jobs.criteria import parse_check
-from donewhen.jobs.decisions import Decision, decide
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.running import look
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.evidence.commands import look
+from donewhen.jobs.plan.workspace import find_workspace
 root, me, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 approval = Approval(Actor(f"writer {me}", "person"))
 print("ready", flush=True)

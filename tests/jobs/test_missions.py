@@ -15,13 +15,13 @@ from court_kit import ADA, BOT, JUDGED, RULES, Court, write_mission
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.contract.terms import project_terms, terms_hash
-from donewhen.jobs.plan.frontmatter import DocumentError
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import look_at
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
-from donewhen.jobs.judge.missions import (accept, accepted, find_mission, gate_guidance, mission_name)
+from donewhen.jobs.contract.terms import project_terms, terms_hash
+from donewhen.jobs.judge.missions import accept, accepted, find_mission, gate_guidance, mission_name
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.judging.guidance import Change, Guidance, GuidanceError
 from donewhen.judging.mission import read_mission
 
@@ -330,7 +330,7 @@ def test_many_commands_add_nothing_to_the_projects_chain(court: Court) -> None:
     court.complete(job)
     length = len(court.project_entries())
     for _ in range(3):
-        look_at(court.workspace, job.id, BOT.by, collecting=True)
+        evaluate_and_record(court.workspace, job.id, BOT.by, collecting=True)
         court.complete(job)
         court.queue()
     assert len(court.project_entries()) == length

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.evidence.requirements import VERIFICATION, is_asked_for, need_of, needs
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.evidence.requirements import (VERIFICATION, is_asked_for, need_of, needs)
 from donewhen.jobs.plan.workspace import find_workspace
 
 

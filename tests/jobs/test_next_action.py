@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.gates.facts import (Facts, FileFact, MirrorFact, ViewFact)
-from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
-from donewhen.jobs.gates.truth_gate import truth_gate
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.board.views import ViewFact
+from donewhen.jobs.gates.facts import Facts, FileFact
 from donewhen.jobs.gates.next_action import next_action
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.issues.mirror_status import MirrorFact
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
+from donewhen.jobs.plan.job import Job
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

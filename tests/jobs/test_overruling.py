@@ -14,14 +14,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.judge.person_overrides import newest_word, overrule, subject_of, was_overruled
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.lifecycle.completion import policy_of
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.ledger.ledger import Actor, LedgerError
-from donewhen.jobs.lifecycle.start import set_aside, start
-from donewhen.jobs.judge.person_overrides import (newest_word, overrule, subject_of, was_overruled)
-from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import log_of
 from donewhen.review.verdicts import settle
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.jobs.board.survey import JobRecord, survey
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.planning import Ready, check_plan, cycles, ready
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.lifecycle.planning import (Ready, check_plan, cycles, ready)
-from donewhen.jobs.board.survey import JobRecord, survey
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))

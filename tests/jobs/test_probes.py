@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
+from donewhen.jobs.evidence.file_checks import Seen, count_rows, file_state, files_of, probe
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.evidence.file_checks import (Seen, count_rows, file_state, files_of, probe)
 from donewhen.jobs.plan.workspace import Workspace
 
 LIMIT = 64 * 1024 * 1024

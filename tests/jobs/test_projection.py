@@ -9,11 +9,23 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind, Ledger
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import (Actor, Entry, EventKind, Ledger)
-from donewhen.jobs.record.projection import (PROJECTED, WRITTEN_BY_DONEWHEN, Mismatch, adopted, compared, expected, last_writes, mismatches, pending, record, repair)
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import (
+    PROJECTED,
+    WRITTEN_BY_DONEWHEN,
+    Mismatch,
+    adopted,
+    compared,
+    expected,
+    last_writes,
+    mismatches,
+    pending,
+    record,
+    repair,
+)
 
 NEW: dict[str, Any] = {"work_item_id": "WI-20260214-001", "title": "x", **PROJECTED}
 OTHER: dict[str, Any] = {

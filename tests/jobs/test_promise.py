@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.lifecycle.completion import complete, policy_of
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.lifecycle.promise import Promise, Verified, promise_of, verify_promise
 from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.lifecycle.promise import (Promise, Verified, promise_of, verify_promise)
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ADA = Approval(Actor("ada", "person"))

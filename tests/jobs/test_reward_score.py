@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.gates.facts import (Facts, FileFact, LessonFact, MirrorFact, ViewFact)
-from donewhen.jobs.gates.truth_gate import truth_gate
-from donewhen.jobs.record.history import History
-from donewhen.jobs.plan.job import TARGETS, Job
+from donewhen.jobs.board.views import ViewFact
+from donewhen.jobs.gates.facts import Facts, FileFact
 from donewhen.jobs.gates.next_action import next_action
+from donewhen.jobs.gates.score import TITLES, WEIGHTS, Component, has_verification_plan, score_of, stalled_tries
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.issues.mirror_status import MirrorFact
+from donewhen.jobs.lessons.lesson_use import LessonFact
+from donewhen.jobs.plan.job import TARGETS, Job
+from donewhen.jobs.record.history import History
 from donewhen.jobs.record.projection import Mismatch
-from donewhen.jobs.gates.score import (TITLES, WEIGHTS, Component, has_verification_plan, score_of, stalled_tries)
 
 MakeFacts = Callable[..., Facts]
 MakeJob = Callable[..., Job]

@@ -15,13 +15,13 @@ import pytest
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.inputs import manifest
+from donewhen.jobs.evidence.commands import Ran, fresh, look, newest_run, reports_tests, run, situation, store_of
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.criteria import parse_check
-from donewhen.jobs.contract.inputs import manifest
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.evidence.commands import (Ran, fresh, look, newest_run, reports_tests, run, situation, store_of)
 from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from donewhen.jobs.evidence.commands import Ran, look, run, situation, store_of
+from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.evidence.commands import (Ran, look, run, situation, store_of)
 from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]

@@ -10,12 +10,12 @@ import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.gates.evidence_status import Standing, sign_off, standings
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.gates.evidence_status import Standing, sign_off, standings
 from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]

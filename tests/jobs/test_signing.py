@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from donewhen.foundation.errors import ExitCode, MissingExtraError
 from donewhen.jobs.contract.agreement import agree, proposals, seal_in
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.ledger.signing import (SigningError, new_key, opened, verify)
+from donewhen.jobs.ledger.signing import SigningError, new_key, opened, verify
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 WORDS = "correct horse battery"
@@ -289,9 +289,9 @@ for name in ("cryptography", "cryptography.hazmat", "cryptography.hazmat.primiti
     sys.modules[name] = None
 from pathlib import Path
 from donewhen.foundation.errors import MissingExtraError
-from donewhen.jobs.approval import Policy, approves
-from donewhen.jobs.ledger import Actor, Entry
-from donewhen.jobs.signing import new_key, opened, verify
+from donewhen.jobs.ledger.approval import Policy, approves
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.signing import new_key, opened, verify
 data = {"signature": {"key": "ed25519:k", "value": "x"}}
 entry = Entry(1, None, "agreed", "", Actor("k", "key"), data, "h")
 asked = (

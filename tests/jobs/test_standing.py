@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.evidence.commands import Ran, run
+from donewhen.jobs.evidence.requirements import Need, need_of, needs
+from donewhen.jobs.gates.evidence_status import Standing, asserted, collect, sign_off, standings
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.evidence.requirements import Need, need_of, needs
-from donewhen.jobs.evidence.commands import Ran, run
-from donewhen.jobs.gates.evidence_status import (Standing, asserted, collect, sign_off, standings)
 from donewhen.jobs.plan.workspace import Workspace
 
 Git = Callable[..., str]

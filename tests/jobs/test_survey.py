@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.record.projection import Mismatch
 from donewhen.jobs.board.survey import JobRecord, survey
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import Mismatch
 from donewhen.testing import ManualClock
 
 ME = Approval(Actor("me", "person"))

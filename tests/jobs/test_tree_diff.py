@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.plan.creating import init
 from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
+from donewhen.jobs.plan.creating import init
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 Git = Callable[..., str]

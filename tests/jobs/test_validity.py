@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.jobs.board.validity import Validities, Validity
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.lifecycle.completion import complete, still_done
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.completion import complete, still_done
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.board.validity import Validities, Validity
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ADA = Approval(Actor("ada", "person"))

@@ -21,16 +21,16 @@ import pytest
 
 import donewhen
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.gates.facts import ViewFact
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import look_at, set_aside
-from donewhen.jobs.gates.evidence_status import collect
 from donewhen.jobs.board.tracker import tracker_path
-from donewhen.jobs.board.views import (dashboard_path, rebuild, refresh, shown_open)
+from donewhen.jobs.board.views import ViewFact, dashboard_path, rebuild, refresh, shown_open
+from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.plan.creating import add_job, init
 
 if TYPE_CHECKING:
     from donewhen.jobs.plan.job import Job
@@ -181,7 +181,7 @@ def test_the_tracker_is_named_after_its_day_and_an_older_one_is_kept_up(bench: B
 STEPS: dict[str, Callable[[Bench, Any], object]] = {
     "start": lambda bench, job: bench.start(job),
     "run": lambda bench, job: collect(bench.workspace, job, BOT, again=True),
-    "look": lambda bench, job: look_at(bench.workspace, job.id, BOT, collecting=True),
+    "look": lambda bench, job: evaluate_and_record(bench.workspace, job.id, BOT, collecting=True),
     "complete": lambda bench, job: bench.complete(job),
     "block": lambda bench, job: set_aside(bench.workspace, job.id, BOT, reason="no network"),
     "ask": lambda bench, job: set_aside(bench.workspace, job.id, BOT, question="which log?"),

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.board.survey import survey
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import FieldError
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.plan.workspace import (Form, JobPlace, Workspace, WorkspaceError, find_workspace)
+from donewhen.jobs.plan.workspace import Form, JobPlace, Workspace, WorkspaceError, find_workspace
 
 PROJECT = """---
 schema: theworkshop.plan.v1

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import UsageError
-from donewhen.missions.new_mission import create_mission
-from donewhen.missions.table_import import (Preview, Understood, Wishes, imported, meanings, preview, understand)
 from donewhen.judging.mission import check_mission
-from donewhen.judging.mission_settings import (DEFAULT_SAMPLERS, ManualReview, Split, Trial)
-from donewhen.missions.table_sources import LeftOut, Row, find_source
+from donewhen.judging.mission_settings import DEFAULT_SAMPLERS, ManualReview, Split, Trial
 from donewhen.judging.ticket import Ticket, TicketError
+from donewhen.missions.new_mission import create_mission
+from donewhen.missions.table_import import Preview, Understood, Wishes, imported, meanings, preview, understand
+from donewhen.missions.table_sources import LeftOut, Row, find_source
 from donewhen.models.contrast import default_rule
 
 

@@ -15,11 +15,11 @@ from court_kit import RULES, write_mission
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import UsageError
-from donewhen.judging.competence import incompetence
-from donewhen.missions.new_mission import create_mission, first_rule
+from donewhen.judging.competence import first_rule, incompetence
 from donewhen.judging.guidance import GuidanceError, seeded
 from donewhen.judging.mission import read_mission
 from donewhen.judging.mission_terms import mission_terms, terms_of
+from donewhen.missions.new_mission import create_mission
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from judging_kit import PASS, RULES, Scripted, mission_in, ticket
 from donewhen.judging.guidance import Guidance, seeded
 from donewhen.judging.judge import Judge
 from donewhen.judging.language import find_language
-from donewhen.judging.prompt_rendering import (evidence_block, rollout_prompt, rules_block, shared_part)
+from donewhen.judging.prompt_rendering import evidence_block, rollout_prompt, rules_block, shared_part
 from donewhen.models.roles import Prompt
 
 LANGUAGES = ("en", "zh")

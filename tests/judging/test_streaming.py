@@ -12,9 +12,9 @@ from judging_kit import FAIL, PASS, Scripted, many, mission_in, ticket
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.judge import HELD, Judge
-from donewhen.judging.verdict_stream import verdicts
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.judging.verdict import Verdict
+from donewhen.judging.verdict_stream import verdicts
 from donewhen.models.roles import Completion, RolloutRequest
 
 both_ways = pytest.mark.parametrize("piped", [False, True])

@@ -15,16 +15,16 @@ import msgspec
 from donewhen.judging.guidance import Guidance, seeded
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.judging.mission_settings import Rules
 from donewhen.judging.mission_budget import open_answers
+from donewhen.judging.mission_settings import Rules
 from donewhen.judging.verdict import Signals, Verdict
-from donewhen.learning.running.events import Event
 from donewhen.learning.reflection.proposals import Proposal, Terms, read_proposal
-from donewhen.learning.running.recorder import Watcher
-from donewhen.learning.running.learner import Learner
-from donewhen.learning.running.run_folders import (asking_for, only_writer, open_log, prepare, prepare_again)
-from donewhen.learning.running.run_state import RunState
 from donewhen.learning.reflection.strict_json import Unusable
+from donewhen.learning.running.events import Event
+from donewhen.learning.running.learner import Learner
+from donewhen.learning.running.recorder import Watcher
+from donewhen.learning.running.run_folders import asking_for, only_writer, open_log, prepare, prepare_again
+from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import Binary, Case, Model, ReflectionRequest, RolloutRequest
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedJudge

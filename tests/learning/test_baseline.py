@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 from donewhen.learning.measuring import word_baseline
-from donewhen.learning.measuring.word_baseline import (Feature, Predict, Sparse, features_of, fitted, majority, out_of_fold, terms, vector_of, word_counts)
+from donewhen.learning.measuring.word_baseline import (
+    Feature,
+    Predict,
+    Sparse,
+    features_of,
+    fitted,
+    majority,
+    out_of_fold,
+    terms,
+    vector_of,
+    word_counts,
+)
 from donewhen.models.roles import Binary
 
 Labelled = list[tuple[str, Any]]

@@ -29,7 +29,7 @@ from donewhen.judging.judge import Judge
 from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.running.events import RunError
 from donewhen.learning.running.run_folders import prepare
-from donewhen.models.metered import (Asking, BudgetError, Limits, Meter)
+from donewhen.models.metered import Asking, BudgetError, Limits, Meter
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedJudge

@@ -6,14 +6,22 @@ import pytest
 from learning_kit import CHINESE, ENGLISH, guidance_of, mentions, verdict_on
 
 from donewhen.judging.mission_settings import Rules, Trial
-from donewhen.learning.reflection.closure import (Closing, batches, closing, mixed, shrunk)
 from donewhen.learning.measuring.credit import Credit, credit_of, not_paying
-from donewhen.learning.reflection.eligibility import candidates, eligible
-from donewhen.learning.reflection.hypotheses import (Pooled, is_ripe, missing, opposed, promotable, signature_of, supported)
 from donewhen.learning.measuring.label_noise import policy_questions, suspected
-from donewhen.learning.reflection.proposals import Hypothesis
 from donewhen.learning.measuring.splits import Member
 from donewhen.learning.measuring.trial import Judged, tried
+from donewhen.learning.reflection.closure import Closing, batches, closing, mixed, shrunk
+from donewhen.learning.reflection.eligibility import candidates, eligible
+from donewhen.learning.reflection.hypotheses import (
+    Pooled,
+    is_ripe,
+    missing,
+    opposed,
+    promotable,
+    signature_of,
+    supported,
+)
+from donewhen.learning.reflection.proposals import Hypothesis
 
 # Eligibility
 

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.learning.measuring.metrics import (Confusion, Estimate, cohens_kappa, confusion_of, corrected_prevalence, mcnemar, measured, measures_of, paired_bootstrap, wilson)
+from donewhen.learning.measuring.metrics import (
+    Confusion,
+    Estimate,
+    cohens_kappa,
+    confusion_of,
+    corrected_prevalence,
+    mcnemar,
+    measured,
+    measures_of,
+    paired_bootstrap,
+    wilson,
+)
 
 PAIRS: Any = st.lists(
     st.tuples(st.sampled_from(["pass", "fail"]), st.sampled_from(["pass", "fail", None])), max_size=60

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from donewhen.judging.mission import read_mission
-from donewhen.learning.running.events import RunError
-from donewhen.learning.reflection.hypotheses import Pooled
 from donewhen.learning.after.learn_mission import learn
+from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.running.events import RunError
 from donewhen.learning.running.pool_store import POOL, carried_over, keep_waiting
 from donewhen.learning.running.run_folders import state_of
 from donewhen.learning.running.run_state import RunState

@@ -9,7 +9,14 @@ import pytest
 from learning_kit import CHINESE, add, answer, case, guess, guidance_of, mentions, read, terms_of
 
 from donewhen.judging.guidance import Change, Guidance, GuidanceError, changed
-from donewhen.learning.reflection.proposals import (DECISION_SCHEMA, OPS_SCHEMA, Decision, Terms, read_decision, read_proposal)
+from donewhen.learning.reflection.proposals import (
+    DECISION_SCHEMA,
+    OPS_SCHEMA,
+    Decision,
+    Terms,
+    read_decision,
+    read_proposal,
+)
 from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
 from donewhen.learning.reflection.strict_json import Unusable
 

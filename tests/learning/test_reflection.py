@@ -32,9 +32,9 @@ from learning_kit import (
     small,
 )
 
+from donewhen.learning.measuring.splits import divided
 from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.reflection.requests import packed
-from donewhen.learning.measuring.splits import divided
 from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 

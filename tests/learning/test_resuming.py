@@ -33,11 +33,11 @@ from learning_kit import (
 )
 
 from donewhen.judging.mission import Mission, read_mission
+from donewhen.learning.after.replay import replay
 from donewhen.learning.running.artifacts import write_artifacts
 from donewhen.learning.running.events import Event, RunError, read_events
 from donewhen.learning.running.recorder import Nobody
-from donewhen.learning.after.replay import replay
-from donewhen.learning.running.run_folders import (EVENTS, open_log, prepare, prepare_again, state_of, unfinished)
+from donewhen.learning.running.run_folders import EVENTS, open_log, prepare, prepare_again, state_of, unfinished
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock

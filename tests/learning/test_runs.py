@@ -37,15 +37,24 @@ from donewhen.foundation.locks import LockedError
 from donewhen.judging.guidance import Change, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import TicketError
-from donewhen.learning.running.artifacts import write_artifacts
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.running.events import (Event, EventLog, RunError, each_event, first_event, read_events)
 from donewhen.learning.after.learn_mission import learn as learn_mission
-from donewhen.learning.running.recorder import Nobody
 from donewhen.learning.after.replay import replay
-from donewhen.learning.running.run_folders import (EVENTS, adopt, find_run, is_over, only_writer, run_folders, state_of, unfinished)
-from donewhen.learning.running.run_state import RunState
 from donewhen.learning.after.report_data import from_json
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.running.artifacts import write_artifacts
+from donewhen.learning.running.events import Event, EventLog, RunError, each_event, first_event, read_events
+from donewhen.learning.running.recorder import Nobody
+from donewhen.learning.running.run_folders import (
+    EVENTS,
+    adopt,
+    find_run,
+    is_over,
+    only_writer,
+    run_folders,
+    state_of,
+    unfinished,
+)
+from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import ReflectionRequest
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedJudge
@@ -312,7 +321,7 @@ sys.path.insert(0, {kit!r})
 from pathlib import Path
 import learning_kit as kit
 from donewhen.judging.mission import read_mission
-from donewhen.learning.runs import unfinished
+from donewhen.learning.running.run_folders import unfinished
 from donewhen.testing.models import ScriptedJudge
 
 def slow(request):

@@ -20,9 +20,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.measuring.metrics import mcnemar, measured
 from donewhen.learning.measuring.splits import divided
+from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.testing.models import ScriptedJudge
 
 HIDDEN = ("captcha", "timeout", "overdraft")

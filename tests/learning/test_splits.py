@@ -8,10 +8,10 @@ import pytest
 from learning_kit import MIN_TRIAL, captcha_model, learn, mission_in, row, small
 
 from donewhen.judging.mission_settings import Split
+from donewhen.learning.measuring.splits import PARTS, Member, divided
 from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.running.events import RunError
 from donewhen.learning.running.run_folders import prepare
-from donewhen.learning.measuring.splits import PARTS, Member, divided
 
 
 def member(group: str, label: str = "pass", cluster: str | None = None) -> Member:

@@ -26,9 +26,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.measuring.metrics import measured
 from donewhen.learning.measuring.splits import divided
+from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.models.roles import ReflectionRequest
 from donewhen.testing.models import ScriptedJudge
 

@@ -6,7 +6,16 @@ import pytest
 from learning_kit import CHINESE, ENGLISH
 
 from donewhen.judging.language import Language
-from donewhen.learning.reflection.wording import (contains, copied_chain, fixed_parts, is_brand, normalised, objection, polarity, sample_id)
+from donewhen.learning.reflection.wording import (
+    contains,
+    copied_chain,
+    fixed_parts,
+    is_brand,
+    normalised,
+    objection,
+    polarity,
+    sample_id,
+)
 
 THIRD_STATE_CHINESE = [
     *("复核", "需复核", "需要复核", "人工复核", "需人工复核", "证据不足", "待定", "不应直接", "不建议直接", "不得直接"),

@@ -13,10 +13,10 @@ import pytest
 
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import donewhen.jobs.contract.agreement
-import donewhen.jobs.ledger.approval
-import donewhen.jobs.lifecycle.completion
 import donewhen.jobs.contract.decisions
+import donewhen.jobs.gates.evidence_status
 import donewhen.jobs.judge.missions
 import donewhen.jobs.judge.person_overrides
+import donewhen.jobs.ledger.approval
 import donewhen.jobs.ledger.signing
-import donewhen.jobs.gates.evidence_status
+import donewhen.jobs.lifecycle.completion
 import donewhen.judging.labels
 import donewhen.review.verdicts
 from donewhen.jobs.gates.evidence_status import standings
@@ -38,13 +38,13 @@ APPROVING = re.compile(
     r"|user|author|status|score|promise|receipt|waive|force|skip|budget|stakes|target|command|argv|path|project|root|cwd"
 )
 APPROVERS = (
-    donewhen.jobs.agreement.agree,
-    donewhen.jobs.approval.person,
-    donewhen.jobs.decisions.decide,
-    donewhen.jobs.overruling.overrule,
-    donewhen.jobs.signing.opened,
-    donewhen.jobs.standing.sign_off,
-    donewhen.jobs.missions.accept,
+    donewhen.jobs.contract.agreement.agree,
+    donewhen.jobs.ledger.approval.person,
+    donewhen.jobs.contract.decisions.decide,
+    donewhen.jobs.judge.person_overrides.overrule,
+    donewhen.jobs.ledger.signing.opened,
+    donewhen.jobs.gates.evidence_status.sign_off,
+    donewhen.jobs.judge.missions.accept,
     donewhen.judging.labels.add_label,
 )
 SMUGGLED: dict[str, Any] = {
@@ -113,11 +113,11 @@ def test_nothing_that_approves_can_be_reached_from_a_tool(tool: Any) -> None:
 @pytest.mark.parametrize(
     ("verb", "approver"),
     [
-        ("agree", donewhen.jobs.agreement.agree),
-        ("agree", donewhen.jobs.approval.person),
-        ("agree", donewhen.jobs.signing.opened),
-        ("decide", donewhen.jobs.decisions.decide),
-        ("sign_off", donewhen.jobs.standing.sign_off),
+        ("agree", donewhen.jobs.contract.agreement.agree),
+        ("agree", donewhen.jobs.ledger.approval.person),
+        ("agree", donewhen.jobs.ledger.signing.opened),
+        ("decide", donewhen.jobs.contract.decisions.decide),
+        ("sign_off", donewhen.jobs.gates.evidence_status.sign_off),
     ],
 )
 def test_the_same_search_finds_what_approves_behind_the_verbs_of_people(
@@ -128,12 +128,12 @@ def test_the_same_search_finds_what_approves_behind_the_verbs_of_people(
 
 
 def test_the_same_search_finds_what_labels_and_overrules_behind_a_review() -> None:
-    found = set(_reached(donewhen.review.settling.settle))
-    assert {donewhen.jobs.overruling.overrule, donewhen.judging.labels.add_label} <= found
+    found = set(_reached(donewhen.review.verdicts.settle))
+    assert {donewhen.jobs.judge.person_overrides.overrule, donewhen.judging.labels.add_label} <= found
 
 
 def test_only_the_one_door_leads_to_done() -> None:
-    writers = {tool.name for tool in TOOLS if donewhen.jobs.completion._write_done in set(_reached(tool.do))}
+    writers = {tool.name for tool in TOOLS if donewhen.jobs.lifecycle.completion._write_done in set(_reached(tool.do))}
     assert writers == {"complete_job"}
 
 

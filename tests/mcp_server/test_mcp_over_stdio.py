@@ -14,10 +14,10 @@ from typing import Any, Self
 import pytest
 
 from donewhen import __version__
-from donewhen.jobs.lifecycle.completion import policy_of
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lessons.lesson_recording import Said, capture
 from donewhen.jobs.lessons.lesson_file import lessons_path
+from donewhen.jobs.lessons.lesson_recording import Said, capture
+from donewhen.jobs.lifecycle.completion import policy_of
 from donewhen.jobs.lifecycle.promise import verify_promise
 
 anyio = pytest.importorskip("anyio", reason="LOUD: donewhen[mcp] is not installed, so the MCP server is NOT tested")

@@ -10,9 +10,9 @@ import pytest
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.mcp.answers import Answer, Completed, ReadyJobs
-from donewhen.mcp.params import Nothing
 from donewhen.mcp.call_context import Call
-from donewhen.mcp.dispatch import (Outcome, answered, harmless, schema_of)
+from donewhen.mcp.dispatch import Outcome, answered, harmless, schema_of
+from donewhen.mcp.params import Nothing
 from donewhen.mcp.resources import listed, read
 from donewhen.mcp.tools import BY_NAME, TOOLS, Tool
 

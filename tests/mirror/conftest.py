@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.gates.facts import MirrorFact
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Form, Workspace
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.client import Client
+from donewhen.mirror.http.transport import HttpTransport
 from donewhen.mirror.sync.enabling import enable
 from donewhen.mirror.sync.issue_map import read_map
-from donewhen.mirror.sync.remote_issues import look
 from donewhen.mirror.sync.opening import Mirror, opened
 from donewhen.mirror.sync.parity import Gap, gaps
+from donewhen.mirror.sync.remote_issues import look
 from donewhen.mirror.sync.sync_plan import Plan
 from donewhen.mirror.sync.syncing import Synced, plan, sync
-from donewhen.mirror.http.transport import HttpTransport
 
 BOT = Actor("bot")
 ADA = Approval(Actor("ada", "person"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 
 WRONG = "ghs_wrong0123456789wrong"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

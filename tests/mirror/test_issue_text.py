@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from donewhen.jobs.issues.issue_text import (
+    IssueContent,
+    as_markdown,
+    begin_mark,
+    defanged,
+    end_mark,
+    first_difference,
+    milestone_title,
+    wanted_issue,
+    workstream_label,
+)
 from donewhen.jobs.plan.document import parse, rewritten
-from donewhen.jobs.issues.issue_text import (IssueContent, as_markdown, begin_mark, defanged, end_mark, first_difference, milestone_title, wanted_issue, workstream_label)
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.templates import job_plan
 

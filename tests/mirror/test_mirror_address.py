@@ -11,7 +11,7 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.mirror.http.address import (PUBLIC, address_of, checked_address, checked_repository, repository_of, web_of)
+from donewhen.mirror.http.address import PUBLIC, address_of, checked_address, checked_repository, repository_of, web_of
 from donewhen.mirror.sync.enabling import enable
 from donewhen.mirror.sync.opening import agreed_address
 

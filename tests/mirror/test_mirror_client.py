@@ -12,10 +12,10 @@ import pytest
 from donewhen.foundation.errors import ConfigError
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.client import Client
-from donewhen.mirror.http.errors import (GoneError, MirrorError, UnavailableError, UncertainError)
-from donewhen.mirror.sync.issue_map import read_map
+from donewhen.mirror.http.errors import GoneError, MirrorError, UnavailableError, UncertainError
 from donewhen.mirror.http.retry import backoff, next_page, wait_before_retry
 from donewhen.mirror.http.transport import Answer, HttpTransport, NoAnswer
+from donewhen.mirror.sync.issue_map import read_map
 
 
 def test_a_token_that_is_not_accepted_is_told_without_showing_it(place: Any) -> None:

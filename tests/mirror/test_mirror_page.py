@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "mirror-to-github.md"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.contract.agreement import project_agreement
+from donewhen.jobs.issues.mirror_status import told_mirrored, waves_of
 from donewhen.jobs.plan.document import parse
 from donewhen.jobs.plan.job import FieldError, read_project
-from donewhen.jobs.issues.mirror_status import told_mirrored, waves_of
 from donewhen.jobs.plan.templates import project_plan
 
 

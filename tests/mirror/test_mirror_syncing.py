@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.issues.issue_text import begin_mark
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.gates.evidence_status import collect, standings
-from donewhen.mirror.sync.enabling import enable
+from donewhen.jobs.issues.issue_text import begin_mark
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.completion import complete
 from donewhen.mirror.http.errors import MirrorError
+from donewhen.mirror.sync.enabling import enable
 from donewhen.mirror.sync.issue_map import map_path, read_map
 
 BOT = Actor("bot")

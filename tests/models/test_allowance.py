@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
-from donewhen.models.remote.allowance import (FIRST, Allowance, Call, Round, brings_more)
+from donewhen.models.remote.allowance import FIRST, Allowance, Call, Round, brings_more
 
 EVERYTHING = 10_000
 """More calls than are ever allowed."""

@@ -118,7 +118,7 @@ def test_a_place_where_nothing_can_be_written_is_an_error_that_names_it(tmp_path
 UNWRITABLE = """
 import sys
 from pathlib import Path
-from donewhen.models.answers import Answers, UnwritableError
+from donewhen.models.answer_store import Answers, UnwritableError
 try:
     Answers(Path(sys.argv[1]))
 except UnwritableError as error:
@@ -212,7 +212,7 @@ def test_an_answer_that_is_not_one_is_an_error_that_names_the_file(tmp_path: Pat
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from donewhen.models.answers import Answers
+from donewhen.models.answer_store import Answers
 from donewhen.models.roles import Completion
 answers = Answers(Path(sys.argv[1]))
 number = 0
@@ -240,7 +240,7 @@ def test_a_killed_process_loses_no_answer_that_it_had(tmp_path: Path, count: int
 WRITER = """
 import json, sys
 from pathlib import Path
-from donewhen.models.answers import Answers
+from donewhen.models.answer_store import Answers
 from donewhen.models.roles import Completion
 with Answers(Path(sys.argv[1])) as answers:
     used = [answers.put(f"q{n}", Completion(f"{sys.argv[2]} {n}"), sys.argv[2]).text for n in range(60)]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.models.answer_store import Answers
-from donewhen.models.metered import (Asking, BudgetError, Limits, Meter)
+from donewhen.models.metered import Asking, BudgetError, Limits, Meter
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 
@@ -675,8 +675,8 @@ def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: A
 KILLED = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
-from donewhen.models.answers import Answers
-from donewhen.models.asking import Asking
+from donewhen.models.answer_store import Answers
+from donewhen.models.metered import Asking
 from donewhen.models.roles import Completion, Decode, Prompt, RolloutRequest, Usage
 
 class Paid:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.models.remote.prices import (SHIPPED, VARIABLE, Price, price_of)
+from donewhen.models.remote.prices import SHIPPED, VARIABLE, Price, price_of
 from donewhen.models.roles import Usage
 
 

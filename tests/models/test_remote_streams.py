@@ -12,8 +12,8 @@ import pytest
 
 from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Message
 from donewhen.models.remote.pacing import Pace, Patience, TryAgain
-from donewhen.models.remote.streams import in_pieces
 from donewhen.models.remote.server_errors import LeaveOut
+from donewhen.models.remote.streams import in_pieces
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatServer, Reply, hanging, throttled, unknown

@@ -33,7 +33,7 @@ import os, signal, sys
 from pathlib import Path
 import msgspec
 from donewhen.models import fetching
-from donewhen.models.weights import Weights
+from donewhen.models.local.weights import Weights
 
 given, folder, source, then, at = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
 fetching._PATIENCE = 60.0

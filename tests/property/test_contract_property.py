@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSettings, Settings, TestSettings
-from donewhen.jobs.contract.terms import (changes, job_terms, normal_command, project_terms, terms_hash)
+from donewhen.jobs.contract.terms import changes, job_terms, normal_command, project_terms, terms_hash
 from donewhen.jobs.plan.document import parse
 from donewhen.jobs.plan.job import STAKES, read_job, read_project
 

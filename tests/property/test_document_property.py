@@ -245,8 +245,8 @@ def test_any_bytes_are_a_document_or_an_error_that_names_file_and_line(raw: byte
 
 def test_nesting_of_any_depth_is_refused_and_does_not_end_the_process() -> None:
     script = """
-from donewhen.jobs.document import parse
-from donewhen.jobs.frontmatter import DocumentError
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.frontmatter import DocumentError
 DEEP = 200_000
 for text in ("a: " + "[" * DEEP + "]" * DEEP, "a: " + "[" * DEEP, "a:\\n  " + "- " * DEEP + "x",
              "a: " + "{a: " * DEEP + "}" * DEEP, "a:\\n  " + "? " * DEEP + "x"):

@@ -13,19 +13,23 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+from donewhen.jobs.board.validity import DependencyFact, DependencyState
+from donewhen.jobs.board.views import ViewFact
 from donewhen.jobs.contract.agreement import Agreement, AgreementState
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.gates.facts import (DependencyFact, DependencyState, Facts, FileFact, LessonFact, MirrorFact, SuiteFact, ViewFact)
-from donewhen.jobs.record.history import History
-from donewhen.jobs.plan.job import (TRUTH_CHECKS, Job, Project, read_job, read_project)
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.evidence.requirements import VERIFICATION, needs
 from donewhen.jobs.evidence.file_checks import FileState
-from donewhen.jobs.record.projection import Mismatch
-from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.evidence.requirements import VERIFICATION, needs
+from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.evidence_status import Standing, State
+from donewhen.jobs.gates.facts import Facts, FileFact, SuiteFact
+from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.issues.mirror_status import MirrorFact
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lessons.lesson_use import LessonFact
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.job import TRUTH_CHECKS, Job, Project, read_job, read_project
 from donewhen.jobs.plan.templates import job_plan, project_plan
+from donewhen.jobs.record.history import History
+from donewhen.jobs.record.projection import Mismatch
 
 pytestmark = pytest.mark.timeout(120)
 

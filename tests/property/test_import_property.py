@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.plan.creating import init
-from donewhen.jobs.plan.criteria import is_placeholder
-from donewhen.jobs.plan.document import parse, rewritten
 from donewhen.jobs.imports.drafting import draft
 from donewhen.jobs.imports.importing import READERS, import_jobs
 from donewhen.jobs.imports.items import KINDS, Claim, Imported, Item, Kind, Text, cleaned, without_doubles
+from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.criteria import is_placeholder
+from donewhen.jobs.plan.document import parse, rewritten
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.templates import job_plan
 

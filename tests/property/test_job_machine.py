@@ -18,19 +18,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.completion import complete, policy_of
-from donewhen.jobs.contract.terms import job_terms, terms_hash
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, proposals
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.contract.terms import job_terms, terms_hash
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.promise import Promise, verify_promise
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.document import rewritten
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import look_at, set_aside, start
 from donewhen.jobs.record.projection import PROJECTED, expected
-from donewhen.jobs.lifecycle.promise import Promise, verify_promise
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -154,7 +156,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(name=names, collecting=st.booleans())
     def somebody_looks(self, name: str, collecting: bool) -> None:
-        look_at(self.shop, self.id[name], BOT.by, collecting=collecting)
+        evaluate_and_record(self.shop, self.id[name], BOT.by, collecting=collecting)
 
     @rule(name=names, question=st.booleans())
     def an_agent_rests(self, name: str, question: bool) -> None:

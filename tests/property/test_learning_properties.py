@@ -35,15 +35,15 @@ from learning_kit import (
 from donewhen.foundation.canonical import canonical_json
 from donewhen.judging.guidance import changed
 from donewhen.judging.mission_settings import Split
-from donewhen.learning.running.artifacts import write_artifacts
-from donewhen.learning.reflection.closure import (batches, closing, mixed, shrunk)
-from donewhen.learning.reflection.hypotheses import promotable, signature_of, supported
-from donewhen.learning.reflection.proposals import (Hypothesis, Proposal, read_decision, read_proposal)
-from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
 from donewhen.learning.after.replay import replay
 from donewhen.learning.measuring.splits import PARTS, Member, divided
+from donewhen.learning.reflection.closure import batches, closing, mixed, shrunk
+from donewhen.learning.reflection.hypotheses import promotable, signature_of, supported
+from donewhen.learning.reflection.proposals import Hypothesis, Proposal, read_decision, read_proposal
+from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
 from donewhen.learning.reflection.strict_json import Unusable, read_object
-from donewhen.learning.reflection.wording import (contains, normalised, objection, polarity)
+from donewhen.learning.reflection.wording import contains, normalised, objection, polarity
+from donewhen.learning.running.artifacts import write_artifacts
 from donewhen.models.roles import Completion, ModelError, ReflectionRequest
 from donewhen.testing.models import ScriptedJudge
 

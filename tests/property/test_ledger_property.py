@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.ledger.ledger import (Actor, ApproverClass, EventKind, Ledger, parsed, verified)
+from donewhen.jobs.ledger.ledger import Actor, ApproverClass, EventKind, Ledger, parsed, verified
 
 pytestmark = pytest.mark.timeout(120)
 

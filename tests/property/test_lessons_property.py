@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from donewhen.jobs.lessons.lesson_file import Lesson, one_paragraph, parse, rendered
+from donewhen.jobs.lessons.lesson_recording import _appended
+from donewhen.jobs.lessons.lesson_search import Found, Query, query_words, ranked
+from donewhen.jobs.lessons.lesson_suggestions import HEADING, with_lessons
 from donewhen.jobs.plan.criteria import find_section, sections
 from donewhen.jobs.plan.document import parse as parse_plan
 from donewhen.jobs.plan.job import read_job
-from donewhen.jobs.lessons.lesson_suggestions import HEADING, with_lessons
-from donewhen.jobs.lessons.lesson_recording import _appended
-from donewhen.jobs.lessons.lesson_search import (Found, Query, query_words, ranked)
-from donewhen.jobs.lessons.lesson_file import (Lesson, one_paragraph, parse, rendered)
 from donewhen.jobs.plan.templates import job_plan
 
 pytestmark = pytest.mark.timeout(120)

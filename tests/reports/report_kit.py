@@ -7,8 +7,23 @@ from typing import Any
 
 import msgspec
 
-from donewhen.learning.measuring.metrics import (corrected_prevalence, mcnemar, measured, paired_bootstrap)
-from donewhen.learning.after.report_data import (Allowance, Baseline, Cost, DroppedRow, EpochRow, HypothesisRow, LearningReport, PartSizes, Prevalence, QueueRow, RemovedRow, RuleRow, SplitSizes, TrialRow)
+from donewhen.learning.after.report_data import (
+    Allowance,
+    Baseline,
+    Cost,
+    DroppedRow,
+    EpochRow,
+    HypothesisRow,
+    LearningReport,
+    PartSizes,
+    Prevalence,
+    QueueRow,
+    RemovedRow,
+    RuleRow,
+    SplitSizes,
+    TrialRow,
+)
+from donewhen.learning.measuring.metrics import corrected_prevalence, mcnemar, measured, paired_bootstrap
 
 LABELS: list[Any] = ["pass"] * 48 + ["fail"] * 92
 

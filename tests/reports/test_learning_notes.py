@@ -8,9 +8,18 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
-from donewhen.learning.measuring.metrics import (Confusion, McNemar, Measures, measures_of)
+from donewhen.learning.after.report_data import (
+    Baseline,
+    LearningReport,
+    PartSizes,
+    QueueRow,
+    RuleRow,
+    SplitSizes,
+    as_json,
+    from_json,
+)
 from donewhen.learning.after.report_notes import beats, noted, notes_of
-from donewhen.learning.after.report_data import (Baseline, LearningReport, PartSizes, QueueRow, RuleRow, SplitSizes, as_json, from_json)
+from donewhen.learning.measuring.metrics import Confusion, McNemar, Measures, measures_of
 
 SIZES = SplitSizes(
     train=PartSizes(passes=100, fails=100, clusters=200),

@@ -16,9 +16,19 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
-from donewhen.learning.measuring.metrics import PairedResult, measured
+from donewhen.learning.after.report_data import (
+    Allowance,
+    EpochRow,
+    LearningReport,
+    PartSizes,
+    Prevalence,
+    QueueRow,
+    RuleRow,
+    SplitSizes,
+    TrialRow,
+)
 from donewhen.learning.after.report_notes import notes_of
-from donewhen.learning.after.report_data import (Allowance, EpochRow, LearningReport, PartSizes, Prevalence, QueueRow, RuleRow, SplitSizes, TrialRow)
+from donewhen.learning.measuring.metrics import PairedResult, measured
 from donewhen.reports.learning_page import learning_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -6,10 +6,18 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
-from donewhen.learning.measuring.metrics import McNemar
+from donewhen.learning.after.report_data import (
+    EpochRow,
+    HypothesisRow,
+    LearningReport,
+    PartSizes,
+    QueueRow,
+    RuleRow,
+    SplitSizes,
+    TrialRow,
+)
 from donewhen.learning.after.report_notes import notes_of
-from donewhen.learning.after.report_data import (EpochRow, HypothesisRow, LearningReport, PartSizes, QueueRow, RuleRow, SplitSizes, TrialRow)
-from donewhen.reports.text_columns import aligned, columns, wrapped
+from donewhen.learning.measuring.metrics import McNemar
 from donewhen.reports.learning_text import learning_text
 from donewhen.reports.phrases import (
     amount,
@@ -22,6 +30,7 @@ from donewhen.reports.phrases import (
     right_since,
     signed,
 )
+from donewhen.reports.text_columns import aligned, columns, wrapped
 
 REPORTS = {"run": a_run(), "audit": an_audit(), "empty": an_empty_one()}
 

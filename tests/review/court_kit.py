@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.contract.agreement import agree, project_agreement, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.judge.judge_evidence import Question, ask, question_about
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.evidence.requirements import Need, need_of
-from donewhen.jobs.judge.person_overrides import Overruled, Word, overrule
 from donewhen.jobs.evidence.commands import Ran
+from donewhen.jobs.evidence.requirements import Need, need_of
 from donewhen.jobs.gates.evidence_status import Standing, collect, standings
+from donewhen.jobs.judge.judge_evidence import Question, ask, question_about
+from donewhen.jobs.judge.missions import find_mission
+from donewhen.jobs.judge.person_overrides import Overruled, Word, overrule
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import History, history_of
 from donewhen.judging.labels import Label, Said
 from donewhen.judging.mission import Mission
 from donewhen.models.roles import Completion as Answer

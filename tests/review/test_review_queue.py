@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, Court, label, said, write_mission
 
-from donewhen.completion.job_checker import leave_unverified
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import dispute, set_aside, start
 from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.lifecycle.rest import dispute, record_unverified_stop, set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import add_label, log_of
+from donewhen.learning.after.report_data import QueueRow, as_json
 from donewhen.learning.reflection.hypotheses import Pooled
 from donewhen.learning.running.pool_store import POOL, answered, waiting_pool
-from donewhen.learning.after.report_data import QueueRow, as_json
 from donewhen.review.from_jobs import kept_ticket
 from donewhen.review.items import KINDS, Item, Kind
 from donewhen.review.queue import find_item, queue
@@ -54,7 +54,7 @@ def disputed(court: Court) -> Job:
 
 def unverified(court: Court) -> Job:
     job = refused(court, SAYS_43)
-    leave_unverified(court.root, "the limit of attempts was reached")
+    record_unverified_stop(court.root, "the limit of attempts was reached")
     return job
 
 
@@ -166,7 +166,7 @@ def test_a_disputed_refusal_is_asked_about_with_what_the_agent_says(court: Court
 
 def test_a_stop_that_ended_unverified_is_asked_about_by_criterion(court: Court) -> None:
     job = refused(court, SAYS_43, SAYS_44)
-    leave_unverified(court.root, "the limit of attempts was reached")
+    record_unverified_stop(court.root, "the limit of attempts was reached")
     items = court.queue()
     assert [(one.kind, one.criterion) for one in items] == [("unverified", "AC-1"), ("unverified", "AC-2")]
     assert items[0].why.startswith("the limit of attempts was reached AC-1 failed")

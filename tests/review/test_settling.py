@@ -14,8 +14,8 @@ from court_kit import ADA, BEN, BOT, JUDGED, Court, label
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.lifecycle.rest import dispute
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lifecycle.start import dispute
 from donewhen.judging.labels import LABELLED, LOG, add_label, log_of
 from donewhen.review.verdicts import catch_up, settle
 
@@ -23,9 +23,9 @@ from donewhen.review.verdicts import catch_up, settle
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from donewhen.jobs.approval import Approval
-from donewhen.jobs.ledger import Actor
-from donewhen.jobs.workspace import find_workspace
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.judging import labels
 from donewhen.review import settling
 from donewhen.review.queue import queue

@@ -11,26 +11,27 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.plan.job import (STAKES, STATUSES, FieldError, Job)
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
-from donewhen.jobs.lessons.lesson_file import lessons_path
-from donewhen.jobs.lifecycle.start import Started, look_at, start
-from donewhen.jobs.issues.mirror_status import wanted_of
-from donewhen.jobs.record.projection import mismatches, record
-from donewhen.jobs.evidence.commands import run
-from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import dashboard_path
+from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
+from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.gates.evaluation import Evaluation, evaluate
+from donewhen.jobs.gates.evidence_status import sign_off
+from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.issues.mirror_status import wanted_of
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_file import lessons_path
+from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
+from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.start import Started, start
+from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.job import STAKES, STATUSES, FieldError, Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import mismatches, record
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 ADA = Approval(Actor("ada", "person"))
@@ -78,7 +79,7 @@ class Project:
         return complete(self.workspace, job.id, BOT)
 
     def look(self, job: Job) -> Evaluation:
-        return look_at(self.workspace, job.id, BOT, collecting=True).evaluation
+        return evaluate_and_record(self.workspace, job.id, BOT, collecting=True).evaluation
 
     def hint(self, job: Job) -> str:
         return evaluate(facts_of(self.workspace, self.read(job))).next_action

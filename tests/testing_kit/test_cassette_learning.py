@@ -10,8 +10,8 @@ import pytest
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.running.events import Event, read_events
 from donewhen.learning.after.learn_mission import Learned, learn
+from donewhen.learning.running.events import Event, read_events
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Model
 from donewhen.testing import Cassette, CassetteError, ManualClock

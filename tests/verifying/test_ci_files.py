@@ -14,7 +14,7 @@ import pytest
 import yaml
 from verify_kit import HONEST, Shop
 
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 
 HERE = Path(__file__).parents[2]
 HIDDEN = {*AGENT_VARIABLES, "CI", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COV_CORE_SOURCE"}

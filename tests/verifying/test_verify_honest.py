@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from verify_kit import HONEST, PYTEST, TESTS, Shop, forge, looked, outcome, told
 
-from donewhen.jobs.ledger.approval import Approval, somebody
-from donewhen.jobs.plan.creating import init
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.ledger.signing import new_key, opened
 from donewhen.jobs.gates.evidence_status import sign_off
+from donewhen.jobs.ledger.approval import Approval, somebody
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import init
 from donewhen.jobs.verifying import Verification
 
 CHECK = (

@@ -12,12 +12,12 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from verify_kit import HONEST, Shop, forge
 
-from donewhen.test_reports.junit import read_junit
 from donewhen.jobs.verifying import Case, JobCases, Reason, Verification
 from donewhen.reports.verification_github import annotation_lines, defused, summary
 from donewhen.reports.verification_junit import junit
 from donewhen.reports.verification_places import Place, place_of
 from donewhen.reports.verification_sarif import sarif
+from donewhen.test_reports.junit import read_junit
 
 NASTY = (
     "a|b `c` <img src=x> @ada #1 ]]> & \x1b[31mred\x1b[0m \x00\ufffe\uffff\udcff ::error::x\n::stop-commands::y\n%0A"

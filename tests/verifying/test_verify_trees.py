@@ -17,11 +17,11 @@ from verify_kit import HONEST, Shop, forge, looked, outcome, told
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying import verify
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
 from donewhen.jobs.verifying.judging_files import judges_of, matches
 from donewhen.jobs.verifying.trees import lay_branch, lay_contract
-from donewhen.jobs.plan.workspace import Workspace
 
 FILE = ("There is one\n  check: file /prices.py",)
 

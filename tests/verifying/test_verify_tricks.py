@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, outcome, told
 
-from donewhen.jobs.ledger.approval import Approval, person, somebody
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.ledger.signing import new_key, opened
 from donewhen.jobs.gates.evidence_status import sign_off
+from donewhen.jobs.ledger.approval import Approval, person, somebody
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 
 CHECK = (
     "import prices\n\ntry:\n    prices.total([-1])\nexcept ValueError:\n    raise SystemExit(0)\nraise SystemExit(1)\n"

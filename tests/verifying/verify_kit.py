@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import (AGENT_VARIABLES, Approval, person, somebody)
+from donewhen.jobs.ledger.approval import Approval, person, somebody
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.verifying import Verification, verify
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
+from donewhen.jobs.verifying import Verification, verify
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 NAIVE = "def total(prices):\n    return sum(prices)\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from donewhen.jobs.board.survey import JobRecord
-from donewhen.web.graph_page import (MOST, TALL, WIDE, drawing, layers)
+from donewhen.web.graph_page import MOST, TALL, WIDE, drawing, layers
 
 
 def job(name: str, *before: str, status: str = "planned") -> JobRecord:

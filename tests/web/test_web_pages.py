@@ -11,11 +11,12 @@ import pytest
 from web_kit import ADA, BOT, Server, agree_to, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import EventKind
-from donewhen.jobs.lifecycle.start import set_aside, start
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.mission import read_mission
 from donewhen.learning.after.learn_mission import learn

@@ -10,13 +10,13 @@ import pytest
 from web_kit import shop
 
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.web.access_rules import Door, host_allowed, is_loopback, let_in, same_origin
 from donewhen.web.evidence import cut
-from donewhen.web.access_rules import (Door, host_allowed, is_loopback, let_in, same_origin)
-from donewhen.web.reviewers import SESSION_COOKIE, People
-from donewhen.web.project_folder import Place
-from donewhen.web.page_cache import Memory
-from donewhen.web.viewers import MOST_VIEWERS, Viewers
 from donewhen.web.file_watch import Watch, changed
+from donewhen.web.page_cache import Memory
+from donewhen.web.project_folder import Place
+from donewhen.web.reviewers import SESSION_COOKIE, People
+from donewhen.web.viewers import MOST_VIEWERS, Viewers
 
 HERE = Door("127.0.0.1")
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only a name here
@@ -294,7 +294,7 @@ def test_names_of_missions_never_become_paths(tmp_path: Path) -> None:
 def test_an_error_that_nobody_foresaw_is_a_plain_page_and_a_line_on_the_terminal(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     from donewhen.web.access_middleware import Guard
-    from donewhen.web.server_state import (Message, Receive, Scope, Send, Site)
+    from donewhen.web.server_state import Message, Receive, Scope, Send, Site
 
     told: list[str] = []
     sent: list[Message] = []

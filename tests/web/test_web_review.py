@@ -12,11 +12,12 @@ import pytest
 from web_kit import BOT, Got, Person, Server, agree_to, shop
 
 from donewhen.demo.example_mission import make_mission
+from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.rest import dispute, set_aside
+from donewhen.jobs.lifecycle.start import start
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.start import dispute, set_aside, start
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import log_of
 from donewhen.review.queue import queue

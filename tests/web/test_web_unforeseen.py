@@ -10,8 +10,8 @@ import pytest
 from web_kit import missing_extra
 
 from donewhen.web.access_rules import Door
-from donewhen.web.reviewers import People
 from donewhen.web.project_folder import Place
+from donewhen.web.reviewers import People
 from donewhen.web.server_state import Site
 
 pytestmark = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra())

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES, Approval
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, init
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))

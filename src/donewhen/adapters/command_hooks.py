@@ -185,11 +185,11 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
 
 def _on_record(root: Path, why: str) -> None:
     """The jobs' own ledger remembers an unverified stop, too; where it can't, the attempts still do."""
-    from donewhen.completion.job_checker import leave_unverified
     from donewhen.foundation.errors import DonewhenError
+    from donewhen.jobs.lifecycle.rest import record_unverified_stop
 
     with suppress(DonewhenError, OSError):
-        leave_unverified(root, why)
+        record_unverified_stop(root, why)
 
 
 def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:

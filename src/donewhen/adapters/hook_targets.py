@@ -12,6 +12,7 @@ from typing import Literal
 
 from donewhen.adapters.command_hooks import HookKind
 from donewhen.adapters.hook_files import HookEntry
+from donewhen.config.agent_runtimes import AgentRuntime, agent_runtime
 
 Scope = Literal["user", "project"]
 
@@ -23,24 +24,25 @@ HOOK_TIMEOUT = 1800
 class Runtime:
     """What installing needs to know of a runtime."""
 
-    name: str
-    title: str
-    home_variable: str
-    home: str
-    project_folder: str
-    file: str
+    about: AgentRuntime
     events: tuple[tuple[str, HookKind, str | None], ...]
     """The runtime's event, our name for it, and the tool it is limited to."""
     positions_matter: bool = False
-    project_variable: str | None = None
-    """The variable by which a command line can name the project's folder."""
+
+    @property
+    def name(self) -> str:
+        return self.about.name
+
+    @property
+    def title(self) -> str:
+        return self.about.title
 
     def path(self, scope: Scope, root: Path, environ: Mapping[str, str]) -> Path:
         """The settings file of this scope."""
         if scope == "project":
-            return root / self.project_folder / self.file
-        home = environ.get(self.home_variable)
-        return (Path(home) if home else Path.home() / self.home) / self.file
+            return root / self.about.project_folder / self.about.hook_file
+        home = environ.get(self.about.home_variable)
+        return (Path(home) if home else Path.home() / self.about.project_folder) / self.about.hook_file
 
     def entries(self, scope: Scope, root: Path) -> tuple[HookEntry, ...]:
         """Our hooks, as they are to stand in that file."""
@@ -59,8 +61,8 @@ class Runtime:
         if program is None:
             return f"{shlex.quote(sys.executable)} -m donewhen"
         if scope == "project":
-            if self.project_variable is not None and program.is_relative_to(root):
-                return f'"${self.project_variable}"/{shlex.quote(program.relative_to(root).as_posix())}'
+            if self.about.project_variable is not None and program.is_relative_to(root):
+                return f'"${self.about.project_variable}"/{shlex.quote(program.relative_to(root).as_posix())}'
             if shutil.which("donewhen") is not None:
                 return "donewhen"
         return shlex.quote(str(program))
@@ -86,27 +88,16 @@ def _this_program() -> Path | None:
 
 RUNTIMES: dict[str, Runtime] = {
     "claude": Runtime(
-        name="claude",
-        title="Claude Code",
-        home_variable="CLAUDE_CONFIG_DIR",
-        home=".claude",
-        project_folder=".claude",
-        file="settings.json",
+        agent_runtime("claude"),
         events=(
             ("Stop", "stop", None),
             ("SubagentStop", "subagent-stop", None),
             ("TaskCompleted", "task-completed", None),
             ("PreToolUse", "pre-tool-use", "StructuredOutput"),
         ),
-        project_variable="CLAUDE_PROJECT_DIR",
     ),
     "codex": Runtime(
-        name="codex",
-        title="Codex",
-        home_variable="CODEX_HOME",
-        home=".codex",
-        project_folder=".codex",
-        file="hooks.json",
+        agent_runtime("codex"),
         events=(("Stop", "stop", None), ("SubagentStop", "subagent-stop", None)),
         positions_matter=True,
     ),

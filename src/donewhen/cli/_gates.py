@@ -7,8 +7,8 @@ from typing import Any
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.gates.evaluation import Evaluation
-from donewhen.jobs.lifecycle.promise import Promise
 from donewhen.jobs.gates.score import TITLES, Score
+from donewhen.jobs.lifecycle.promise import Promise
 
 
 def show_promise(output: Output, promise: Promise) -> None:

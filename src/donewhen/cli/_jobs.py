@@ -13,8 +13,8 @@ import click
 
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.ledger.approval import (Approval, agent_at_work, at_a_terminal, ci_at_work, person, somebody)
 from donewhen.jobs.contract.terms import Change, Terms
+from donewhen.jobs.ledger.approval import Approval, agent_at_work, at_a_terminal, ci_at_work, person, somebody
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 

@@ -10,12 +10,12 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.process import split_command
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.process import split_command
+from donewhen.jobs.board.views import refresh
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import STAKES, Stakes
-from donewhen.jobs.board.views import refresh
 
 
 @click.command()

@@ -17,11 +17,11 @@ from donewhen.cli._jobs import (
 )
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.contract.agreement import (Proposal, agree, proposals, seal_tightened)
+from donewhen.jobs.board.views import rebuild
+from donewhen.jobs.contract.agreement import Proposal, agree, proposals, seal_tightened
 from donewhen.jobs.ledger.approval import somebody
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.board.views import rebuild
 from donewhen.jobs.plan.workspace import Workspace
 
 

@@ -157,8 +157,8 @@ def _readable(statement: dict[str, Any]) -> bytes:
 
 
 def _signed(statement: dict[str, Any], key: Path) -> bytes:
-    from donewhen.jobs.receipts.dsse import signed
     from donewhen.jobs.ledger.signing import opened
+    from donewhen.jobs.receipts.dsse import signed
 
     public, sign = opened(key, passphrase_for(key))
     return signed(canonical_json(statement), public, sign)

@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._model_budget import (asking_within, max_calls_option, used_up, with_max_calls)
 from donewhen.cli._executor import Chosen, executor_options, lost_by
-from donewhen.cli._missions import guidance_at, mission_argument
-from donewhen.cli._output import Output
 from donewhen.cli._learning_progress import Watching
+from donewhen.cli._missions import guidance_at, mission_argument
+from donewhen.cli._model_budget import asking_within, max_calls_option, used_up, with_max_calls
+from donewhen.cli._output import Output
 from donewhen.cli.learn import report_width
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically

@@ -11,8 +11,8 @@ from donewhen.cli._jobs import project_option, show_changes, show_terms, workspa
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.contract.agreement import Proposal, proposals
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.contract.terms import terms_hash
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 

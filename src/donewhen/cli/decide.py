@@ -11,10 +11,10 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.contract.decisions import (Decided, Decision, DecisionKind, decide)
-from donewhen.jobs.plan.job import STAKES
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.contract.decisions import Decided, Decision, DecisionKind, decide
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.job import STAKES
 
 
 @click.command()

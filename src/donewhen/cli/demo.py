@@ -51,8 +51,8 @@ def command(output: Output, fast: bool, folder: Path | None, model: str) -> Exit
     from rich.console import Console
 
     from donewhen.demo.story import play
-    from donewhen.demo.storyteller import Teller
     from donewhen.demo.story_lines import Line
+    from donewhen.demo.storyteller import Teller
 
     columns = min(_WIDEST, shutil.get_terminal_size((100, 24)).columns)
     # Without colour there is nothing bold or dim, either: plain text.

@@ -20,7 +20,7 @@ import click
 from donewhen import __version__
 from donewhen.adapters.command_hooks import CANARY
 from donewhen.adapters.hook_files import HookEntry, installed
-from donewhen.adapters.hook_targets import (HOOK_TIMEOUT, RUNTIMES, Runtime, Scope)
+from donewhen.adapters.hook_targets import HOOK_TIMEOUT, RUNTIMES, Runtime, Scope
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.cli.hook import dialect_of
@@ -28,8 +28,8 @@ from donewhen.completion.from_settings import checker_for
 from donewhen.config import GuardSettings, find_root, load
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
-from donewhen.foundation.process import run_command
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.process import run_command
 
 Health = Literal["ok", "note", "broken"]
 
@@ -234,7 +234,7 @@ def _canary(runtime: Runtime, entry: HookEntry, root: Path) -> str | None:
             text=True,
             errors="replace",
             cwd=root,
-            env=os.environ | {"CLAUDE_PROJECT_DIR": str(root)},
+            env=os.environ | ({runtime.about.project_variable: str(root)} if runtime.about.project_variable else {}),
             timeout=60,
         )
     except subprocess.TimeoutExpired:

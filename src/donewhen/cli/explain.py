@@ -11,9 +11,9 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.ledger.finding_codes import FINDINGS
 from donewhen.jobs.ledger.gate_results import GATE_REASONS
+from donewhen.learning.measuring.trial import MEANINGS as TRIALS
 from donewhen.learning.reflection.rejections import MEANINGS as REJECTIONS
 from donewhen.learning.reflection.unlearnable import MEANINGS as QUEUED
-from donewhen.learning.measuring.trial import MEANINGS as TRIALS
 from donewhen.protocols import REASONS
 from donewhen.protocols.reasons import Reason
 

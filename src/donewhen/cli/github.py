@@ -20,9 +20,9 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.client import MAX_WAIT
 from donewhen.mirror.sync.enabling import enable as switch_on
 from donewhen.mirror.sync.issue_map import read_map
-from donewhen.mirror.sync.remote_issues import Looked, look
 from donewhen.mirror.sync.opening import Mirror, opened
 from donewhen.mirror.sync.parity import Gap, Strange, gaps
+from donewhen.mirror.sync.remote_issues import Looked, look
 from donewhen.mirror.sync.sync_plan import Step
 from donewhen.mirror.sync.syncing import plan
 from donewhen.mirror.sync.syncing import sync as carry_out

@@ -17,11 +17,11 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.approval import agent_at_work, somebody
-from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.board.views import refresh
 from donewhen.jobs.judge.missions import Accepted, accepted, mission_name
 from donewhen.jobs.judge.missions import accept as accept_guidance
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.ledger.approval import agent_at_work, somebody
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, in_order
 from donewhen.judging.guidance_store import Revision

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from donewhen.config.agent_runtimes import HOOK_RUNTIMES
+
 if TYPE_CHECKING:
     from donewhen.adapters.command_hooks import Dialect, HookKind
 
 HOOK_KINDS: tuple[HookKind, ...] = ("stop", "subagent-stop", "pre-tool-use", "task-completed")
-RUNTIMES = ("claude", "codex")
-_USAGE = f"usage: donewhen hook {'|'.join(HOOK_KINDS)} --runtime {'|'.join(RUNTIMES)} < event.json"
+_USAGE = f"usage: donewhen hook {'|'.join(HOOK_KINDS)} --runtime {'|'.join(HOOK_RUNTIMES)} < event.json"
 _HELP = f"""{_USAGE}
 
 Reads an event of the runtime on standard input and answers on standard output, as one JSON object in the
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parsed(arguments: Sequence[str]) -> tuple[HookKind, str]:
     words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--runtime=") else [word])]
     match words:
-        case [name, "--runtime", runtime] | ["--runtime", runtime, name] if runtime in RUNTIMES:
+        case [name, "--runtime", runtime] | ["--runtime", runtime, name] if runtime in HOOK_RUNTIMES:
             known = next((kind for kind in HOOK_KINDS if kind == name), None)
         case _:
             known, runtime = None, ""

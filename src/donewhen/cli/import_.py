@@ -13,12 +13,12 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.foundation.process import split_command
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.finding_codes import FINDINGS
+from donewhen.foundation.process import split_command
+from donewhen.jobs.board.views import refresh
 from donewhen.jobs.imports.importing import Import, Made, Watch, import_jobs
 from donewhen.jobs.imports.items import KINDS, NAMES, Kind
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.ledger.finding_codes import FINDINGS
 
 _MOST_ROWS = 40
 _MOST_FINDINGS = 40

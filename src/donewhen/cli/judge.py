@@ -15,18 +15,18 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._model_budget import (asking_within, max_calls_option, used_up, with_max_calls)
 from donewhen.cli._executor import Chosen, executor_options, lost_by
 from donewhen.cli._missions import guidance_at, harmless_json
+from donewhen.cli._model_budget import asking_within, max_calls_option, used_up, with_max_calls
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import MISSION_FILE, read_mission
-from donewhen.judging.verdict_stream import verdicts
 from donewhen.judging.ticket import Ticket, TicketError, from_lines, ticket_of
 from donewhen.judging.verdict import Verdict
+from donewhen.judging.verdict_stream import verdicts
 from donewhen.models.metered import Asking, BudgetError, Meter
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import passphrase_for
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.signing import (key_id, new_key, opened, public_pem)
+from donewhen.jobs.ledger.signing import key_id, new_key, opened, public_pem
 
 
 @click.group()

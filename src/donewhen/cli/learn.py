@@ -12,21 +12,21 @@ import msgspec
 
 from donewhen.cli._app import common_options
 from donewhen.cli._executor import Chosen, executor_options, lost_by
+from donewhen.cli._learning_progress import Watching
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
-from donewhen.cli._learning_progress import Watching
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.jobs.contract.agreement import project_agreement
-from donewhen.jobs.ledger.approval import Approval, somebody
-from donewhen.jobs.judge.missions import accept, accepted, mission_name
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.contract.agreement import project_agreement
+from donewhen.jobs.judge.missions import accept, accepted, mission_name
+from donewhen.jobs.ledger.approval import Approval, somebody
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.mission_settings import Trial
-from donewhen.learning.running.events import first_event
 from donewhen.learning.after.learn_mission import Learned, learn
-from donewhen.learning.running.run_folders import (EVENTS, find_run, is_over, run_folders, unfinished)
+from donewhen.learning.running.events import first_event
+from donewhen.learning.running.run_folders import EVENTS, find_run, is_over, run_folders, unfinished
 from donewhen.learning.running.run_state import began_with
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text

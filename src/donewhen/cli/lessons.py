@@ -13,15 +13,15 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.approval import at_a_terminal, somebody
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.lessons.lesson_suggestions import query_of
-from donewhen.jobs.lessons.lesson_recording import (Answer, Kept, Said, adopt, answer, capture, lesson_named)
-from donewhen.jobs.lessons.lesson_search import (Found, Query, query_words, ranked)
-from donewhen.jobs.lessons.lesson_use import usage
-from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
 from donewhen.jobs.board.survey import survey
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.ledger.approval import at_a_terminal, somebody
+from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
+from donewhen.jobs.lessons.lesson_recording import Answer, Kept, Said, adopt, answer, capture, lesson_named
+from donewhen.jobs.lessons.lesson_search import Found, Query, query_words, ranked
+from donewhen.jobs.lessons.lesson_suggestions import query_of
+from donewhen.jobs.lessons.lesson_use import usage
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 _NAMES = {"context": "Context", "worked": "What worked", "failed": "What failed", "recommendation": "Recommendation"}

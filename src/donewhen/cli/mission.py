@@ -15,17 +15,18 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ConfigError, DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.contract.mission_folders import missions_folder
+from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.workspace import find_workspace
-from donewhen.missions.new_mission import (create_mission, first_rule, mission_name, refuse_if_taken)
-from donewhen.missions.table_import import (Preview, Understood, Wishes, imported, preview, understand)
+from donewhen.judging.competence import first_rule
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
 from donewhen.judging.mission_settings import Trial
-from donewhen.missions.table_sources import Source, find_source
 from donewhen.judging.ticket import Ticket, TicketError, looked_at
 from donewhen.learning.measuring.splits import PARTS, Member, divided
+from donewhen.missions.new_mission import create_mission, mission_name, refuse_if_taken
+from donewhen.missions.table_import import Preview, Understood, Wishes, imported, preview, understand
+from donewhen.missions.table_sources import Source, find_source
 from donewhen.models.contrast import unread
 from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
 from donewhen.review.judge_drift import drift

@@ -17,10 +17,10 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.models.remote.anthropic_chat import AnthropicChat
 from donewhen.models.local.fetching import fetch as fetched
+from donewhen.models.local.weights import Weights, catalogue, default, find, folder, is_here, place, readable
+from donewhen.models.remote.anthropic_chat import AnthropicChat
 from donewhen.models.remote.openai_chat import OpenAIChat
-from donewhen.models.local.weights import (Weights, catalogue, default, find, folder, is_here, place, readable)
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

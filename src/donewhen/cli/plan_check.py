@@ -10,10 +10,10 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.board.survey import survey
 from donewhen.jobs.contract.agreement import policy_of
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.lifecycle.planning import check_plan, ready
-from donewhen.jobs.board.survey import survey
 
 
 @click.command()

@@ -11,8 +11,8 @@ from donewhen.cli._jobs import job_argument, project_option, workspace_at
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.start import dispute as dispute_refusal
-from donewhen.jobs.lifecycle.start import set_aside
+from donewhen.jobs.lifecycle.rest import dispute as dispute_refusal
+from donewhen.jobs.lifecycle.rest import set_aside
 
 
 @click.command()

@@ -19,13 +19,13 @@ from donewhen.cli._jobs import approver_options, asked_for_approval, project_opt
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line, plain
-from donewhen.jobs.ledger.approval import (Approval, agent_at_work, at_a_terminal, somebody)
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.judge.missions import find_mission
+from donewhen.jobs.ledger.approval import Approval, agent_at_work, at_a_terminal, somebody
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, Item, Kind
 from donewhen.review.queue import find_item, queue
-from donewhen.review.verdicts import (Settled, Verdict, catch_up, settle)
+from donewhen.review.verdicts import Settled, Verdict, catch_up, settle
 
 _LINES = 14
 """Of each piece of evidence, so many lines are shown at first."""

@@ -16,7 +16,7 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.ledger.approval import somebody
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.lifecycle.start import Evaluated, look_at
+from donewhen.jobs.lifecycle.evaluating import Evaluated, evaluate_and_record
 from donewhen.protocols import ReasonCode
 
 
@@ -87,8 +87,8 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 @click.pass_obj
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Say the one next thing to do: for JOB, for the job in progress, or which job to start."""
-    from donewhen.jobs.lifecycle.planning import ready
     from donewhen.jobs.board.survey import survey
+    from donewhen.jobs.lifecycle.planning import ready
 
     workspace = workspace_at(project)
     if job is None:
@@ -138,4 +138,4 @@ def _each(
 def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> Evaluated:
     workspace = workspace_at(project)
     with output.progress("looking"):
-        return look_at(workspace, job, somebody(), collecting=collecting)
+        return evaluate_and_record(workspace, job, somebody(), collecting=collecting)

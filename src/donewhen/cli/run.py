@@ -12,13 +12,13 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import plain
+from donewhen.jobs.board.views import refresh
+from donewhen.jobs.evidence.commands import Ran, run
+from donewhen.jobs.evidence.requirements import Need, is_asked_for, need_of, needs
+from donewhen.jobs.gates.evidence_status import collect
 from donewhen.jobs.ledger.approval import somebody
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.evidence.requirements import (Need, is_asked_for, need_of, needs)
-from donewhen.jobs.evidence.commands import Ran, run
-from donewhen.jobs.gates.evidence_status import collect
-from donewhen.jobs.board.views import refresh
 from donewhen.jobs.plan.workspace import Workspace
 
 _TAIL = 15

@@ -70,9 +70,9 @@ def command(
     donewhen serve --port 0 --reviewer ada --reviewer bo
     """
     from donewhen.web.access_rules import Door, is_loopback
-    from donewhen.web.reviewers import People
-    from donewhen.web.project_folder import Place
     from donewhen.web.listener import listening, prepared, url_of
+    from donewhen.web.project_folder import Place
+    from donewhen.web.reviewers import People
     from donewhen.web.server_state import Site
 
     start = (project or Path.cwd()).resolve()

@@ -11,9 +11,9 @@ from donewhen.cli._jobs import approver_options, asked_for_approval, project_opt
 from donewhen.cli._output import Finding, Output
 from donewhen.cli.decide import tell
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.gates.evidence_status import manual_need, sign_off
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.gates.evidence_status import manual_need, sign_off
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
 @click.command()

@@ -11,8 +11,8 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.board.survey import JobRecord, survey
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 _SHOWN = 40
 

@@ -11,8 +11,8 @@ from donewhen.cli._jobs import project_option, workspace_at
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.gates.evidence_status import Standing, State, asserted, standings
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.gates.evidence_status import (Standing, State, asserted, standings)
 
 _MARKS = {
     "passed": ("✓", "green"),

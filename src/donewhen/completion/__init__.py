@@ -10,16 +10,14 @@ if TYPE_CHECKING:
     from donewhen.completion.checking import AsyncTaskCompletionChecker, arun_check, run_check
     from donewhen.completion.command import CommandChecker
     from donewhen.completion.composite import AtLeast, Checkable, CompositeChecker, Not
-    from donewhen.completion.stop_decision import (GuardPolicy, GuardState, StopDecision, decide_stop)
     from donewhen.completion.files import FileExistsChecker
     from donewhen.completion.functions import CallableChecker, as_checker, checker
     from donewhen.completion.guard import StopGuard
     from donewhen.completion.job_checker import JobChecker
     from donewhen.completion.llm_judge import JudgeAnswer, LLMJudgeChecker
     from donewhen.completion.plan import PlanBasedChecker
+    from donewhen.completion.stop_decision import GuardPolicy, GuardState, StopDecision, decide_stop
     from donewhen.completion.suite import TestSuiteChecker
-    from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
-    from donewhen.test_reports.suite_baseline import SuiteBaseline
     from donewhen.protocols import (
         REASONS,
         CompletionReport,
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
         TaskCompletionContext,
         TaskCompletionResult,
     )
+    from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
+    from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 # A hook that needs one checker must not pay for all of them: each name is imported when it is first used.
 _FILE_OF = {

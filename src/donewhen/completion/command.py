@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from donewhen.filesystem import HostFilesystem
-from donewhen.foundation.process import CommandNotRunnableError, CommandResult, run_command, small_environment
 from donewhen.foundation.plain_text import plain, shorten
+from donewhen.foundation.process import CommandNotRunnableError, CommandResult, run_command, small_environment
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 _LINES = 12

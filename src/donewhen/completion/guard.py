@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from donewhen.completion.checking import AnyChecker, arun_check, run_check
-from donewhen.completion.stop_decision import (GuardPolicy, GuardState, StopDecision, decide_stop, refused, report)
+from donewhen.completion.stop_decision import GuardPolicy, GuardState, StopDecision, decide_stop, refused, report
 from donewhen.protocols import CompletionReport, TaskCompletionContext
 from donewhen.runtime import CompletionChecked, Limits
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 if TYPE_CHECKING:
-    from donewhen.jobs.plan.job import Job
     from donewhen.jobs.board.survey import Survey
+    from donewhen.jobs.plan.job import Job
     from donewhen.jobs.plan.workspace import Workspace
 
 
@@ -68,9 +68,9 @@ class JobChecker:
 
 def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     """Why the agent may rest as far as this job goes, or what is missing."""
-    from donewhen.jobs.gates.collecting import facts_of
-    from donewhen.jobs.lifecycle.completion import still_done
     from donewhen.jobs.gates.evaluation import evaluate
+    from donewhen.jobs.gates.facts import facts_of
+    from donewhen.jobs.lifecycle.completion import still_done
 
     if still_done(workspace, job) is not None:
         return f"{job.id} is done."
@@ -101,16 +101,3 @@ def _in_progress(seen: Survey) -> list[str]:
     if seen.unseen:
         raise WorkspaceError(f"The plan of {seen.unseen[0]}, which is in progress, is gone or can't be read.")
     return [one.id for one in seen.jobs if one.recorded == "in_progress"]
-
-
-def leave_unverified(root: Path, why: str) -> None:
-    """Put on record that an agent was let go although its jobs are not shown to be done."""
-    from donewhen.jobs.ledger.approval import somebody
-    from donewhen.jobs.board.survey import survey
-    from donewhen.jobs.plan.workspace import find_workspace
-
-    workspace = find_workspace(root)
-    for one in survey(workspace).jobs:
-        if one.recorded == "in_progress":
-            with workspace.locked(one.path):
-                workspace.ledger.append(one.id, "unverified", {"why": why}, somebody())

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import shorten
+from donewhen.jobs.contract.mission_folders import mission_folders
+from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
 from donewhen.jobs.judge.job_ticket import fitted
 from donewhen.jobs.judge.judge_evidence import judged_data, verdict_on
-from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.judge.missions import gate_guidance, mission_name
-from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from donewhen.completion.command import CommandChecker, not_runnable, run, unfinished
 from donewhen.foundation.errors import ConfigError
-from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
-from donewhen.foundation.process import CommandNotRunnableError, CommandResult
-from donewhen.test_reports.suite_baseline import SuiteBaseline
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
+from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
+from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 _SHOWN = 3
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+
 Json = dict[str, Any]
 
-PROJECT_FILES = (".claude/settings.json", ".codex/hooks.json")
-_LOCAL_FILES = (".claude/settings.local.json",)
 _OURS = re.compile(r"\bdonewhen\b[^|&;\n]* hook [a-z-]+ --runtime\b")
 
 
@@ -40,7 +40,7 @@ def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
     """Our hooks in the project's files; a file that can't be read has none."""
     return tuple(
         ProjectHook(file, event, str(group.get("matcher", "")), str(hook["command"]), _seconds(hook.get("timeout")))
-        for file in PROJECT_FILES
+        for file in PROJECT_HOOK_FILES
         for event, group, hook in our_hooks(_parsed(root / file))
     )
 
@@ -52,7 +52,7 @@ def hooks_switched_off(root: Path) -> bool:
 
 def switched_off_in(root: Path) -> str | None:
     """The first file in the project that does."""
-    files = (*PROJECT_FILES, *_LOCAL_FILES)
+    files = (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
     return next((file for file in files if _parsed(root / file).get("disableAllHooks") is True), None)
 
 

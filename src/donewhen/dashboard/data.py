@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from donewhen.jobs.plan.job import STATUSES
-
 SCHEMA = "donewhen/dashboard/v2"
 EVENTS = 100
 """So many of the newest events are shown."""
@@ -136,10 +134,16 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jobs: dict[str, Record]
 
 
-def board_of(project: About, jobs: Mapping[str, Record], events: Iterable[Event], unread: Iterable[Unread]) -> Board:
+def board_of(
+    project: About,
+    jobs: Mapping[str, Record],
+    events: Iterable[Event],
+    unread: Iterable[Unread],
+    statuses: Iterable[str],
+) -> Board:
     """A board in its order, with its counts."""
     found = Counter(one.status for one in jobs.values())
-    counts: dict[str, int] = {status: found[status] for status in STATUSES}
+    counts: dict[str, int] = {status: found[status] for status in statuses}
     return Board(SCHEMA, project, counts, tuple(unread), newest(events), dict(sorted(jobs.items())))
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from donewhen.demo import repository
 from donewhen.demo.stage import Ran, Stage
-from donewhen.demo.story_mission import MISSION, Sample, mission_file
 from donewhen.demo.story_lines import Astray
+from donewhen.demo.story_mission import MISSION, Sample, mission_file
 from donewhen.jobs.ledger.approval import agent_at_work
 
 CHAPTERS = (

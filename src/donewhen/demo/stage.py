@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from donewhen.demo.story_lines import (Astray, Line, Tell, Who)
-from donewhen.jobs.ledger.approval import AGENT_VARIABLES
+from donewhen.config.agent_runtimes import AGENT_VARIABLES
+from donewhen.demo.story_lines import Astray, Line, Tell, Who
 
 AGENT_MARK = "DONEWHEN_AGENT"
 _HIDDEN = frozenset({*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})

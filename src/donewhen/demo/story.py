@@ -16,8 +16,8 @@ from donewhen.demo.chapters import (
     what_is_left,
 )
 from donewhen.demo.stage import Stage
-from donewhen.demo.story_mission import sample_for
 from donewhen.demo.story_lines import Astray, Tell
+from donewhen.demo.story_mission import sample_for
 from donewhen.foundation.errors import UsageError
 from donewhen.models.registry import open_model
 

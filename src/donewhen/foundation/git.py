@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.process import small_environment
 from donewhen.foundation.executables import safe_path
+from donewhen.foundation.process import small_environment
 
 _TIMEOUT = 120.0
 # A repository's own configuration can name programs, and can say that it has no files.

@@ -7,34 +7,35 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
-    from donewhen.jobs.contract.agreement import (Agreement, Proposal, Seal, agree, project_agreement, proposals)
-    from donewhen.jobs.record.anchors import Anchor, read_anchors, write_note
-    from donewhen.jobs.ledger.approval import (Approval, Policy, person, somebody)
     from donewhen.jobs.audit.audit import Audit, AuditFinding
-    from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-    from donewhen.jobs.gates.collecting import facts_of
-    from donewhen.jobs.lifecycle.completion import Completion, complete
-    from donewhen.jobs.contract.terms import (Change, changes, job_terms, project_terms, terms_hash)
-    from donewhen.jobs.plan.creating import add_job, init
-    from donewhen.jobs.plan.criteria import Check, Criterion
+    from donewhen.jobs.board.survey import JobRecord, Survey
+    from donewhen.jobs.contract.agreement import Agreement, Proposal, Seal, agree, project_agreement, proposals
     from donewhen.jobs.contract.decisions import Decided, Decision, decide
-    from donewhen.jobs.plan.document import Document, parse, rewritten
-    from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-    from donewhen.jobs.evidence.store import EvidenceStore
-    from donewhen.jobs.gates.facts import Facts
-    from donewhen.jobs.ledger.gate_results import (GATE_REASONS, GateCode, GateReason, GateResult)
-    from donewhen.jobs.plan.job import Job, Project
-    from donewhen.jobs.ledger.ledger import (Actor, Break, Chain, Entry, Ledger)
-    from donewhen.jobs.lifecycle.start import (Started, look_at, set_aside, start)
-    from donewhen.jobs.lifecycle.agent_loop import Looped, loop
+    from donewhen.jobs.contract.terms import Change, changes, job_terms, project_terms, terms_hash
+    from donewhen.jobs.evidence.commands import Ran, run
     from donewhen.jobs.evidence.requirements import Need
+    from donewhen.jobs.evidence.store import EvidenceStore
+    from donewhen.jobs.gates.evaluation import Evaluation, evaluate
+    from donewhen.jobs.gates.evidence_status import Standing, collect, sign_off, standings
+    from donewhen.jobs.gates.facts import Facts, facts_of
+    from donewhen.jobs.gates.score import Score, score_of
+    from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+    from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+    from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason, GateResult
+    from donewhen.jobs.ledger.ledger import Actor, Break, Chain, Entry, Ledger
+    from donewhen.jobs.lifecycle.agent_loop import Looped, loop
+    from donewhen.jobs.lifecycle.completion import Completion, complete
+    from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
     from donewhen.jobs.lifecycle.planning import Ready, check_plan, ready
     from donewhen.jobs.lifecycle.promise import Promise, verify_promise
-    from donewhen.jobs.gates.score import Score, score_of
-    from donewhen.jobs.evidence.commands import Ran, run
-    from donewhen.jobs.gates.evidence_status import (Standing, collect, sign_off, standings)
-    from donewhen.jobs.board.survey import JobRecord, Survey
+    from donewhen.jobs.lifecycle.rest import set_aside
+    from donewhen.jobs.lifecycle.start import Started, start
+    from donewhen.jobs.plan.creating import add_job, init
+    from donewhen.jobs.plan.criteria import Check, Criterion
+    from donewhen.jobs.plan.document import Document, parse, rewritten
+    from donewhen.jobs.plan.job import Job, Project
     from donewhen.jobs.plan.workspace import Workspace, find_workspace
+    from donewhen.jobs.record.anchors import Anchor, read_anchors, write_note
 
 _FILE_OF = {
     "FINDINGS": "ledger.finding_codes",
@@ -87,11 +88,11 @@ _FILE_OF = {
     "complete": "lifecycle.completion",
     "decide": "contract.decisions",
     "evaluate": "gates.evaluation",
-    "facts_of": "gates.collecting",
+    "facts_of": "gates.facts",
     "find_workspace": "plan.workspace",
     "init": "plan.creating",
     "job_terms": "contract.terms",
-    "look_at": "lifecycle.start",
+    "evaluate_and_record": "lifecycle.evaluating",
     "loop": "lifecycle.agent_loop",
     "parse": "plan.document",
     "person": "ledger.approval",
@@ -103,7 +104,7 @@ _FILE_OF = {
     "rewritten": "plan.document",
     "run": "evidence.commands",
     "score_of": "gates.score",
-    "set_aside": "lifecycle.start",
+    "set_aside": "lifecycle.rest",
     "sign_off": "gates.evidence_status",
     "somebody": "ledger.approval",
     "standings": "gates.evidence_status",
@@ -166,11 +167,11 @@ __all__ = [
     "complete",
     "decide",
     "evaluate",
+    "evaluate_and_record",
     "facts_of",
     "find_workspace",
     "init",
     "job_terms",
-    "look_at",
     "loop",
     "parse",
     "person",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from donewhen.missions.new_mission import first_rule
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
-from donewhen.models.contrast import unread
+from donewhen.models.contrast import default_rule, unread
 
 
 def incompetence(mission: Mission, guidance: Guidance) -> str | None:
@@ -21,3 +20,12 @@ def incompetence(mission: Mission, guidance: Guidance) -> str | None:
         if ignored:
             return f"the judge can't read {', '.join(ignored)}"
     return None
+
+
+def first_rule(language: str) -> str:
+    """G0 of a new mission: work passes unless a rule says otherwise.
+
+    Learning begins there because a trial lets no change through that lets more bad work through: from *fail*, the first
+    rule that passes anything would be refused.
+    """
+    return default_rule("pass", language)

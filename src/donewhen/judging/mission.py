@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
-from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
 from donewhen.judging.labels import LABELLED, log_of, standing_labels
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.mission_overrides import Named, load_overrides, unloaded
-from donewhen.judging.mission_settings import (MissionFile, converted, located, place)
+from donewhen.judging.mission_settings import MissionFile, converted, located, place
 from donewhen.judging.ticket import Superseded, Ticket, TicketError, groups_in, looked_at, read_tickets
 from donewhen.models.roles import Decode
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
 
 from donewhen.foundation.canonical import unique_names
-from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.models.roles import Binary
 

@@ -8,14 +8,14 @@ from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
     from donewhen.learning.after.judge_audit import audited
-    from donewhen.learning.running.events import Event, RunError
     from donewhen.learning.after.learn_mission import Learned, learn
-    from donewhen.learning.measuring.metrics import (Confusion, Estimate, McNemar, Measures, measured)
-    from donewhen.learning.running.recorder import Watcher
     from donewhen.learning.after.replay import Replay, replay
+    from donewhen.learning.after.report_data import LearningReport
+    from donewhen.learning.measuring.metrics import Confusion, Estimate, McNemar, Measures, measured
+    from donewhen.learning.running.events import Event, RunError
+    from donewhen.learning.running.recorder import Watcher
     from donewhen.learning.running.run_folders import find_run, run_folders
     from donewhen.learning.running.run_state import RunState
-    from donewhen.learning.after.report_data import LearningReport
 
 _FILE_OF = {
     "Confusion": "measuring.metrics",

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from donewhen.jobs.contract.agreement import AgreementState
 from donewhen.jobs.contract.terms import ChangeKind
-from donewhen.jobs.plan.criteria import CheckKind
-from donewhen.jobs.ledger.gate_results import GateName
-from donewhen.jobs.plan.job import Status
 from donewhen.jobs.gates.evidence_status import State
+from donewhen.jobs.ledger.gate_results import GateName
+from donewhen.jobs.plan.criteria import CheckKind
+from donewhen.jobs.plan.job import Status
 
 Term = str | int | bool | list[str] | dict[str, str]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from donewhen.foundation.cancellation import go_on
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.evidence.requirements import Need, needs
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 Tell = Callable[[int, int, str], None]

@@ -7,19 +7,19 @@ from collections.abc import Collection
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.contract.agreement import proposals
-from donewhen.jobs.ledger.approval import somebody
 from donewhen.jobs.board.dashboard_record import plan_part
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.lifecycle.completion import still_done
-from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.lifecycle.start import look_at
-from donewhen.jobs.lifecycle.planning import ready
 from donewhen.jobs.board.survey import JobRecord, survey
+from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.gates.evaluation import evaluate
+from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.lifecycle.completion import still_done
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.planning import ready
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mcp.answers import Checked, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, Reason, ShownJob
-from donewhen.mcp.params import (MaybeJob, Nothing, OneJob, Page)
 from donewhen.mcp.call_context import Call
+from donewhen.mcp.params import MaybeJob, Nothing, OneJob, Page
 from donewhen.mcp.views import gates_of, job_of, step_of
 
 _PROBLEMS = 20
@@ -56,7 +56,7 @@ def show_job(call: Call, asked: OneJob) -> ShownJob:
 def check_job(call: Call, asked: OneJob) -> Checked:
     """Whether a job may be completed; the plan shows the result, and it is no iteration."""
     workspace = call.workspace()
-    seen = look_at(workspace, asked.job, somebody(), collecting=False)
+    seen = evaluate_and_record(workspace, asked.job, somebody(), collecting=False)
     job, evaluation = seen.job, seen.evaluation
     done = still_done(workspace, job) is not None
     return Checked(

@@ -9,8 +9,8 @@ import msgspec
 
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.plain_text import plain
-from donewhen.jobs.contract.agreement import proposals
 from donewhen.jobs.board.survey import survey
+from donewhen.jobs.contract.agreement import proposals
 from donewhen.jobs.plan.workspace import WorkspaceError
 from donewhen.mcp.call_context import Call
 from donewhen.mcp.dispatch import cleaned, harmless

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from donewhen.mcp import writes, reads
+from donewhen.mcp import reads, writes
 from donewhen.mcp.answers import (
     Answer,
     Begun,
@@ -18,8 +18,8 @@ from donewhen.mcp.answers import (
     Resting,
     ShownJob,
 )
-from donewhen.mcp.params import (Asked, Evidence, MaybeJob, Nothing, Objection, Obstacle, OneJob, Page, Question)
 from donewhen.mcp.call_context import Call
+from donewhen.mcp.params import Asked, Evidence, MaybeJob, Nothing, Objection, Obstacle, OneJob, Page, Question
 
 Effect = Literal["looks", "notes", "runs"]
 """Whether a tool writes nothing, puts something on record, or runs the project's own commands."""

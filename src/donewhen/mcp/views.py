@@ -7,14 +7,14 @@ from typing import Any
 
 from donewhen.jobs.contract.agreement import Proposal
 from donewhen.jobs.contract.terms import terms_hash
+from donewhen.jobs.evidence.commands import Ran as Seen
+from donewhen.jobs.evidence.requirements import VERIFICATION
+from donewhen.jobs.evidence.requirements import Need as Asked
 from donewhen.jobs.gates.evaluation import Evaluation
+from donewhen.jobs.gates.evidence_status import Standing
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateReason
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.evidence.requirements import VERIFICATION
-from donewhen.jobs.evidence.requirements import Need as Asked
-from donewhen.jobs.evidence.commands import Ran as Seen
-from donewhen.jobs.gates.evidence_status import Standing
 from donewhen.mcp.answers import Change, Contract, Gate, Need, Output, Reason, Run, ShownJob, Term
 
 _TAIL_LINES = 40

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.start import dispute, set_aside, start
+from donewhen.jobs.board.views import refresh
 from donewhen.jobs.evidence.requirements import Need, need_of, needs
 from donewhen.jobs.gates.evidence_status import collect
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.rest import dispute, set_aside
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mcp.answers import Begun, Completed, GivenLesson, Ran, Resting, Run
-from donewhen.mcp.params import (Evidence, Objection, Obstacle, OneJob, Question)
 from donewhen.mcp.call_context import Call, can_be_run
-from donewhen.mcp.views import (evidence_of, gates_of, reasons_of, run_of, step_of)
+from donewhen.mcp.params import Evidence, Objection, Obstacle, OneJob, Question
+from donewhen.mcp.views import evidence_of, gates_of, reasons_of, run_of, step_of
 
 
 def start_job(call: Call, asked: OneJob) -> Begun:

@@ -13,11 +13,11 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.plain_text import one_line
+from donewhen.judging.competence import first_rule
 from donewhen.judging.guidance import FIRST, seeded
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
-from donewhen.models.contrast import default_rule
 from donewhen.models.registry import KNOWN
 
 TICKETS = "tickets.jsonl"
@@ -80,15 +80,6 @@ def mission_name(text: str) -> str:
         told = f"{one_line(text, 60)!r} can't be the name of a mission: one short line is."
         raise UsageError(told, where="--name")
     return text
-
-
-def first_rule(language: str) -> str:
-    """G0 of a new mission: work passes unless a rule says otherwise.
-
-    Learning begins there because a trial lets no change through that lets more bad work through: from *fail*, the first
-    rule that passes anything would be refused.
-    """
-    return default_rule("pass", language)
 
 
 def refuse_if_taken(folder: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.disk_dict import Spilling
 from donewhen.foundation.plain_text import one_line
-from donewhen.missions.table_sources import (FILE_COLUMNS, LeftOut, Row, Source)
 from donewhen.judging.ticket import LABELS, Ticket, TicketError, ticket_of
+from donewhen.missions.table_sources import FILE_COLUMNS, LeftOut, Row, Source
 from donewhen.models.roles import Binary
 
 Role = Literal["label", "text", "group", "cluster"]

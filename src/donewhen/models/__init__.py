@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazily
 
 if TYPE_CHECKING:
-    from donewhen.models.metered import (Asking, BudgetError, Limits, Meter)
     from donewhen.models.chat import Chat, ChatAnswer, ChatModel, ChatRequest, Message
+    from donewhen.models.metered import Asking, BudgetError, Limits, Meter
+    from donewhen.models.registry import open_model
     from donewhen.models.remote.pacing import Pace, Patience, TryAgain
     from donewhen.models.remote.prices import Price, price_of
-    from donewhen.models.registry import open_model
     from donewhen.models.roles import (
         AnswerForm,
         Case,

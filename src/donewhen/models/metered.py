@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.models.answer_store import Answers, question_of
 from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest, Terse
 

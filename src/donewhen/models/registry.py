@@ -24,8 +24,8 @@ def open_model(choice: str) -> Model:
         return Contrast()
     kind, _, rest = choice.partition(":")
     if kind == "local":
-        from donewhen.models.local.local_model import Local
         from donewhen.models.local.local_chat import LocalChat
+        from donewhen.models.local.local_model import Local
 
         return Local(LocalChat(_weights(rest)))
     name, url = _parts(rest)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from donewhen.learning.after.report_data import (HypothesisRow, HypothesisState, LearningReport, QueueRow, RuleRow, TrialRow)
+from donewhen.learning.after.report_data import (
+    HypothesisRow,
+    HypothesisState,
+    LearningReport,
+    QueueRow,
+    RuleRow,
+    TrialRow,
+)
 from donewhen.reports import plots
 from donewhen.reports.markup import foreign, key, listed, shown, table
 from donewhen.reports.phrases import FOR_PEOPLE, NOTHING, meaning, plural, queue_counts, right_since

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.learning.measuring.metrics import Estimate, Measures
-from donewhen.learning.after.report_notes import notes_of
 from donewhen.learning.after.report_data import LearningReport, PartSizes
+from donewhen.learning.after.report_notes import notes_of
+from donewhen.learning.measuring.metrics import Estimate, Measures
 from donewhen.reports import learning_lists as lists
 from donewhen.reports import plots
 from donewhen.reports.markup import page, section, shown, table

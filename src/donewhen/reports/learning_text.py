@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.learning.measuring.metrics import Measures
-from donewhen.learning.after.report_notes import notes_of
 from donewhen.learning.after.report_data import LearningReport, RuleRow
-from donewhen.reports.text_columns import aligned, wrapped
+from donewhen.learning.after.report_notes import notes_of
+from donewhen.learning.measuring.metrics import Measures
 from donewhen.reports.phrases import (
     FOR_PEOPLE,
     NOTHING,
@@ -27,6 +26,7 @@ from donewhen.reports.phrases import (
     signed,
     with_interval,
 )
+from donewhen.reports.text_columns import aligned, wrapped
 
 T = TypeVar("T")
 

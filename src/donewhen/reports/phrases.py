@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from donewhen.learning.reflection import rejections, unlearnable
+from donewhen.learning.after.report_data import Baseline, LearningReport, QueueRow, Status
+from donewhen.learning.after.report_notes import SIGNIFICANT, beats
 from donewhen.learning.measuring import trial
 from donewhen.learning.measuring.metrics import Estimate, McNemar
-from donewhen.learning.after.report_notes import SIGNIFICANT, beats
+from donewhen.learning.reflection import rejections, unlearnable
 from donewhen.learning.reflection.unlearnable import ReasonCode
-from donewhen.learning.after.report_data import (Baseline, LearningReport, QueueRow, Status)
 
 NOTHING = "—"
 STATUS: dict[Status, str] = {

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.board.survey import JobRecord, survey
 from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.evidence.commands import newest_run, store_of
+from donewhen.jobs.evidence.requirements import VERIFICATION, Need, need_of
+from donewhen.jobs.gates.evidence_status import Standing, standings
 from donewhen.jobs.judge.job_ticket import artifacts
 from donewhen.jobs.judge.judge_evidence import question_about, seen_by_gate
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need, need_of
 from donewhen.jobs.judge.person_overrides import newest_word, subject_of
-from donewhen.jobs.evidence.commands import newest_run, store_of
-from donewhen.jobs.gates.evidence_status import Standing, standings
-from donewhen.jobs.board.survey import JobRecord, survey
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import History, history_of
 from donewhen.judging.labels import Label, Said, log_of, standing_labels
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, ticket_of

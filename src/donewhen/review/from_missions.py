@@ -9,10 +9,10 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.judging.labels import log_of, standing_labels, ticket_hash
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
+from donewhen.learning.after.report_data import LearningReport, QueueRow, report_in
 from donewhen.learning.reflection.hypotheses import Pooled, missing
 from donewhen.learning.running.pool_store import waiting_pool
-from donewhen.learning.running.run_folders import report_in, run_folders
-from donewhen.learning.after.report_data import LearningReport, QueueRow
+from donewhen.learning.running.run_folders import run_folders
 from donewhen.review.items import Item, Kind
 
 _DOUBTS: dict[str, Kind] = {"suspected_label_noise": "label_noise", "policy_question": "policy"}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from donewhen.judging.labels import log_of, standing_labels
 from donewhen.judging.mission import Mission
-from donewhen.learning.measuring.metrics import (Estimate, cohens_kappa, confusion_of, wilson)
+from donewhen.learning.measuring.metrics import Estimate, cohens_kappa, confusion_of, wilson
 from donewhen.models.roles import Binary
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.ledger.approval import Approval, approves
-from donewhen.jobs.lifecycle.invalidation import invalidate
-from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.judge.person_overrides import overrule
-from donewhen.jobs.record.projection import record, repair
-from donewhen.jobs.evidence.commands import store_of
 from donewhen.jobs.board.survey import survey
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.judge.missions import find_mission
+from donewhen.jobs.judge.person_overrides import overrule
+from donewhen.jobs.ledger.approval import Approval, approves
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.lifecycle.invalidation import invalidate
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import record, repair
 from donewhen.judging.labels import Said, add_label, bring_up_to_date, label_for, log_of
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.pool_store import answered

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from donewhen.test_reports.junit import Outcome, ReportError, read_junit
 from donewhen.foundation.plain_text import one_line
+from donewhen.test_reports.junit import Outcome, ReportError, read_junit
 
 _SIZE_LIMIT = 64 * 1024 * 1024
 _OUTCOMES: dict[str, Outcome] = {

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal, Self, cast, get_args
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 from donewhen.models.answer_store import question_of
 from donewhen.models.registry import open_model
 from donewhen.models.roles import (

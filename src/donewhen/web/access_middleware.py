@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
-from donewhen.web.access_rules import (COOKIE, HEADERS, host_allowed, let_in, same, same_origin)
+from donewhen.web.access_rules import COOKIE, HEADERS, host_allowed, let_in, same, same_origin
 from donewhen.web.rendering import rendered
-from donewhen.web.server_state import (Application, Message, Receive, Scope, Send, Site)
+from donewhen.web.server_state import Application, Message, Receive, Scope, Send, Site
 
 SESSION = "donewhen.session"
 """Where the scope of a request has the session, or None."""

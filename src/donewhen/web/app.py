@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from donewhen.foundation.errors import DonewhenError, MissingExtraError, UsageError
-from donewhen.web.page_request import Asked, View
+from donewhen.web.access_middleware import SESSION, Guard
 from donewhen.web.board_page import board
-from donewhen.web.static_files import TYPES, static_files
+from donewhen.web.event_stream import Events
+from donewhen.web.file_watch import TOPICS, Topic
 from donewhen.web.forms import sign_in, sign_out, takes, verdict
 from donewhen.web.graph_page import graph
-from donewhen.web.access_middleware import SESSION, Guard
 from donewhen.web.job_page import job_page
 from donewhen.web.mission_pages import mission_page, missions_page
-from donewhen.web.reviewers import Session
+from donewhen.web.page_request import Asked, View
 from donewhen.web.project_folder import NotThereError
 from donewhen.web.rendering import Shown, rendered
 from donewhen.web.review_pages import item_page, queue_page
+from donewhen.web.reviewers import Session
 from donewhen.web.run_page import run_page
 from donewhen.web.server_state import Application, Site
-from donewhen.web.event_stream import Events
-from donewhen.web.file_watch import TOPICS, Topic
+from donewhen.web.static_files import TYPES, static_files
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,15 +8,15 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import AgreementState, policy_of
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.gate_results import GateName
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.plan.job import STATUSES, Status
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.record.projection import expected
-from donewhen.jobs.board.survey import JobRecord, Survey
+from donewhen.jobs.plan.job import STATUSES, Status
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import expected
 from donewhen.web.page_request import Asked
 from donewhen.web.rendering import Shown
 

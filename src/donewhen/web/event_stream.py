@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from donewhen.web.server_state import (Receive, Scope, Send, Site)
+from donewhen.web.server_state import Receive, Scope, Send, Site
 
 _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
 

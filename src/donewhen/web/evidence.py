@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.evidence.commands import store_of
 from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import Said
 from donewhen.review.from_jobs import said_of

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 
 from donewhen.web.access_middleware import SESSION, cookie
 from donewhen.web.access_rules import LONGEST_BODY, same
-from donewhen.web.reviewers import SESSION_COOKIE, Session
 from donewhen.web.review_pages import verdict_given
+from donewhen.web.reviewers import SESSION_COOKIE, Session
 from donewhen.web.server_state import Site
 
 if TYPE_CHECKING:

@@ -7,22 +7,22 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.board.survey import JobRecord
 from donewhen.jobs.contract.agreement import Proposal, policy_of, proposals
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.lifecycle.completion import promise_on_record
 from donewhen.jobs.contract.terms import Change
 from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateReason
-from donewhen.jobs.board.entry_text import told
-from donewhen.jobs.record.history import History
-from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.gates.score import TITLES
 from donewhen.jobs.gates.evidence_status import Standing, asserted
-from donewhen.jobs.board.survey import JobRecord
+from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.gates.score import TITLES
+from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateReason
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.lifecycle.completion import promise_on_record
+from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.web.page_request import Asked
+from donewhen.jobs.record.history import History
 from donewhen.web.evidence import runs_of
+from donewhen.web.page_request import Asked
 from donewhen.web.project_folder import NotThereError
 from donewhen.web.rendering import Shown
 

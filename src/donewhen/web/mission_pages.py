@@ -12,8 +12,8 @@ from donewhen.jobs.judge.missions import Accepted, accepted
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.running.run_folders import report_in, run_folders
-from donewhen.learning.after.report_data import LearningReport
+from donewhen.learning.after.report_data import LearningReport, report_in
+from donewhen.learning.running.run_folders import run_folders
 from donewhen.reports import plots
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import STATUS, headline, share

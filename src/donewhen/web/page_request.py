@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from donewhen.jobs.board.survey import Survey, survey
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.web.reviewers import Session
+from donewhen.web.file_watch import TOPICS, Topic, Versions
 from donewhen.web.project_folder import Place
 from donewhen.web.rendering import Shown
-from donewhen.web.file_watch import TOPICS, Topic, Versions
+from donewhen.web.reviewers import Session
 
 
 class Surveys:

@@ -16,9 +16,9 @@ from donewhen.review.items import KINDS, Item
 from donewhen.review.people_agreement import Pair, agreement
 from donewhen.review.queue import queue
 from donewhen.review.verdicts import Verdict, catch_up, settle
-from donewhen.web.page_request import Asked
 from donewhen.web.evidence import cut
 from donewhen.web.mission_pages import looked_at
+from donewhen.web.page_request import Asked
 from donewhen.web.project_folder import NotThereError
 from donewhen.web.rendering import Shown
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.learning.running.run_folders import (EVENTS, report_in, run_folders, state_of)
+from donewhen.learning.after.report_data import report_in
+from donewhen.learning.running.run_folders import EVENTS, run_folders, state_of
 from donewhen.reports import plots
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import amount, duration, headline, money
-from donewhen.web.page_request import Asked
 from donewhen.web.mission_pages import looked_at, markup
+from donewhen.web.page_request import Asked
 from donewhen.web.project_folder import NotThereError
 from donewhen.web.rendering import Shown
 

@@ -8,13 +8,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from donewhen.web.page_request import Surveys
 from donewhen.web.access_rules import Door
-from donewhen.web.reviewers import People
-from donewhen.web.project_folder import Place
-from donewhen.web.page_cache import Memory
-from donewhen.web.viewers import Viewers
 from donewhen.web.file_watch import Watch
+from donewhen.web.page_cache import Memory
+from donewhen.web.page_request import Surveys
+from donewhen.web.project_folder import Place
+from donewhen.web.reviewers import People
+from donewhen.web.viewers import Viewers
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from donewhen.web.file_watch import (Topic, Versions, Watch, changed)
+from donewhen.web.file_watch import Topic, Versions, Watch, changed
 
 MOST_VIEWERS: Final = 1000
 _HEARTBEAT = 15.0

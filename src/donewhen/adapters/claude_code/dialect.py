@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from donewhen.adapters.claude_code.hook_payloads import (STRUCTURED_OUTPUT, is_busy, refuse_output, refuse_stop)
+from donewhen.adapters.claude_code.hook_payloads import STRUCTURED_OUTPUT, is_busy, refuse_output, refuse_stop
 from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest, existing_folder
 
 

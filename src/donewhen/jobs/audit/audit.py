@@ -12,19 +12,19 @@ from typing import Any, Literal, NamedTuple
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import (Agreement, job_agreement, located, project_agreement)
-from donewhen.jobs.record.anchors import read_anchors
-from donewhen.jobs.audit.audit_labels import label_problems
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.document import Document
-from donewhen.jobs.evidence.store import EvidenceStore
-from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.foundation.git import committed_files, repository, toplevel
-from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.ledger.ledger import Chain
-from donewhen.jobs.record.projection import mismatches, pending
+from donewhen.jobs.audit.audit_labels import label_problems
+from donewhen.jobs.contract.agreement import Agreement, job_agreement, located, project_agreement
 from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.ledger import Chain
+from donewhen.jobs.plan.document import Document
+from donewhen.jobs.plan.frontmatter import DocumentError
+from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.record.anchors import read_anchors
+from donewhen.jobs.record.projection import mismatches, pending
 
 Severity = Literal["error", "warning"]
 

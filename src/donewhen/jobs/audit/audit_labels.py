@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.ledger.approval import approves
-from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
+from donewhen.jobs.ledger.approval import approves
+from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.plan.workspace import Workspace
 
 _SAID = ("overridden", "decided")

@@ -7,14 +7,14 @@ from typing import Any, get_args
 
 import msgspec
 
+from donewhen.dashboard.data import ChainPart, Event, GateShown, Moved, PlanPart, Reason, Record, Scored
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.approval import Policy
-from donewhen.dashboard.data import (ChainPart, Event, GateShown, Moved, PlanPart, Reason, Record, Scored)
-from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateName
 from donewhen.jobs.board.entry_text import told
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateName
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import expected
 
 GATES: tuple[GateName, ...] = get_args(GateName)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.issues.mirror_status import told_mirrored
+from donewhen.jobs.ledger.ledger import Entry
 
 
 def told(entry: Entry) -> str:

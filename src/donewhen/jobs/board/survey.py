@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import (AgreementState, Problem, project_agreement, seal_in)
+from donewhen.jobs.board.file_index import Index
+from donewhen.jobs.board.validity import Built
+from donewhen.jobs.contract.agreement import AgreementState, Problem, project_agreement, seal_in
+from donewhen.jobs.contract.terms import changes, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.contract.terms import changes, job_terms, terms_hash
+from donewhen.jobs.ledger.ledger import verified
 from donewhen.jobs.plan.document import parse
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import history_of
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.board.file_index import Index
 from donewhen.jobs.plan.job import Project, read_job
-from donewhen.jobs.ledger.ledger import verified
-from donewhen.jobs.record.projection import (WRITTEN_BY_DONEWHEN, Mismatch, compared, expected, last_writes)
-from donewhen.jobs.board.validity import Built
 from donewhen.jobs.plan.workspace import JobPlace, Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import WRITTEN_BY_DONEWHEN, Mismatch, compared, expected, last_writes
 
 _LONGEST = 1e6
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from donewhen.foundation.plain_text import plain
 from donewhen.dashboard.data import Record
+from donewhen.foundation.plain_text import plain
 from donewhen.jobs.plan.workspace import Workspace
 
 COLUMNS = (

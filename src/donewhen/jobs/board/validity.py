@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.gates.facts import DependencyFact, DependencyState
-from donewhen.jobs.record.history import history_of
 from donewhen.jobs.contract.inputs import NamesFiles, declared_manifest, upstream_manifest
+from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+
+DependencyState = Literal["done", "open", "cancelled", "invalid", "missing", "cycle"]
+
+
+class DependencyFact(NamedTuple):
+    """A job that has to be done before, and through which others it matters."""
+
+    id: str
+    state: DependencyState
+    chain: tuple[str, ...]
+    why: str = ""
 
 
 class Validity(NamedTuple):

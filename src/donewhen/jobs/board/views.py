@@ -11,24 +11,42 @@ from typing import NamedTuple
 import msgspec
 
 from donewhen import __version__
+from donewhen.dashboard.data import (
+    EVENTS,
+    About,
+    Board,
+    ChainPart,
+    Event,
+    PlanPart,
+    Record,
+    Unread,
+    board_of,
+    decoded,
+    encoded,
+)
+from donewhen.dashboard.page import page_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.record.parents import plans_above
-from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
-from donewhen.dashboard.data import (EVENTS, About, Board, ChainPart, Event, PlanPart, Record, Unread, board_of, decoded, encoded)
-from donewhen.jobs.board.dashboard_record import (Place, chain_part, event_of, plan_part, record_of)
-from donewhen.dashboard.page import page_of
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.gates.facts import ViewFact
-from donewhen.jobs.plan.ids import id_in
+from donewhen.jobs.board.dashboard_record import Place, chain_part, event_of, plan_part, record_of
 from donewhen.jobs.board.file_index import Index
-from donewhen.jobs.plan.job import Job, Project, read_job
-from donewhen.jobs.ledger.ledger import Chain, verified
-from donewhen.jobs.record.projection import mismatches
 from donewhen.jobs.board.survey import JobRecord, survey
-from donewhen.jobs.board.tracker import (row_of, tracked, tracker_path, written)
+from donewhen.jobs.board.tracker import row_of, tracked, tracker_path, written
+from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
+from donewhen.jobs.ledger.ledger import Chain, verified
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.ids import id_in
+from donewhen.jobs.plan.job import STATUSES, Job, Project, read_job
 from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.record.parents import plans_above
+from donewhen.jobs.record.projection import mismatches
+
+
+class ViewFact(NamedTuple):
+    """Whether tracker and dashboard say of this job what the ledger says."""
+
+    tracker: bool
+    dashboard: bool
 
 
 class _Looked(NamedTuple):
@@ -84,7 +102,7 @@ def refresh(workspace: Workspace, *jobs: Job) -> None:
         names = [*chains, *(_chain_name(workspace, path) for path in sorted(above))]
         events = [one for one in board.events if one.chain not in names]
         events += [one for name in names for one in _events(name, chains.get(name) or workspace.ledger.read(name))]
-        _write(workspace, board_of(looked.about, records, events, unread))
+        _write(workspace, board_of(looked.about, records, events, unread, STATUSES))
 
 
 def rebuild(workspace: Workspace) -> Board:
@@ -156,7 +174,7 @@ def _whole(looked: _Looked) -> Board:
             except (DonewhenError, OSError) as error:
                 unread.append(_unread(workspace, place.path, error))
         events = _newest_events(workspace, index)
-    return board_of(looked.about, records, events, unread)
+    return board_of(looked.about, records, events, unread, STATUSES)
 
 
 def _remembered(workspace: Workspace, index: Index, job: JobRecord, homes: dict[Path, Place]) -> Record:

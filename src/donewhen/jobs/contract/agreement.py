@@ -7,25 +7,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
+from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE
-from donewhen.config.project_hooks import PROJECT_FILES, switched_off_in
+from donewhen.config.project_hooks import switched_off_in
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
-from donewhen.jobs.record.parents import at_work
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.contract.terms import (Change, Terms, changes, criterion_term, job_terms, project_terms, same_shape, terms_hash)
-from donewhen.jobs.plan.criteria import Criterion
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import history_of
 from donewhen.jobs.contract.inputs import located as locate
 from donewhen.jobs.contract.inputs import output_manifest
-from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
 from donewhen.jobs.contract.mission_folders import mission_folders
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.contract.terms import (
+    Change,
+    Terms,
+    changes,
+    criterion_term,
+    job_terms,
+    project_terms,
+    same_shape,
+    terms_hash,
+)
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
+from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.record.projection import record, repair
 
 AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
 
@@ -232,7 +242,7 @@ def located(change: Change, plan: Job | Project, where: str, settings: Settings)
         case "hooks" | "hooks_switched_off":
             if room == "hooks":
                 return (change.after or change.before or "").partition(": ")[0]
-            return switched_off_in(settings.root) or PROJECT_FILES[0]
+            return switched_off_in(settings.root) or PROJECT_HOOK_FILES[0]
         case "baselines":
             return name
         case "missions":

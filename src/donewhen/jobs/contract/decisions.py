@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.record.parents import at_work
 from donewhen.jobs.contract.agreement import job_agreement, project_agreement
 from donewhen.jobs.ledger.approval import Approval, Policy, approves
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.plan.job import (BUDGETS, TARGETS, Job, Stakes)
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import BUDGETS, TARGETS, Job, Stakes
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.record.projection import record, repair
 
 DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
 

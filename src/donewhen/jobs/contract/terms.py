@@ -18,9 +18,9 @@ from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import canonical_json, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
-from donewhen.test_reports.suite_baseline import SuiteBaseline
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.job import STAKES, Job, Project
+from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 Terms: TypeAlias = Mapping[str, Any]
 ChangeKind = Literal["added", "tightened", "loosened", "removed"]

@@ -15,23 +15,23 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
-from donewhen.test_reports.junit import ReportError
+from donewhen.foundation.executables import Executable, resolved, safe_path
 from donewhen.foundation.process import CommandResult, run_command, small_environment
 from donewhen.foundation.secrets import REDACTED, redacted
 from donewhen.jobs.contract.agreement import seal_tightened
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.criteria import Check
-from donewhen.jobs.evidence.store import RECORD, EvidenceStore, Parts
-from donewhen.foundation.executables import Executable, resolved, safe_path
-from donewhen.jobs.record.execution_log import LoggedRun, log_run
 from donewhen.jobs.contract.inputs import Manifest, manifest, plain_hash
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.evidence.requirements import is_asked_for, needs
 from donewhen.jobs.evidence.file_checks import files_of, probe
-from donewhen.jobs.record.projection import record, repair
-from donewhen.test_reports.run_reports import RunReport, read_reports
+from donewhen.jobs.evidence.requirements import is_asked_for, needs
+from donewhen.jobs.evidence.store import RECORD, EvidenceStore, Parts
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.criteria import Check
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.execution_log import LoggedRun, log_run
+from donewhen.jobs.record.projection import record, repair
+from donewhen.test_reports.junit import ReportError
+from donewhen.test_reports.run_reports import RunReport, read_reports
 
 # What changes how programs speak and reckon, and the home from which they load code and configuration.
 _FINGERPRINTED = ("LANG", "LANGUAGE", "TZ", "CI", "PYENV_VERSION", "HOME")

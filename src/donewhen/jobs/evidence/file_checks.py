@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.contract.inputs import located
+from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 

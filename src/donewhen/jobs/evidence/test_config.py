@@ -9,9 +9,9 @@ from typing import Any
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.jobs.contract.inputs import plain_hash, walked
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.evidence.requirements import needs
 from donewhen.jobs.evidence.commands import reports_tests
+from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 _WHOLE = frozenset({"conftest.py", "pytest.ini", ".pytest.ini"})

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest, digest_of
-from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.git import git, toplevel
+from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.inputs import is_generated, tracked_tree
 from donewhen.jobs.plan.workspace import Workspace
 

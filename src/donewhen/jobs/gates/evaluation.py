@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.budget_gate import budget_gate
 from donewhen.jobs.gates.dependency_gate import dependency_gate
-from donewhen.jobs.ledger.gate_results import (GateCode, GateName, GateReason, GateResult)
-from donewhen.jobs.gates.reward_gate import reward_gate
-from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.next_action import next_action
+from donewhen.jobs.gates.reward_gate import reward_gate
 from donewhen.jobs.gates.score import Score, score_of
+from donewhen.jobs.gates.truth_gate import truth_gate
+from donewhen.jobs.ledger.gate_results import GateCode, GateName, GateReason, GateResult
 
 
 class Evaluation(NamedTuple):

@@ -10,15 +10,15 @@ from donewhen.foundation.cancellation import go_on
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
 from donewhen.jobs.contract.decisions import Decided, Decision, decide
-from donewhen.jobs.contract.inputs import (Manifest, located, manifest, result_manifest)
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.evidence.requirements import (VERIFICATION, Need, need_of, needs)
-from donewhen.jobs.judge.person_overrides import newest_word, subject_of, was_overruled
+from donewhen.jobs.contract.inputs import Manifest, located, manifest, result_manifest
+from donewhen.jobs.evidence.commands import Ran, look, newest_run, probe_key, run, situation, store_of
 from donewhen.jobs.evidence.file_checks import file_state
-from donewhen.jobs.evidence.commands import (Ran, look, newest_run, probe_key, run, situation, store_of)
+from donewhen.jobs.evidence.requirements import VERIFICATION, Need, need_of, needs
+from donewhen.jobs.judge.person_overrides import newest_word, subject_of, was_overruled
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 State = Literal["passed", "failed", "stale", "missing", "asserted", "needs_human"]

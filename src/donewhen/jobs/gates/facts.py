@@ -1,18 +1,33 @@
-"""Everything that the gates look at, collected once; they themselves read no file and ask no clock."""
+"""The facts of a job: everything that the gates look at, read once. The gates read no file and no clock."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from donewhen.jobs.contract.agreement import Agreement
-from donewhen.jobs.record.history import History
+from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.board.validity import DependencyFact, Validities
+from donewhen.jobs.board.views import ViewFact, views_of
+from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
+from donewhen.jobs.contract.inputs import located, plain_hash, upstream_manifest
+from donewhen.jobs.evidence.commands import filed_under, newest_run, store_of
+from donewhen.jobs.evidence.file_checks import FileState, file_state
+from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.jobs.evidence.test_config import harness_of
+from donewhen.jobs.gates.evidence_status import Standing, standings
+from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.ledger import Chain, Entry
+from donewhen.jobs.lessons.lesson_use import LessonFact, lessons_of
+from donewhen.jobs.plan.criteria import is_placeholder, sections
 from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.evidence.file_checks import FileState
-from donewhen.jobs.record.projection import Mismatch
-from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import History, history_of
+from donewhen.jobs.record.projection import Mismatch, mismatches
 
-DependencyState = Literal["done", "open", "cancelled", "invalid", "missing", "cycle"]
+_LONGEST_PLACEHOLDER = 1000
 
 
 class FileFact(NamedTuple):
@@ -26,15 +41,6 @@ class FileFact(NamedTuple):
     """Whether it holds no more than a placeholder, which earns nothing."""
 
 
-class DependencyFact(NamedTuple):
-    """A job that has to be done before, and through which others it matters."""
-
-    id: str
-    state: DependencyState
-    chain: tuple[str, ...]
-    why: str = ""
-
-
 class SuiteFact(NamedTuple):
     """How the tests of a command compare with those that were there before."""
 
@@ -43,37 +49,6 @@ class SuiteFact(NamedTuple):
     skipped: tuple[str, ...]
     before: int
     now: int
-
-
-class ViewFact(NamedTuple):
-    """Whether tracker and dashboard say of this job what the ledger says."""
-
-    tracker: bool
-    dashboard: bool
-
-
-class LessonFact(NamedTuple):
-    """Lessons that are linked to this job."""
-
-    captured: int
-    empty: int
-    """Those that say nothing."""
-    kept: tuple[str, ...] = ()
-    """Those that are on record since the job was started, stand in the file as they were, and say something new."""
-    lacking: tuple[str, ...] = ()
-    """What the others lack, in words."""
-    given: tuple[str, ...] = ()
-    """Lessons of others that the job was given when it was started."""
-    answered: tuple[str, ...] = ()
-    """Those of them that it has answered: how it used them, or why they are not relevant."""
-
-
-class MirrorFact(NamedTuple):
-    """Whether the job's issue on GitHub says what the job says, by what was seen at the last sync."""
-
-    enabled: bool
-    current: bool
-    why: str = ""
 
 
 class Facts(NamedTuple):
@@ -104,3 +79,162 @@ class Facts(NamedTuple):
     """The text below each heading of the plan, by its lower-case title."""
     harness_changed: tuple[str, ...] = ()
     """What tells the test framework how to report, and has changed since the job was first started."""
+
+
+def facts_of(workspace: Workspace, job: Job) -> Facts:
+    """A job as it is now. Nothing is run and nothing is written; what was run is compared by content."""
+    project = workspace.project()
+    about_project = project_agreement(workspace, project)
+    policy = Policy.of(about_project.seal.terms if about_project.seal else None)
+    chain = workspace.ledger.read(job.id)
+    history = history_of(job.id, chain.entries, policy)
+    shown = standings(workspace, job)
+    store = store_of(workspace)
+    agreement = job_agreement(job, chain, about_project)
+    agreed_at = agreement.seal.entry.seq if agreement.seal else 0
+    suites, missing = _suites(store, chain.entries, shown, agreed_at)
+    texts = {one.title.casefold(): one.text for one in sections(job.document.body)}
+    return Facts(
+        job=job,
+        project=project,
+        where=workspace.where(job.path),
+        agreement=agreement,
+        project_agreement=about_project,
+        history=history,
+        standings=shown,
+        outputs=_files(workspace, job, job.outputs, "outputs", _first_start(chain.entries)),
+        evidence_files=_files(workspace, job, job.verification_evidence, "verification_evidence", None),
+        dependencies=Validities(workspace, policy).dependencies_of(job),
+        upstream_changed=_upstream_changed(workspace, job, history.started),
+        suites=suites,
+        tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
+        chain_breaks=(*_breaks(chain), *missing),
+        runs=_runs(chain.entries, history.started, shown),
+        views=views_of(workspace, job, chain, about_project),
+        lessons=lessons_of(workspace, job.id, chain.entries),
+        mirror=mirror_fact(workspace, project, job, chain.entries),
+        progress_lines=_progress(texts.get("progress log", "")),
+        sections=texts,
+        harness_changed=_harness_changed(workspace, job, chain.entries),
+    )
+
+
+def _files(
+    workspace: Workspace, job: Job, paths: Sequence[str], field: str, started: Entry | None
+) -> tuple[FileFact, ...]:
+    before = started.data.get("outputs", {}) if started is not None else {}
+    found = []
+    for path in paths:
+        try:
+            full = located(workspace, job, path, field)
+        except ConfigError:
+            found.append(FileFact(path, "outside"))
+            continue
+        unchanged = started is not None and before.get(workspace.where(full)) == plain_hash(full)
+        state = file_state(full)
+        found.append(FileFact(path, state, not unchanged, template=state == "good" and _says_nothing(full)))
+    return tuple(found)
+
+
+def _says_nothing(path: Path) -> bool:
+    """Whether a file holds no more than a placeholder; a long one is taken to say something."""
+    if path.stat().st_size > _LONGEST_PLACEHOLDER:
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return all(is_placeholder(line.lstrip("#-*+ ")) for line in text.splitlines() if line.strip())
+
+
+def _first_start(entries: Sequence[Entry]) -> Entry | None:
+    """The entry that knows the outputs before any work: the very first start, or the agreement before it.
+
+    The very first, because a job that was invalidated and is completed again with the same output is honest.
+    """
+    return next((one for one in entries if one.type in ("started", "agreed") and "outputs" in one.data), None)
+
+
+def _harness_changed(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Since the very first start: beginning again must not make it right. What was agreed as an output may change."""
+    first = next((one.data["harness"] for one in entries if one.type == "started" and "harness" in one.data), None)
+    if not isinstance(first, Mapping):
+        return ()
+    now = harness_of(workspace, job)
+    agreed = set()
+    for path in job.outputs:
+        with suppress(ConfigError):
+            agreed.add(workspace.where(located(workspace, job, path, "outputs")))
+    return tuple(sorted(one for one in {*first, *now} if first.get(one) != now.get(one) and one not in agreed))
+
+
+def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> tuple[str, ...]:
+    if started is None or not job.depends_on:
+        return ()
+    before = started.data.get("upstream", {})
+    now = upstream_manifest(workspace, job).files
+    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+
+def _suites(
+    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[Standing], agreed_at: int
+) -> tuple[tuple[SuiteFact, ...], tuple[str, ...]]:
+    """Each test command's newest report against the one that was there when it was agreed, or the first one after.
+
+    Also what of them can't be found.
+    """
+    facts: list[SuiteFact] = []
+    missing: list[str] = []
+    # Before any work: the last report before the first start, which starting itself has made, or before a person agreed
+    # anew. An earlier one may be of a suite from which something was missing for a moment.
+    begun = max(agreed_at, next((one.seq for one in entries if one.type == "started"), 0))
+    for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
+        newest = newest_run(entries, evidence)
+        name = filed_under(evidence)
+        reports = [one for one in entries if _reports(one, name)]
+        if newest is None or newest not in reports:
+            continue
+        earlier = [one for one in reports if one.seq < begun]
+        now, before = outcomes_of(store, newest), outcomes_of(store, earlier[-1] if earlier else reports[0])
+        if now is None or before is None:
+            missing.append(f"the test ids of a run of `{evidence}` are missing")
+            continue
+        facts.append(compared_suite(evidence, now, before))
+    return tuple(facts), tuple(missing)
+
+
+def compared_suite(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
+    """Which tests were there before and are not there, or don't run, now."""
+    executed = {name for name, one in before.items() if one != "skipped"}
+    skipped = sorted(name for name in executed if now.get(name) == "skipped")
+    return SuiteFact(evidence, tuple(sorted(before.keys() - now.keys())), tuple(skipped), len(executed), len(now))
+
+
+def _reports(entry: Entry, evidence: str) -> bool:
+    report = entry.data.get("report")
+    return (
+        entry.type == "ran"
+        and entry.data.get("evidence") == evidence
+        and isinstance(report, Mapping)
+        and "passed" in report
+    )
+
+
+def outcomes_of(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
+    """What became of each test in a run; None where that is not known."""
+    record: Any = store.get_json(str(entry.data.get("record")))
+    report = record.get("report") if isinstance(record, dict) else None
+    found: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def _breaks(chain: Chain) -> Iterator[str]:
+    return (one.problem for one in chain.breaks if not one.torn)
+
+
+def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[Standing]) -> int:
+    """What the gate ran since the start, and what it ran before and still holds."""
+    since = started.seq if started is not None else 0
+    holding = {one.entry.seq for one in shown if one.entry is not None and one.state == "passed"}
+    return sum(one.type == "ran" and (one.seq > since or one.seq in holding) for one in entries)
+
+
+def _progress(text: str) -> int:
+    return sum(not is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.gates.facts import Facts
-from donewhen.jobs.ledger.gate_results import GateResult
 from donewhen.jobs.gates.score import has_verification_plan
+from donewhen.jobs.ledger.gate_results import GateResult
+from donewhen.jobs.plan.criteria import is_placeholder
 
 TRUTH = "Resolve truth failures: {what}"
 OUTPUTS = "Produce the missing outputs: {what}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from donewhen.jobs.gates.facts import Facts
-from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.gates.score import Score
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
 
 def reward_gate(facts: Facts, score: Score) -> GateResult:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.lessons.lesson_use import LessonFact
 from donewhen.jobs.plan.criteria import is_placeholder
-from donewhen.jobs.gates.facts import Facts, LessonFact
 
 ComponentName = Literal["acceptance", "verification", "hygiene", "views", "lessons", "execution_log", "parity"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.gates.facts import Facts
-from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import Standing, State
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
 CRITERION_CODES: dict[State, GateCode] = {
     "failed": GateCode.CRITERION_FAILED,

@@ -10,10 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.criteria import Section, sections
-from donewhen.jobs.plan.document import Document, parse
-from donewhen.jobs.plan.frontmatter import Value, read_yaml
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
     Claim,
@@ -27,6 +23,10 @@ from donewhen.jobs.imports.items import (
     without_doubles,
 )
 from donewhen.jobs.imports.markdown import listed, readable
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.criteria import Section, sections
+from donewhen.jobs.plan.document import Document, parse
+from donewhen.jobs.plan.frontmatter import Value, read_yaml
 
 TASK_FILE = re.compile(r"(?P<id>[A-Za-z][A-Za-z0-9_]*-[0-9]+(?:\.[0-9]+)*)(?: - .*)?\.md")
 CONFIGS = ("config.yml", "config.yaml")

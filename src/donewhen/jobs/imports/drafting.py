@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen.foundation.plain_text import shorten
+from donewhen.jobs.imports.items import Finding, Item
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.creating import NewJob
-from donewhen.jobs.imports.items import Finding, Item
 
 LONGEST_OBJECTIVE = 20_000
 LONGEST_CRITERION = 4_000

@@ -14,7 +14,6 @@ from typing import Any
 from donewhen.foundation.canonical import digest, unique_names
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.plain_text import one_line, uncovered
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
     Claim,
@@ -26,6 +25,7 @@ from donewhen.jobs.imports.items import (
     not_understood,
     priority_of,
 )
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 LISTS = ("features", "feature_list", "userStories", "user_stories", "tests", "tasks")
 _TITLES = ("title", "name")

@@ -16,16 +16,16 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.creating import making_jobs, workstream_folder
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.plan.frontmatter import DocumentError
-from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.imports import backlog, feature_list, openspec, spec_kit
 from donewhen.jobs.imports.drafting import draft
 from donewhen.jobs.imports.gathering import Gathered, gather
 from donewhen.jobs.imports.items import Finding, Imported, Item, Kind, Reader, cleaned, without_doubles
 from donewhen.jobs.imports.ordering import ordered
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.plan.creating import making_jobs, workstream_folder
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.frontmatter import DocumentError
+from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.workspace import Workspace
 
 READERS: dict[Kind, Reader] = {

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.plan.criteria import Section, sections
 from donewhen.jobs.imports.items import Claim, Finding, Imported, Item, Text, not_understood, without_doubles
 from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
+from donewhen.jobs.plan.criteria import Section, sections
 
 _DELTA = re.compile(r"(ADDED|MODIFIED|REMOVED|RENAMED)[ \t]+Requirements", re.IGNORECASE)
 _REQUIREMENT = re.compile(r"Requirement:[ \t]*(.+)", re.IGNORECASE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.imports.items import Finding, Item
+from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
 class Ordered(NamedTuple):

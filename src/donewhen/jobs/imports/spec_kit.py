@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.plan.criteria import sections
-from donewhen.jobs.plan.ids import slug
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
     Claim,
@@ -26,6 +24,8 @@ from donewhen.jobs.imports.items import (
     without_doubles,
 )
 from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
+from donewhen.jobs.plan.criteria import sections
+from donewhen.jobs.plan.ids import slug
 
 _TASK = re.compile(r"\*{0,2}\[?(T[0-9]{1,6}[a-z]?)\]?:?\*{0,2}:?[ \t]+(.+)")
 _PHASE = re.compile(r"Phase[ ]+([0-9A-Z]+(?:\.[0-9]+)*)[ ]*[:.–—-][ ]*(.*)", re.IGNORECASE)

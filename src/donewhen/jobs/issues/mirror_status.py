@@ -8,12 +8,19 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.gates.facts import MirrorFact
-from donewhen.jobs.issues.issue_text import (IssueContent, first_difference, milestone_title, wanted_issue)
-from donewhen.jobs.plan.job import (STATUSES, FieldError, Job, Project, Status)
+from donewhen.jobs.issues.issue_text import IssueContent, first_difference, milestone_title, wanted_issue
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.record.projection import expected, unproved
+from donewhen.jobs.plan.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.record.projection import expected, unproved
+
+
+class MirrorFact(NamedTuple):
+    """Whether the job's issue on GitHub says what the job says, by what was seen at the last sync."""
+
+    enabled: bool
+    current: bool
+    why: str = ""
 
 
 class Wave(NamedTuple):

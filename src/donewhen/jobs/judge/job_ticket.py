@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line, uncovered
-from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.foundation.secrets import redacted
 from donewhen.jobs.contract.inputs import expanded, plain_hash
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.evidence.requirements import Need, needs
+from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.tree_diff import diff_since
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.ledger.approval import approves
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.judge.job_ticket import (Shown, hard_needs, job_ticket, not_seen)
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.judge.missions import find_mission, gate_guidance
+from donewhen.jobs.evidence.commands import Ran, append, filed_under, fresh, newest_run, store_of
 from donewhen.jobs.evidence.requirements import Need, is_asked_for
-from donewhen.jobs.evidence.commands import (Ran, append, filed_under, fresh, newest_run, store_of)
+from donewhen.jobs.judge.job_ticket import Shown, hard_needs, job_ticket, not_seen
+from donewhen.jobs.judge.missions import find_mission, gate_guidance
+from donewhen.jobs.ledger.approval import approves
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 if TYPE_CHECKING:

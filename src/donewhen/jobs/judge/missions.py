@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import project_seal
+from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
 from donewhen.jobs.ledger.approval import Approval, Policy, approves
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
-from donewhen.jobs.record.projection import record, repair
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.projection import record, repair
 
 if TYPE_CHECKING:
     from donewhen.judging.guidance import Guidance

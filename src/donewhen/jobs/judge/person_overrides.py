@@ -10,17 +10,17 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.record.parents import at_work
 from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import history_of
 from donewhen.jobs.contract.inputs import manifest, result_manifest
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.evidence.requirements import Need, need_of
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.record.projection import record, repair
 
 Word = Literal["pass", "fail"]
 _LEGAL = ("run", "file", "judge", "verification")

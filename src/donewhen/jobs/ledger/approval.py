@@ -13,21 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from donewhen.config.agent_runtimes import AGENT_PROGRAMS, AGENT_VARIABLES
 from donewhen.foundation.canonical import digest_of
 from donewhen.jobs.ledger.ledger import Actor, Entry
 
-AGENT_VARIABLES = (
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "CURSOR_AGENT",
-    "GEMINI_CLI",
-    "AI_AGENT",
-    "DONEWHEN_AGENT",
-)
-"""Agent runtimes set one of these for the commands that their agents run."""
-_AGENT_PROGRAMS = frozenset({"claude", "codex", "gemini", "cursor-agent"})
 _CI_VARIABLES = ("GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION")
 _FARTHEST_ANCESTOR = 64
 
@@ -99,7 +88,7 @@ def agent_at_work(environ: Mapping[str, str] = os.environ) -> str | None:
     for name in AGENT_VARIABLES:
         if environ.get(name):
             return name
-    return next((name for name in _ancestors() if name in _AGENT_PROGRAMS), None)
+    return next((name for name in _ancestors() if name in AGENT_PROGRAMS), None)
 
 
 def ci_at_work(environ: Mapping[str, str] = os.environ) -> bool:

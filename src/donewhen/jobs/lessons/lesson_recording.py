@@ -14,13 +14,25 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.locks import locked
 from donewhen.foundation.secrets import redacted
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lessons.lesson_file import (
+    TITLE,
+    Lesson,
+    LessonError,
+    lessons_path,
+    one_paragraph,
+    raw_lessons,
+    read_lessons,
+    rendered,
+    twin_of,
+    understood,
+    words_of,
+)
+from donewhen.jobs.lessons.lesson_use import given_to, usage
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lessons.lesson_use import given_to, usage
-from donewhen.jobs.lessons.lesson_file import (TITLE, Lesson, LessonError, lessons_path, one_paragraph, raw_lessons, read_lessons, rendered, twin_of, understood, words_of)
-from donewhen.jobs.record.projection import record, repair
 from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
+from donewhen.jobs.record.projection import record, repair
 
 SCHEMA = "theworkshop.lessons.v1"
 LONGEST = 4000

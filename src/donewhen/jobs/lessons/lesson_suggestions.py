@@ -13,16 +13,16 @@ from contextlib import suppress
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import shorten
-from donewhen.jobs.plan.criteria import (Section, find_section, is_placeholder, sections)
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_of
+from donewhen.jobs.lessons.lesson_recording import refresh_index
+from donewhen.jobs.lessons.lesson_search import Found, Query, query_words, ranked
+from donewhen.jobs.lessons.lesson_use import captured_in, usage
+from donewhen.jobs.plan.criteria import Section, find_section, is_placeholder, sections
 from donewhen.jobs.plan.document import Document, parse
 from donewhen.jobs.plan.frontmatter import LINE_END
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job, read_job
-from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lessons.lesson_recording import refresh_index
-from donewhen.jobs.lessons.lesson_search import (Found, Query, query_words, ranked)
-from donewhen.jobs.lessons.lesson_use import captured_in, usage
-from donewhen.jobs.lessons.lesson_file import (Lesson, LessonError, one_paragraph, read_lessons, words_of)
 from donewhen.jobs.plan.workspace import Workspace
 
 HEADING = "Relevant Lessons Learned"

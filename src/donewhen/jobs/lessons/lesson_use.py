@@ -7,14 +7,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen import __version__
-from donewhen.jobs.plan.criteria import is_placeholder
-from donewhen.jobs.gates.facts import LessonFact
 from donewhen.jobs.board.file_index import Index
 from donewhen.jobs.ledger.ledger import Entry, verified
-from donewhen.jobs.lessons.lesson_file import (Lesson, LessonError, read_lessons, twin_of)
+from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, read_lessons, twin_of
+from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.workspace import Workspace
 
 ANSWERS = ("used", "not_relevant")
+
+
+class LessonFact(NamedTuple):
+    """Lessons that are linked to this job."""
+
+    captured: int
+    empty: int
+    """Those that say nothing."""
+    kept: tuple[str, ...] = ()
+    """Those that are on record since the job was started, stand in the file as they were, and say something new."""
+    lacking: tuple[str, ...] = ()
+    """What the others lack, in words."""
+    given: tuple[str, ...] = ()
+    """Lessons of others that the job was given when it was started."""
+    answered: tuple[str, ...] = ()
+    """Those of them that it has answered: how it used them, or why they are not relevant."""
 
 
 class Usage(NamedTuple):

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.process import CommandResult, run_command
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.lifecycle.completion import Completion, complete, still_done
 from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.completion import Completion, complete, still_done
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
+from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 LoopEnding = Literal["done", "blocked", "waiting", "out_of_budget", "not_started", "turns_spent", "time_spent"]

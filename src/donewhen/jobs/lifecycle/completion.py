@@ -6,27 +6,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from donewhen.jobs.record.parents import at_work, chain_name, plans_above
-from donewhen.jobs.contract.agreement import policy_of, project_agreement, seal_tightened
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.plan.document import Document
-from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-from donewhen.jobs.gates.facts import Facts
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
-from donewhen.jobs.lifecycle.invalidation import Invalidated, invalidate
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.evidence.requirements import Need
-from donewhen.jobs.record.projection import record, repair
-from donewhen.jobs.lifecycle.promise import Promise, promise_of
-from donewhen.jobs.gates.evidence_status import collect
 from donewhen.jobs.board.validity import Validities
 from donewhen.jobs.board.views import make_current, refresh, shown_open
+from donewhen.jobs.contract.agreement import policy_of, project_agreement, seal_tightened
+from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
+from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.gates.evaluation import Evaluation, evaluate
+from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.gates.facts import Facts, facts_of
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lifecycle.invalidation import Invalidated, invalidate
+from donewhen.jobs.lifecycle.promise import Promise, promise_of
+from donewhen.jobs.plan.document import Document
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import History, history_of
+from donewhen.jobs.record.parents import at_work, chain_name, plans_above
+from donewhen.jobs.record.projection import record, repair
 
 
 class Completion(NamedTuple):

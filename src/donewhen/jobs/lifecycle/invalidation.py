@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.record.projection import record, repair
 from donewhen.jobs.board.survey import Survey, survey
 from donewhen.jobs.board.validity import Validities, Validity
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import record, repair
 
 
 class Invalidated(NamedTuple):

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import Problem
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lifecycle.invalidation import find_invalid
-from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.plan.workspace import Workspace
 
 _OPEN = frozenset({"planned", "in_progress", "blocked"})

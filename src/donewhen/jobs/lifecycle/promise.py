@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from donewhen.jobs.board.validity import Validities
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.record.history import history_of
 from donewhen.jobs.ledger.ledger import Chain, Entry
-from donewhen.jobs.board.validity import Validities
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
 
 _PROMISE = re.compile(r"<promise>((?:PJ|WS|WI)-\d{8}-\d{3,})-DONE</promise>")
 _RECEIPT = re.compile(r"receipt: (sha256:[0-9a-f]{64})")

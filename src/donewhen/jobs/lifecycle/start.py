@@ -7,34 +7,28 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from donewhen.foundation.cancellation import go_on
-from donewhen.foundation.errors import UsageError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.board.views import refresh
 from donewhen.jobs.contract.agreement import policy_of, seal_tightened
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.gates.collecting import facts_of
-from donewhen.jobs.lifecycle.completion import projected, told
-from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-from donewhen.jobs.gates.facts import Facts
-from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
+from donewhen.jobs.evidence.commands import reports_tests, run
+from donewhen.jobs.evidence.requirements import Need, needs
+from donewhen.jobs.evidence.test_config import harness_of
+from donewhen.jobs.evidence.tree_diff import commit_of
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.budget_gate import budget_gate
 from donewhen.jobs.gates.dependency_gate import dependency_reasons
+from donewhen.jobs.gates.facts import Facts, facts_of
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
-from donewhen.jobs.evidence.test_config import harness_of
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lessons.lesson_suggestions import lessons_for, write_into_plan
 from donewhen.jobs.lessons.lesson_search import Found
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need, needs
-from donewhen.jobs.record.projection import record, repair
-from donewhen.jobs.evidence.commands import reports_tests, run
-from donewhen.jobs.gates.evidence_status import collect, standings
-from donewhen.jobs.evidence.tree_diff import commit_of
-from donewhen.jobs.board.views import make_current, refresh
+from donewhen.jobs.lessons.lesson_suggestions import lessons_for, write_into_plan
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.parents import at_work
+from donewhen.jobs.record.projection import record, repair
 
 
 class Started(NamedTuple):
@@ -50,14 +44,6 @@ class Started(NamedTuple):
     @property
     def started(self) -> bool:
         return self.entry is not None
-
-
-class Evaluated(NamedTuple):
-    """How far a job is."""
-
-    job: Job
-    facts: Facts
-    evaluation: Evaluation
 
 
 def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], None] = lambda _: None) -> Started:
@@ -107,87 +93,6 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
     at_work(workspace, job, policy_of(workspace), by)
     refresh(workspace, job)
     return Started(job, (), None, entry, lessons)
-
-
-def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
-    """Rest honestly: blocked for a reason, or waiting for a person's answer. Both are legal stops."""
-    text = (reason or question).strip()
-    if not text:
-        raise UsageError("Say why." if not question else "Say what is asked.")
-    job = workspace.job(name)
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        history = history_of(job.id, chain.entries, policy_of(workspace))
-        if history.completed is not None or history.status == "cancelled":
-            state = "done" if history.completed is not None else "cancelled"
-            raise UsageError(f"{job.id} is {state}, so there is nothing to wait for.", next_step="donewhen status")
-        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
-        data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
-        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
-        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
-        refresh(workspace, workspace.job_at(job.path))
-    return entry
-
-
-def dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
-    """Disagree with a refusal: what it was refused for goes to people, and the agent may rest meanwhile."""
-    if not reason.strip():
-        raise UsageError("Say why the refusal is wrong.", next_step='Give it with --reason "…".')
-    job = workspace.job(name)
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        history = history_of(job.id, chain.entries, policy_of(workspace))
-        last = next((one for one in reversed(chain.entries) if one.type in ("refused", "completed", "started")), None)
-        if last is None or last.type != "refused" or history.status == "cancelled":
-            raise UsageError(
-                f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
-            )
-        shown = [one for one in standings(workspace, job) if one.need.name != VERIFICATION and one.state != "passed"]
-        # What is checked by hand was refused by nobody: it waits to be signed off.
-        disputed = [one.need.name for one in shown if one.need.check.kind != "manual"]
-        if shown and not disputed:
-            raise UsageError(
-                f"{job.id} waits for a person's sign-off, and nobody has refused that.",
-                next_step=f'donewhen ask {job.id} --question "…"',
-            )
-        if not disputed:
-            raise UsageError(
-                f"No criterion of {job.id} is open; what else is in the way can't be disputed.",
-                next_step=f"donewhen complete {job.id}",
-            )
-        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
-        data = {"decision": "dispute", "reason": reason.strip(), "value": {"criteria": disputed}}
-        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
-        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
-        refresh(workspace, workspace.job_at(job.path))
-    return entry
-
-
-def look_at(
-    workspace: Workspace, name: str, by: Actor, *, collecting: bool, tell: Callable[[Need], None] = lambda _: None
-) -> Evaluated:
-    """Evaluate a job and show the result in its plan; it never counts as an iteration. With ``collecting``, what is
-    stale is run again first."""
-    job = workspace.job(name)
-    if collecting:
-        collect(workspace, job, by, tell=tell, lenient=True)
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        repair(workspace, workspace.read(job.path), job.path, chain.entries)
-        job = workspace.job_at(job.path)
-        make_current(workspace, job)
-        facts = facts_of(workspace, job)
-        evaluation = evaluate(facts)
-        fields = job.document.fields
-        shown = projected(evaluation, workspace.now())
-        news: dict[str, Any] = {key: value for key, value in shown.items() if not key.endswith("_at")}
-        if facts.history.completed is None and any(fields.get(key) != value for key, value in news.items()):
-            record(workspace, job.id, job.document, job.path, "evaluated", told(evaluation), Approval(by), shown)
-            job = workspace.job_at(job.path)
-            refresh(workspace, job)
-        elif collecting:
-            refresh(workspace, job)
-    return Evaluated(job, facts, evaluation)
 
 
 def _may_start(facts: Facts) -> GateResult | None:

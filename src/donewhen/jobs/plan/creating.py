@@ -17,10 +17,10 @@ from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.ids import (Prefix, id_in, next_id, slug)
+from donewhen.jobs.plan.ids import Prefix, id_in, next_id, slug
 from donewhen.jobs.plan.job import Job, Stakes
 from donewhen.jobs.plan.templates import job_plan, project_plan, workstream_plan
-from donewhen.jobs.plan.workspace import (PLAN, Form, Workspace, sweep)
+from donewhen.jobs.plan.workspace import PLAN, Form, Workspace, sweep
 
 JOB_FOLDERS = ("inputs", "outputs", "artifacts", "notes", "logs")
 _LONGEST_TITLE = 200

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.foundation.process import split_command
 from donewhen.foundation.plain_text import plain
+from donewhen.foundation.process import split_command
 from donewhen.jobs.plan.frontmatter import LINE_END
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from donewhen.jobs.plan.frontmatter import (LINE_END, DocumentError, Span, Value, is_plain_word, line_number, read)
+from donewhen.jobs.plan.frontmatter import LINE_END, DocumentError, Span, Value, is_plain_word, line_number, read
 
 _FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
 _CLOSE = re.compile(r"(?<=[\r\n])---[ \t]*(?=\r\n|\n|\r|\Z)")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.plan.criteria import (Criterion, Section, find_section, read_criteria)
+from donewhen.jobs.ledger.ledger import CHAIN_NAME
+from donewhen.jobs.plan.criteria import Criterion, Section, find_section, read_criteria
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.ledger.ledger import CHAIN_NAME
 
 Status = Literal["planned", "in_progress", "blocked", "done", "cancelled"]
 Stakes = Literal["low", "normal", "high", "critical"]

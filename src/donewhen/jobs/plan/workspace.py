@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from donewhen.config.loader import load
-from donewhen.config.state_folder import FOLDER, prepared
 from donewhen.config.settings import Settings
+from donewhen.config.state_folder import FOLDER, prepared
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import read_regular, write_atomically
 from donewhen.foundation.locks import locked
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.document import Document, parse, rewritten
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.plan.job import (Job, Project, read_job, read_project)
-from donewhen.jobs.ledger.ledger import Ledger
+from donewhen.jobs.plan.job import Job, Project, read_job, read_project
 
 PLAN = "plan.md"
 _TEMPORARY = ".donewhen-"

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.agreement import Seal, seal_in, seals_in
-from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.receipts.attested_criteria import (NotShownError, Record, shown_command, shown_criterion)
-from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.contract.terms import criterion_term
-from donewhen.jobs.plan.criteria import Criterion
-from donewhen.jobs.record.history import history_of
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.receipts.attested_criteria import NotShownError, Record, shown_command, shown_criterion
+from donewhen.jobs.record.history import history_of
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:donewhen:completion:v1"

@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
+from donewhen.jobs.contract.inputs import plain_hash
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.ledger.ledger import Chain, verified
 from donewhen.jobs.receipts.attestation import AttestationError, statement_of
 from donewhen.jobs.receipts.attestation_file import Attestation
-from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.receipts.dsse import signers
-from donewhen.jobs.contract.inputs import plain_hash
-from donewhen.jobs.ledger.ledger import Chain, verified
 
 State = Literal["holds", "open", "broken"]
 # A chain that somebody made up can have any value anywhere; whatever trips over one, it is not one of ours.

@@ -10,10 +10,10 @@ from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.untrusted_json import UntrustedJsonError, read_object
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.receipts.attestation import (COMMIT, PREDICATE, STATEMENT, Claims)
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.plan.criteria import Criterion, parse_check
-from donewhen.jobs.receipts.dsse import (Envelope, EnvelopeError, is_envelope, read_envelope)
+from donewhen.jobs.receipts.attestation import COMMIT, PREDICATE, STATEMENT, Claims
+from donewhen.jobs.receipts.dsse import Envelope, EnvelopeError, is_envelope, read_envelope
 
 LARGEST = 16 << 20
 _JOB = re.compile(r"WI-\d{8}-\d{3,12}")

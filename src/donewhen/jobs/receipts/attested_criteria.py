@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.secrets import redacted
 from donewhen.jobs.ledger.approval import Policy, approves
-from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.criteria import Criterion
 
 
 class NotShownError(ValueError):

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from donewhen import __version__
+from donewhen.foundation.git import git
 from donewhen.foundation.secrets import redacted
 from donewhen.jobs.contract.agreement import job_agreement, policy_of, project_agreement
-from donewhen.jobs.receipts.attestation import (AttestationError, Claims, sealed_at, statement_of)
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.contract.terms import criterion_term
-from donewhen.foundation.git import git
 from donewhen.jobs.contract.inputs import output_manifest
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.contract.terms import criterion_term
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain, Entry
-from donewhen.jobs.record.projection import mismatches
 from donewhen.jobs.lifecycle.promise import Fallen, completion_that_stands
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.receipts.attestation import AttestationError, Claims, sealed_at, statement_of
+from donewhen.jobs.record.projection import mismatches
 
 _SHOWN = 5
 

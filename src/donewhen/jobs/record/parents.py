@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.ledger.ledger import Actor, EventKind
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import record, repair
 
 
 def plans_above(workspace: Workspace, job: Job) -> Iterator[Path]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from donewhen.jobs.ledger.approval import Approval, signature
+from donewhen.jobs.ledger.ledger import Entry, EventKind, first_link
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import missing_fields
-from donewhen.jobs.ledger.ledger import Entry, EventKind, first_link
 from donewhen.jobs.plan.workspace import Workspace
 
 PROJECTED: dict[str, Value] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.git import (Committed, committed, contents, git, toplevel)
+from donewhen.foundation.git import Committed, committed, contents, git, toplevel
 from donewhen.jobs.evidence.tree_diff import commit_of
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 

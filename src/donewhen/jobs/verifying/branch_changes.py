@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import Seal, located
-from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.contract.terms import (Change, Terms, changes, job_terms, project_terms)
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.plan.job import Job, read_job
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.contract.agreement import Seal, located
 from donewhen.jobs.contract.mission_folders import mission_folders
+from donewhen.jobs.contract.terms import Change, Terms, changes, job_terms, project_terms
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.job import Job, read_job
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
 from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.cases import Reason
 from donewhen.jobs.verifying.claimed_completions import unfounded
-from donewhen.jobs.plan.workspace import Workspace
 
 
 class Claim(NamedTuple):

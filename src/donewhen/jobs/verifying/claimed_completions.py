@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from donewhen.jobs.contract.agreement import seal_in
-from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.evidence.requirements import needs
 from donewhen.jobs.evidence.commands import newest_run
+from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job
 
 _GATES = frozenset({"agreement", "budget", "dependency", "truth", "reward"})
 

@@ -6,24 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen.foundation.plain_text import plain
+from donewhen.jobs.board.validity import DependencyFact
 from donewhen.jobs.contract.agreement import Seal
-from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.gates.facts import DependencyFact, Facts
+from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.evidence.requirements import VERIFICATION, Need
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.dependency_gate import dependency_gate
-from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason
-from donewhen.jobs.gates.truth_gate import CRITERION_CODES, told_of, truth_gate
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need
-from donewhen.jobs.gates.score import score_of
-from donewhen.jobs.evidence.commands import store_of
 from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.gates.truth_gate import CRITERION_CODES, told_of, truth_gate
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.branch_changes import Claim, receipt_reasons
 from donewhen.jobs.verifying.cases import Case, CaseKind, Reason
 from donewhen.jobs.verifying.rerun import Memory, Signed, lost_tests, run_tests, show_again, with_dependencies
-from donewhen.jobs.plan.workspace import Workspace
 
 Tell = Callable[[str], None]
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from donewhen.config.loader import PROJECT_FILE
 from donewhen.foundation.errors import ConfigError
 from donewhen.jobs.contract.inputs import located
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.evidence.requirements import needs
-from donewhen.jobs.verifying.base_branch import Base
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.verifying.base_branch import Base
 
 # What a program reads that is named by itself, and can't do without.
 _READ_BY: dict[str, tuple[str, ...]] = {

@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.ledger.approval import Policy, approves, somebody
-from donewhen.jobs.gates.collecting import compared_suite, facts_of, outcomes_of
-from donewhen.jobs.gates.facts import DependencyFact, Facts, SuiteFact
+from donewhen.jobs.board.validity import DependencyFact
 from donewhen.jobs.contract.inputs import MISSING, result_manifest
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.evidence.commands import append, look, newest_run, reports_tests, run, situation, store_of
 from donewhen.jobs.evidence.requirements import VERIFICATION, Need, needs
-from donewhen.jobs.evidence.commands import (append, look, newest_run, reports_tests, run, situation, store_of)
 from donewhen.jobs.gates.evidence_status import Standing, collect, is_sign_off
+from donewhen.jobs.gates.facts import Facts, SuiteFact, compared_suite, facts_of, outcomes_of
+from donewhen.jobs.ledger.approval import Policy, approves, somebody
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.judging_files import in_repository
-from donewhen.jobs.plan.workspace import Workspace
 
 Memory = dict[str, Mapping[str, Any]]
 """What a command came to in this folder, by everything that it depends on."""

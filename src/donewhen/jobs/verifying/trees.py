@@ -14,17 +14,17 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
+from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
 from donewhen.config.state_folder import FOLDER
-from donewhen.config.project_hooks import PROJECT_FILES
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import Committed, git
-from donewhen.jobs.evidence.test_config import mark_of
 from donewhen.jobs.contract.inputs import is_plan
+from donewhen.jobs.evidence.test_config import mark_of
 from donewhen.jobs.evidence.tree_diff import blob_name, commit_of
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying.base_branch import Base, BaseError
 from donewhen.jobs.verifying.judging_files import Judges
-from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ChangeKind = Literal["changed", "removed", "added"]
 
@@ -127,7 +127,7 @@ def _is_contract(base: Base, name: str) -> bool:
     if not name.startswith(base.inside):
         return False
     inner = name.removeprefix(base.inside)
-    return inner.startswith(f"{FOLDER}/") or is_plan(base.form, inner) or inner in PROJECT_FILES
+    return inner.startswith(f"{FOLDER}/") or is_plan(base.form, inner) or inner in PROJECT_HOOK_FILES
 
 
 def _is_compiled(name: str) -> bool:

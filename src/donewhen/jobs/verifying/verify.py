@@ -9,19 +9,19 @@ from pathlib import Path
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.board.validity import DependencyFact
 from donewhen.jobs.contract.agreement import Seal, project_seal, seal_in
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.gates.facts import DependencyFact
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
+from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.verifying.base_branch import (Base, base_of, is_cut_short, untracked)
+from donewhen.jobs.verifying.base_branch import Base, base_of, is_cut_short, untracked
 from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import Case, JobCases, Reason, Verification
 from donewhen.jobs.verifying.job_cases import Agreed, Tell, Tree, case_of, job_cases
 from donewhen.jobs.verifying.judging_files import judges_of
 from donewhen.jobs.verifying.trees import Judging, lay_base, lay_branch, lay_contract, lay_work
-from donewhen.jobs.plan.workspace import Workspace
 
 
 def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell = lambda _: None) -> Verification:

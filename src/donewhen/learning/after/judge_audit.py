@@ -11,13 +11,13 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.measuring.word_baseline import Learn, majority, out_of_fold
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.after.report_building import cost_of, learned_from
+from donewhen.learning.after.report_data import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
+from donewhen.learning.after.report_notes import noted
 from donewhen.learning.measuring.keyed_baseline import words_of
 from donewhen.learning.measuring.metrics import mcnemar, measured
-from donewhen.learning.after.report_notes import noted
-from donewhen.learning.after.report_building import cost_of, learned_from
-from donewhen.learning.after.report_data import (Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes)
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.word_baseline import Learn, majority, out_of_fold
 from donewhen.models.metered import Asking
 from donewhen.models.roles import Binary
 

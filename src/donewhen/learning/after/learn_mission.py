@@ -11,15 +11,26 @@ from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.mission_budget import open_answers
+from donewhen.learning.after.report_building import report_of
+from donewhen.learning.after.report_data import LearningReport, as_json
 from donewhen.learning.running.artifacts import write_artifacts
-from donewhen.learning.running.events import (EventLog, RunError, each_event, first_event)
+from donewhen.learning.running.events import EventLog, RunError, each_event, first_event
+from donewhen.learning.running.learner import Learner
 from donewhen.learning.running.pool_store import keep_waiting
 from donewhen.learning.running.recorder import Watcher
-from donewhen.learning.after.report_building import report_of
-from donewhen.learning.running.learner import Learner
-from donewhen.learning.running.run_folders import (EVENTS, REPORT, Prepared, adopt, asking_for, only_writer, open_log, prepare, prepare_again, run_folders)
+from donewhen.learning.running.run_folders import (
+    EVENTS,
+    REPORT,
+    Prepared,
+    adopt,
+    asking_for,
+    only_writer,
+    open_log,
+    prepare,
+    prepare_again,
+    run_folders,
+)
 from donewhen.learning.running.run_state import RunState
-from donewhen.learning.after.report_data import LearningReport, as_json
 from donewhen.models.metered import Asking
 from donewhen.models.roles import Model
 

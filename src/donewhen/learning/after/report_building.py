@@ -11,17 +11,34 @@ import msgspec
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
-from donewhen.learning.measuring.word_baseline import Predict, majority
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.reflection.hypotheses import Pooled, missing
-from donewhen.learning.measuring.keyed_baseline import words_of
-from donewhen.learning.measuring.metrics import (Measures, corrected_prevalence, mcnemar, measured, paired_bootstrap)
+from donewhen.learning.after.report_data import (
+    Allowance,
+    Baseline,
+    BaselineName,
+    Cost,
+    DroppedRow,
+    EpochRow,
+    HypothesisRow,
+    LearningReport,
+    PartSizes,
+    Prevalence,
+    QueueRow,
+    RemovedRow,
+    RuleRow,
+    SplitSizes,
+    Status,
+    TrialRow,
+)
 from donewhen.learning.after.report_notes import noted
+from donewhen.learning.measuring.keyed_baseline import words_of
+from donewhen.learning.measuring.metrics import Measures, corrected_prevalence, mcnemar, measured, paired_bootstrap
+from donewhen.learning.measuring.splits import PARTS, Splits
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.word_baseline import Predict, majority
+from donewhen.learning.reflection.hypotheses import Pooled, missing
 from donewhen.learning.reflection.rejections import MEANINGS
 from donewhen.learning.running.run_folders import Prepared
-from donewhen.learning.measuring.splits import PARTS, Splits
 from donewhen.learning.running.run_state import EpochState, RunState, began_with
-from donewhen.learning.after.report_data import (Allowance, Baseline, BaselineName, Cost, DroppedRow, EpochRow, HypothesisRow, LearningReport, PartSizes, Prevalence, QueueRow, RemovedRow, RuleRow, SplitSizes, Status, TrialRow)
 from donewhen.models.roles import Binary
 
 _RESAMPLES = 2000

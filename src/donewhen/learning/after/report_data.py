@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from donewhen.learning.measuring.metrics import (Estimate, McNemar, Measures, PairedResult)
+from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures, PairedResult
 from donewhen.learning.reflection.unlearnable import ReasonCode
+from donewhen.learning.running.run_folders import REPORT
 from donewhen.models.roles import Binary
 
 SCHEMA = "donewhen/learning-report/v1"
@@ -290,3 +292,11 @@ def as_json(report: LearningReport) -> bytes:
 def from_json(data: bytes | str) -> LearningReport:
     """Read a report; msgspec.DecodeError where it is none."""
     return msgspec.json.decode(data, type=LearningReport)
+
+
+def report_in(folder: Path) -> LearningReport | None:
+    """The report of a run; None where there is none yet, or none that can be read."""
+    try:
+        return from_json((folder / REPORT).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from donewhen.judging.guidance import FIRST
-from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures
 from donewhen.learning.after.report_data import LearningReport, Note, NoteCode
+from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures
 
 FLOOR = 0.8
 """A judge that finds fewer of either kind is not to be relied on."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from donewhen.learning.measuring.word_baseline import (MOST_TICKETS, Learn, Predict, word_counts)
 from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.word_baseline import MOST_TICKETS, Learn, Predict, word_counts
 from donewhen.models.roles import Binary
 
 

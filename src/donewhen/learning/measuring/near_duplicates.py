@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from donewhen.learning.measuring.word_baseline import out_of_fold, word_counts
-from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.measuring.splits import Member
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.word_baseline import out_of_fold, word_counts
 
 _MOST = 4000
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
-from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.measuring.splits import Splits
+from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.measuring.trial import Judged
 from donewhen.models.metered import Asking
 

@@ -12,7 +12,7 @@ from donewhen.judging.language import Language
 from donewhen.judging.mission_settings import Rules
 from donewhen.learning.reflection.rejections import ItemReason, Rejection
 from donewhen.learning.reflection.strict_json import Unusable, read_object
-from donewhen.learning.reflection.wording import (fixed_parts, is_brand, normalised, objection, polarity)
+from donewhen.learning.reflection.wording import fixed_parts, is_brand, normalised, objection, polarity
 from donewhen.models.roles import Case
 
 _LIST_OF_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}

@@ -12,10 +12,10 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.judging.guidance import FIRST, Change, Guidance, GuidanceError, changed, next_key
 from donewhen.judging.mission_settings import MissionFile
 from donewhen.learning.measuring.credit import Credit, credit_of, not_paying
+from donewhen.learning.measuring.trial import Judged, tried
 from donewhen.learning.measuring.validation import Panel
 from donewhen.learning.running.recorder import Recorder
 from donewhen.learning.running.run_state import RunState
-from donewhen.learning.measuring.trial import Judged, tried
 
 
 class Changes:

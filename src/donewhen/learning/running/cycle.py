@@ -14,17 +14,17 @@ from donewhen.judging.guidance import Change, next_key
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.running.changes import Changes
 from donewhen.learning.reflection.closure import batches, closing, shrunk
-from donewhen.learning.running.events import EventType
 from donewhen.learning.reflection.hypotheses import promotable, supported
-from donewhen.learning.reflection.proposals import (Decision, Hypothesis, Proposal, Terms, read_decision, read_proposal)
-from donewhen.learning.running.review_queue import Queue
-from donewhen.learning.running.recorder import Recorder
-from donewhen.learning.reflection.requests import (Packed, case_of, decision_request, ops_request, packed, shared_of)
-from donewhen.learning.running.epoch_verdicts import Rolled
-from donewhen.learning.running.run_state import RunState
+from donewhen.learning.reflection.proposals import Decision, Hypothesis, Proposal, Terms, read_decision, read_proposal
+from donewhen.learning.reflection.requests import Packed, case_of, decision_request, ops_request, packed, shared_of
 from donewhen.learning.reflection.strict_json import Unusable
+from donewhen.learning.running.changes import Changes
+from donewhen.learning.running.epoch_verdicts import Rolled
+from donewhen.learning.running.events import EventType
+from donewhen.learning.running.recorder import Recorder
+from donewhen.learning.running.review_queue import Queue
+from donewhen.learning.running.run_state import RunState
 from donewhen.models.metered import Asking
 from donewhen.models.roles import Case, Completion, ModelError, Studious
 

@@ -15,18 +15,18 @@ from typing import Any
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.running.changes import Changes
-from donewhen.learning.reflection.closure import batches, mixed
-from donewhen.learning.running.cycle import Cycles, Reflected
-from donewhen.learning.running.events import EventLog, RunError
-from donewhen.learning.measuring.validation import Panel
-from donewhen.learning.running.review_queue import Queue
-from donewhen.learning.running.recorder import Recorder, Stopped, Watcher
-from donewhen.learning.running.epoch_verdicts import Rolled
 from donewhen.learning.measuring.splits import Splits
-from donewhen.learning.running.run_state import RunState
+from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.measuring.trial import Judged
+from donewhen.learning.measuring.validation import Panel
+from donewhen.learning.reflection.closure import batches, mixed
+from donewhen.learning.running.changes import Changes
+from donewhen.learning.running.cycle import Cycles, Reflected
+from donewhen.learning.running.epoch_verdicts import Rolled
+from donewhen.learning.running.events import EventLog, RunError
+from donewhen.learning.running.recorder import Recorder, Stopped, Watcher
+from donewhen.learning.running.review_queue import Queue
+from donewhen.learning.running.run_state import RunState
 from donewhen.models.metered import Asking, BudgetError
 
 _CHUNK = 64

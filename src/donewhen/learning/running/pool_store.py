@@ -11,8 +11,8 @@ import msgspec
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.judging.mission import Mission
-from donewhen.learning.running.events import RunError
 from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.running.events import RunError
 from donewhen.learning.running.run_state import RunState
 
 POOL = "hypotheses.json"

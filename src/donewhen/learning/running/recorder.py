@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from donewhen.foundation.clock import Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.learning.running.events import (Event, EventLog, EventType, RunError)
+from donewhen.learning.running.events import Event, EventLog, EventType, RunError
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.metered import Asking, BudgetError
 

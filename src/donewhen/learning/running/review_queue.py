@@ -8,13 +8,13 @@ from typing import Any
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
+from donewhen.learning.measuring.label_noise import policy_questions, suspected
+from donewhen.learning.measuring.near_duplicates import unlike_their_label
+from donewhen.learning.measuring.splits import Splits
 from donewhen.learning.measuring.ticket_reader import Book
 from donewhen.learning.reflection.hypotheses import opposed
-from donewhen.learning.measuring.near_duplicates import unlike_their_label
-from donewhen.learning.measuring.label_noise import policy_questions, suspected
-from donewhen.learning.running.recorder import Recorder
-from donewhen.learning.measuring.splits import Splits
 from donewhen.learning.reflection.unlearnable import Queued, ReasonCode
+from donewhen.learning.running.recorder import Recorder
 from donewhen.models.roles import Binary
 
 

@@ -16,16 +16,15 @@ from donewhen.foundation.clock import Clock
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
+from donewhen.judging.mission_budget import RUNS, limits_of
 from donewhen.judging.mission_overrides import Named, load_overrides
 from donewhen.judging.mission_settings import MissionFile
-from donewhen.judging.mission_budget import RUNS, limits_of
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.running.events import (EventLog, RunError, each_event, first_event)
-from donewhen.learning.reflection.hypotheses import Pooled
-from donewhen.learning.running.pool_store import carried_over
 from donewhen.learning.measuring.splits import PARTS, Splits, divided
-from donewhen.learning.running.run_state import (RunState, began_with, folded, pool_at_start)
-from donewhen.learning.after.report_data import LearningReport, from_json
+from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.running.events import EventLog, RunError, each_event, first_event
+from donewhen.learning.running.pool_store import carried_over
+from donewhen.learning.running.run_state import RunState, began_with, folded, pool_at_start
 from donewhen.models.answer_store import Answers
 from donewhen.models.metered import Asking, Meter
 from donewhen.models.roles import Model
@@ -70,14 +69,6 @@ def find_run(mission: Mission, name: str | None) -> Path:
             told, where=str(runs_folder(mission)), next_step=f"There are: {names}." if names else "donewhen learn"
         )
     return chosen[0]
-
-
-def report_in(folder: Path) -> LearningReport | None:
-    """The report of a run; None where there is none yet, or none that can be read."""
-    try:
-        return from_json((folder / REPORT).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def unfinished(mission: Mission) -> Path | None:

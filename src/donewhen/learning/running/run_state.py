@@ -10,8 +10,8 @@ from typing import Any, Literal
 import msgspec
 
 from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta, changed, credited, seeded
-from donewhen.learning.running.events import Event, RunError
 from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.running.events import Event, RunError
 
 RunStatus = Literal["running", "finished", "budget_exhausted", "no_usable_reflection"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.git import git
+from donewhen.foundation.plain_text import one_line
 
 PUBLIC = "https://api.github.com"
 VARIABLE = "GITHUB_API_URL"

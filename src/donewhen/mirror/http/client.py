@@ -14,11 +14,11 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from donewhen import __version__
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.mirror.http.address import Address
-from donewhen.mirror.http.response_cache import Cache, Kept
 from donewhen.mirror.http.errors import UnavailableError, UncertainError
-from donewhen.mirror.http.retry import (ATTEMPTS, Wait, backoff, next_page, wait_before_retry)
 from donewhen.mirror.http.refusals import refused
-from donewhen.mirror.http.transport import (Answer, HttpTransport, NoAnswer, Transport)
+from donewhen.mirror.http.response_cache import Cache, Kept
+from donewhen.mirror.http.retry import ATTEMPTS, Wait, backoff, next_page, wait_before_retry
+from donewhen.mirror.http.transport import Answer, HttpTransport, NoAnswer, Transport
 
 API_VERSION = "2022-11-28"
 MAX_WAIT = 300.0

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.mirror.http.client import Client
-from donewhen.mirror.http.errors import (GoneError, MirrorError, RefusedError, UnavailableError, UncertainError)
+from donewhen.mirror.http.errors import GoneError, MirrorError, RefusedError, UnavailableError, UncertainError
 
 # Who may be taken for somebody of the project. Anybody at all can open an issue with our mark in it.
 _TRUSTED = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from donewhen.foundation.secrets import REDACTED, redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import REDACTED, redacted
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.errors import GoneError, MirrorError, RefusedError
 from donewhen.mirror.http.transport import Answer

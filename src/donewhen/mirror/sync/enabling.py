@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from donewhen.jobs.record.projection import repair
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.mirror.http.address import (VARIABLE, checked_address, checked_repository, repository_of)
+from donewhen.jobs.record.projection import repair
+from donewhen.mirror.http.address import VARIABLE, checked_address, checked_repository, repository_of
 
 
 def enable(workspace: Workspace, repo: str | None, environ: Mapping[str, str] = os.environ) -> str:

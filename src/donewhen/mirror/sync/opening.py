@@ -10,11 +10,11 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import project_agreement
 from donewhen.jobs.plan.job import Project
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.mirror.http.address import (PUBLIC, VARIABLE, address_of, checked_repository, repository_of)
-from donewhen.mirror.http.github_api import Api, repository, switched_off
-from donewhen.mirror.http.response_cache import Cache
+from donewhen.mirror.http.address import PUBLIC, VARIABLE, address_of, checked_repository, repository_of
 from donewhen.mirror.http.client import MAX_WAIT, Client
 from donewhen.mirror.http.errors import GoneError, MirrorError
+from donewhen.mirror.http.github_api import Api, repository, switched_off
+from donewhen.mirror.http.response_cache import Cache
 from donewhen.mirror.sync.issue_map import IssueMap, map_path
 
 

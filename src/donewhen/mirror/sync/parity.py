@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.issues.issue_text import (STATUS_LABEL, WORKSTREAM_LABEL, IssueContent, State, begin_mark, end_mark)
+from donewhen.jobs.issues.issue_text import STATUS_LABEL, WORKSTREAM_LABEL, IssueContent, State, begin_mark, end_mark
 from donewhen.jobs.plan.job import STATUSES
 from donewhen.mirror.http.github_api import Issue, Moved
 

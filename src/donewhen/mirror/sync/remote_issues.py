@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.issues.issue_text import begin_mark
-from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.issues.mirror_status import newest_mirrored, wanted_of, waves_of
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.mirror.http.github_api import (Api, Issue, Milestone, Moved)
 from donewhen.mirror.http.errors import GoneError
+from donewhen.mirror.http.github_api import Api, Issue, Milestone, Moved
 from donewhen.mirror.sync.issue_map import IssueMap, map_path
-from donewhen.mirror.sync.parity import (Absent, Found, Strange, Target)
+from donewhen.mirror.sync.parity import Absent, Found, Strange, Target
 
 _MARK = re.compile(r"<!-- donewhen: ([A-Za-z0-9][A-Za-z0-9._-]{0,99}) -->")
 _TITLE = re.compile(r"\A\[([A-Za-z0-9][A-Za-z0-9._-]{0,99})\] ")

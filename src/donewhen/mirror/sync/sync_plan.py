@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeAlias
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.issue_text import STATUS_LABEL, WORKSTREAM_LABEL
 from donewhen.jobs.issues.mirror_status import Wave
-from donewhen.mirror.http.github_api import Issue
 from donewhen.mirror.http.errors import MirrorError
+from donewhen.mirror.http.github_api import Issue
 from donewhen.mirror.sync.issue_map import IssueMap
+from donewhen.mirror.sync.parity import Absent, Gap, Target, gaps, seen_content
 from donewhen.mirror.sync.remote_issues import Looked
-from donewhen.mirror.sync.parity import (Absent, Gap, Target, gaps, seen_content)
 
 _WORKSTREAM_COLOR = "0f6b5d"
 _STATUS_COLORS = {

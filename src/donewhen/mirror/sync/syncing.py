@@ -7,21 +7,31 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from donewhen.foundation.locks import locked
-from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.issues.issue_text import IssueContent, begin_mark
-from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.issues.mirror_status import waves_of
-from donewhen.jobs.record.projection import record, repair
 from donewhen.jobs.board.views import refresh
+from donewhen.jobs.issues.issue_text import IssueContent, begin_mark
+from donewhen.jobs.issues.mirror_status import waves_of
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.mirror.http.github_api import Api, Issue, Moved
+from donewhen.jobs.record.projection import record, repair
 from donewhen.mirror.http.errors import GoneError, RefusedError
+from donewhen.mirror.http.github_api import Api, Issue, Moved
 from donewhen.mirror.sync.issue_map import IssueMap, read_map, write_map
-from donewhen.mirror.sync.remote_issues import Looked, look
 from donewhen.mirror.sync.opening import Mirror
-from donewhen.mirror.sync.parity import (Gap, Target, gaps, merged_body, seen_content, surplus_labels)
-from donewhen.mirror.sync.sync_plan import (ChangeIssue, ChangeMilestone, LinkIssue, MakeIssue, MakeLabel, MakeMilestone, Plan, Step, planned)
+from donewhen.mirror.sync.parity import Gap, Target, gaps, merged_body, seen_content, surplus_labels
+from donewhen.mirror.sync.remote_issues import Looked, look
+from donewhen.mirror.sync.sync_plan import (
+    ChangeIssue,
+    ChangeMilestone,
+    LinkIssue,
+    MakeIssue,
+    MakeLabel,
+    MakeMilestone,
+    Plan,
+    Step,
+    planned,
+)
 
 LONGEST_BODY = 65_536
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from donewhen.models.contrast.candidates import Studied, candidates_of, field_of
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.rule_changes import (Json, Move, Study, additions_of, moves_of)
+from donewhen.models.contrast.rule_changes import Json, Move, Study, additions_of, moves_of
 from donewhen.models.contrast.search import Find, alike, pool_of, signs
 from donewhen.models.contrast.wording import dimension, falsifier, said, unfit
 from donewhen.models.roles import Binary, Case, ReflectionRequest

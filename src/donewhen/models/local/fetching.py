@@ -14,7 +14,7 @@ from typing import IO
 
 from donewhen.foundation.files import flush_folder
 from donewhen.foundation.locks import LockedError, locked
-from donewhen.models.local.weights import (VARIABLE, Weights, WeightsError, has_size, readable)
+from donewhen.models.local.weights import VARIABLE, Weights, WeightsError, has_size, readable
 from donewhen.models.local.wheels import opened
 
 _PATIENCE = 5.0

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import run_command
 from donewhen.foundation.secrets import redacted
-from donewhen.foundation.plain_text import one_line
 from donewhen.models.local.weights import Part, WeightsError
 
 _LONGEST = 2 * 60 * 60.0

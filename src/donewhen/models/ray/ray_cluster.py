@@ -16,8 +16,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from donewhen.foundation.errors import DonewhenError, ExitCode, MissingExtraError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 
 _REACHING = 10.0
 """Seconds for a first connection to a cluster. Ray itself would try for minutes."""

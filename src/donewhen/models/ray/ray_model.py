@@ -18,11 +18,11 @@ from typing import Any
 
 from donewhen import __version__
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 from donewhen.models.chat import ChatModel
 from donewhen.models.local.local_model import Local
-from donewhen.models.ray.ray_cluster import (ExecutorError, connect, imported, leave)
+from donewhen.models.ray.ray_cluster import ExecutorError, connect, imported, leave
 from donewhen.models.ray.ray_worker import Ready, Told, Worker
 from donewhen.models.registry import open_model
 from donewhen.models.remote.remote_chat import RemoteChat

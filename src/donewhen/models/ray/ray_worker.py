@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeVar
 from donewhen import __version__
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.models.chat import ChatModel
-from donewhen.models.remote.pacing import Patience, TryAgain
 from donewhen.models.registry import open_model
+from donewhen.models.remote.pacing import Patience, TryAgain
 from donewhen.models.remote.remote_chat import RemoteChat
 from donewhen.models.roles import Completion, Model, ModelError, RolloutRequest
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import MissingExtraError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 from donewhen.models.chat import ChatAnswer, ChatRequest
 from donewhen.models.remote.pacing import Patience, TryAgain
-from donewhen.models.remote.streams import in_pieces
-from donewhen.models.remote.server_errors import count, refuse
 from donewhen.models.remote.remote_chat import RemoteChat
+from donewhen.models.remote.server_errors import count, refuse
+from donewhen.models.remote.streams import in_pieces
 from donewhen.models.roles import FinishReason, Usage
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
 from donewhen.models.remote.pacing import Pace, Patience
-from donewhen.models.remote.streams import streams
 from donewhen.models.remote.prices import price_of
 from donewhen.models.remote.server_errors import LeaveOut
+from donewhen.models.remote.streams import streams
 from donewhen.models.roles import Usage
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 from donewhen.models.remote.pacing import TryAgain
 from donewhen.models.roles import ModelError
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Collection
 from typing import Any, Protocol, Self, TypeVar
 
-from donewhen.foundation.secrets import redacted
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.secrets import redacted
 from donewhen.models.chat import ChatRequest
 from donewhen.models.remote.pacing import TryAgain
 from donewhen.models.remote.server_errors import LeaveOut

@@ -1,0 +1,1 @@
+"""Does the record hold? Chains, plan files, evidence and labels, checked against each other."""

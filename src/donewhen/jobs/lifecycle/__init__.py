@@ -1,0 +1,1 @@
+"""From start to promise: starting, resting, evaluating, completing, invalidating, planning."""

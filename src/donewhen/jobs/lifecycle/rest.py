@@ -1,0 +1,82 @@
+"""Stopping honestly before a job is done: blocked, waiting for an answer, disputed, or let go unverified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from donewhen.foundation.errors import UsageError
+from donewhen.jobs.board.survey import survey
+from donewhen.jobs.board.views import refresh
+from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.evidence.requirements import VERIFICATION
+from donewhen.jobs.gates.evidence_status import standings
+from donewhen.jobs.ledger.approval import Approval, somebody
+from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import record, repair
+
+
+def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
+    """Rest honestly: blocked for a reason, or waiting for a person's answer. Both are legal stops."""
+    text = (reason or question).strip()
+    if not text:
+        raise UsageError("Say why." if not question else "Say what is asked.")
+    job = workspace.job(name)
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        history = history_of(job.id, chain.entries, policy_of(workspace))
+        if history.completed is not None or history.status == "cancelled":
+            state = "done" if history.completed is not None else "cancelled"
+            raise UsageError(f"{job.id} is {state}, so there is nothing to wait for.", next_step="donewhen status")
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
+        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
+        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
+        refresh(workspace, workspace.job_at(job.path))
+    return entry
+
+
+def dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
+    """Disagree with a refusal: what it was refused for goes to people, and the agent may rest meanwhile."""
+    if not reason.strip():
+        raise UsageError("Say why the refusal is wrong.", next_step='Give it with --reason "…".')
+    job = workspace.job(name)
+    with workspace.locked(job.path):
+        chain = workspace.ledger.read(job.id)
+        history = history_of(job.id, chain.entries, policy_of(workspace))
+        last = next((one for one in reversed(chain.entries) if one.type in ("refused", "completed", "started")), None)
+        if last is None or last.type != "refused" or history.status == "cancelled":
+            raise UsageError(
+                f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
+            )
+        shown = [one for one in standings(workspace, job) if one.need.name != VERIFICATION and one.state != "passed"]
+        # What is checked by hand was refused by nobody: it waits to be signed off.
+        disputed = [one.need.name for one in shown if one.need.check.kind != "manual"]
+        if shown and not disputed:
+            raise UsageError(
+                f"{job.id} waits for a person's sign-off, and nobody has refused that.",
+                next_step=f'donewhen ask {job.id} --question "…"',
+            )
+        if not disputed:
+            raise UsageError(
+                f"No criterion of {job.id} is open; what else is in the way can't be disputed.",
+                next_step=f"donewhen complete {job.id}",
+            )
+        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        data = {"decision": "dispute", "reason": reason.strip(), "value": {"criteria": disputed}}
+        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
+        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
+        refresh(workspace, workspace.job_at(job.path))
+    return entry
+
+
+def record_unverified_stop(root: Path, why: str) -> None:
+    """Put on record that an agent was let go although its jobs are not shown to be done."""
+
+    workspace = find_workspace(root)
+    for one in survey(workspace).jobs:
+        if one.recorded == "in_progress":
+            with workspace.locked(one.path):
+                workspace.ledger.append(one.id, "unverified", {"why": why}, somebody())

@@ -1,0 +1,1 @@
+"""Attestations: receipts that others can check without the workspace."""

@@ -1,0 +1,1 @@
+"""What the ledger says about a job, and how its plan file shows it."""

@@ -1,0 +1,1 @@
+"""New missions: made from tables, files and folders of labelled texts, or empty."""
