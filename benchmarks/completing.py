@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.board.views import rebuild
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.views import rebuild_views
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.contract.terms import job_terms, terms_hash
-from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.ledger import first_link
 from donewhen.jobs.lifecycle.planning import check_plan
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
@@ -76,7 +76,7 @@ def completing_benchmark() -> None:
 
 def populated(folder: Path, count: int, log_lines: int) -> Workspace:
     """A project with so many jobs, in chains of ten: seven of ten are done, one is agreed, two are only planned."""
-    workspace = init(folder, "Benchmark")
+    workspace = create_project(folder, "Benchmark")
     (workspace.folder / "ledger").mkdir()
     for number in range(1, count + 1):
         place = number % _CHAIN
@@ -136,7 +136,7 @@ def _write_history(workspace: Workspace, path: Path, *, done: bool) -> None:
             previous = digest(canonical_json(content))
             file.write(canonical_json({**content, "hash": previous}) + b"\n")
             fields |= writes
-    path.write_bytes(rewritten(job.document, fields))
+    path.write_bytes(rewrite_fields(job.document, fields))
 
 
 def _completing(count: int, inputs: tuple[str, ...]) -> float:
@@ -149,7 +149,7 @@ def _completing(count: int, inputs: tuple[str, ...]) -> float:
         (folder / "src" / "main.py").write_text("print('good')\n")
         ready = [_ready(workspace, number, inputs) for number in range(ROUNDS + 1)]
         subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
-        rebuild(workspace)
+        rebuild_views(workspace)
         times = [_cpu_of_command(["complete", job], folder) for job in ready]
     return statistics.median(times[1:])
 
@@ -158,9 +158,9 @@ def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...]) -> str:
     """A job that was agreed and started, with its work done: all that is left is to complete it."""
     criterion = f"It runs\n  check: run {sys.executable} -S -c pass"
     job = add_job(workspace, f"Ready {number}", inputs=inputs, criteria=[criterion])
-    for proposal in proposals(workspace, [job]):
-        agree(workspace, proposal, Approval(person()))
-    assert start(workspace, job.id, somebody()).started
+    for proposal in agreement_proposals(workspace, [job]):
+        agree(workspace, proposal, Approval(person_at_terminal()))
+    assert start_job(workspace, job.id, unproved_actor()).started
     (job.folder / "outputs" / "primary.md").write_text("The result.\n")
     return job.id
 
@@ -193,7 +193,7 @@ def _plan_costs(count: int) -> PlanCosts:
         files += sorted(workspace.root.glob("jobs/*/outputs/primary.md"))
 
         def check() -> object:
-            found = check_plan(workspace, survey(workspace), Policy())
+            found = check_plan(workspace, survey_jobs(workspace), Policy())
             assert found == (), found[:2]
             return found
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.board.survey import survey
+from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.ledger import first_link
-from donewhen.jobs.plan.creating import init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.plan.creating import create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
@@ -59,7 +59,7 @@ def jobs_benchmark(sizes: Sequence[int] = SIZES) -> None:
 
 def generated(folder: Path, count: int) -> Workspace:
     """A project with so many jobs; every other one is agreed, by a ledger of its own."""
-    workspace = init(folder, "Benchmark")
+    workspace = create_project(folder, "Benchmark")
     ledger = workspace.folder / "ledger"
     ledger.mkdir()
     for number in range(1, count + 1):
@@ -78,7 +78,7 @@ def generated(folder: Path, count: int) -> Workspace:
         if number % 2:
             terms = job_terms(workspace.job_at(path))
             fields: dict[str, Value] = {"agreement_status": "agreed", "agreed_at": _NOW, "agreed_by": "me (person)"}
-            path.write_bytes(rewritten(workspace.read(path), fields))
+            path.write_bytes(rewrite_fields(workspace.read(path), fields))
             _write_chain(ledger / f"{identifier}.jsonl", dict(terms), terms_hash(terms), fields)
     return workspace
 
@@ -102,14 +102,14 @@ def _write_chain(path: Path, terms: dict[str, object], name: str, fields: dict[s
 
 
 def _measured(workspace: Workspace, rounds: int) -> Costs:
-    found = survey(workspace)
+    found = survey_jobs(workspace)
     assert found.problems == (), found.problems[:2]
     assert {one.agreement for one in found.jobs} == {"agreed", "proposed"}
     assert not any(one.tampered for one in found.jobs)
     size = len(found.jobs)
 
     def look() -> object:
-        return survey(workspace)
+        return survey_jobs(workspace)
 
     cold = _cpu(look, partial(_forget, workspace), rounds)
     warm = _cpu(look, lambda: None, rounds)

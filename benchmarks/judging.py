@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from donewhen.judging.guidance import seeded
+from donewhen.judging.guidance import seed_guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.ticket import Ticket
-from donewhen.models.metered import Asking
+from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Completion, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 
@@ -60,7 +60,7 @@ def judge_many(count: int) -> None:
 
 
 def _judged(mission: Mission, count: int) -> float:
-    judge = Judge(mission, seeded(mission.name, {"G0": "Decide."}, ""), Asking(_Answering()))
+    judge = Judge(mission, seed_guidance(mission.name, {"G0": "Decide."}, ""), MeteredModel(_Answering()))
     began = time.process_time()
     passes = sum(one.verdict == "pass" for one in judge.judge_all(_tickets(count)))
     assert 0 < passes < count

@@ -22,7 +22,7 @@ from donewhen.judging.mission import Mission, read_mission
 from donewhen.learning.after.learn_mission import learn
 from donewhen.learning.after.report_data import LearningReport
 from donewhen.learning.measuring.metrics import Estimate, Measures
-from donewhen.learning.running.recorder import Nobody
+from donewhen.learning.running.recorder import NoWatcher
 from donewhen.models.contrast import default_rule
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Model
@@ -68,7 +68,7 @@ REAL = Parts(0.4, 0.3, 0.3)
 SIMULATED = Parts(0.35, 0.25, 0.4)
 
 
-class Progress(Nobody):
+class Progress(NoWatcher):
     """A line for each phase, so that somebody who waits for minutes knows that it goes on."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from donewhen.models.local.local_model import Local
+from donewhen.models.local.local_model import LocalModel
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Decode, Prompt, RolloutRequest, Usage
 
@@ -50,7 +50,7 @@ class Way(NamedTuple):
 def local_judging(choice: str = "local") -> int:
     """Judge the same tickets both ways, and print the ratio."""
     model = open_model(choice)
-    assert isinstance(model, Local)
+    assert isinstance(model, LocalModel)
     print(f"{model.name}: one prompt evaluation a ticket, verdict by log-probability, no reason written")
     began = time.monotonic()
     asyncio.run(_judged(model, "", 1, "warming up"))
@@ -66,7 +66,7 @@ def local_judging(choice: str = "local") -> int:
     return 0 if shared >= 600 else 1
 
 
-async def _judged(model: Local, head: str, count: int, name: str) -> Way:
+async def _judged(model: LocalModel, head: str, count: int, name: str) -> Way:
     found = Way([], [])
     for number in range(count):
         text = (

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import throughput
-from donewhen.judging.guidance import seeded
+from donewhen.judging.guidance import seed_guidance
 from donewhen.judging.judge import Judge
-from donewhen.models.answer_store import Answers
-from donewhen.models.executors import Executor, Here
-from donewhen.models.metered import Asking
-from donewhen.models.ray.ray_model import OnRay
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.executors import Executor, InProcessExecutor
+from donewhen.models.metered import MeteredModel
+from donewhen.models.ray.ray_model import RayExecutor
 from donewhen.models.roles import Decode, Model, Prompt, RolloutRequest
 
 _RULES = {
@@ -52,15 +52,17 @@ class Measured(NamedTuple):
 def main() -> int:
     print(f"Cores: {len(os.sched_getaffinity(0))}, shared by the driver, Ray's own processes and the workers.\n")
     long, short = questions(300, _LONG), questions(3000, _SHORT)
-    here, there = asyncio.run(_measured(Here().open("contrast"), 0, long, short))
+    here, there = asyncio.run(_measured(InProcessExecutor().open("contrast"), 0, long, short))
     print(f"(a) contrast on tickets of {len(long[0].prompt.own) // 1000} kB, {len(long)} of them, {_AT_ONCE} at once")
     print(f"    {'here, without Ray':20} {here.rate:8.1f} answers/s")
     rates: dict[int, list[float]] = {1: [], 2: []}
     quick: dict[int, Measured] = {}
     # Holds the cluster, so that it is started once. In turns, because others use this machine as well.
-    holding = OnRay(workers=1).open("contrast")
+    holding = RayExecutor(workers=1).open("contrast")
     for workers in (1, 2) * _ROUNDS:
-        found, quick[workers] = asyncio.run(_measured(OnRay(workers=workers).open("contrast"), workers, long, short))
+        found, quick[workers] = asyncio.run(
+            _measured(RayExecutor(workers=workers).open("contrast"), workers, long, short)
+        )
         rates[workers].append(found.rate)
     asyncio.run(_closed(holding))
     for workers, each in rates.items():
@@ -70,7 +72,7 @@ def main() -> int:
         f"    1 → 2 workers: × {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}). "
         "On two cores it can't be × 2: the driver and Ray itself need some of them."
     )
-    one, more = here_alone(), asyncio.run(_alone(OnRay(workers=1).open("contrast")))
+    one, more = here_alone(), asyncio.run(_alone(RayExecutor(workers=1).open("contrast")))
     print("\n(b) One short question at a time, median")
     print(f"    here {1000 * one:.2f} ms, on Ray {1000 * more:.2f} ms: {1000 * (more - one):.2f} ms more a rollout")
     print(f"\n(c) Short questions, {_AT_ONCE} at once: what the driver can hand out")
@@ -82,7 +84,7 @@ def main() -> int:
             f"at most {1000 / cpu:.0f} answers/s from one driver"
         )
     print("\n(d) A model behind a server, with the record of answers: CPU of the driver for one answer")
-    for name, executor in (("here", Here()), ("on two workers", OnRay(workers=2))):
+    for name, executor in (("here", InProcessExecutor()), ("on two workers", RayExecutor(workers=2))):
         cpu = 1000 * behind_a_server(executor)
         print(f"    the client {name:15} {cpu:.2f} ms: at most {1000 / cpu:.0f} answers/s from one driver", flush=True)
     return 0
@@ -93,11 +95,13 @@ def behind_a_server(executor: Executor) -> float:
     with (
         throughput._server(_LATENCY) as url,
         tempfile.TemporaryDirectory() as folder,
-        Answers(Path(folder) / "answers.sqlite") as answers,
+        AnswerStore(Path(folder) / "answers.sqlite") as answers,
     ):
-        asking = Asking(executor.open(f"openai:any@{url}"), answers=answers)
+        asking = MeteredModel(executor.open(f"openai:any@{url}"), answers=answers)
         mission = throughput._mission(Path(folder), 256)
-        verdicts = Judge(mission, seeded("bench", {"G0": "Decide."}, ""), asking).judge_all(throughput._tickets(2500))
+        verdicts = Judge(mission, seed_guidance("bench", {"G0": "Decide."}, ""), asking).judge_all(
+            throughput._tickets(2500)
+        )
         for _ in range(500):
             next(verdicts)
         worked = time.process_time()
@@ -147,7 +151,7 @@ async def _asked(model: Model, requests: Sequence[RolloutRequest]) -> Measured:
 
 
 def here_alone() -> float:
-    return asyncio.run(_alone(Here().open("contrast")))
+    return asyncio.run(_alone(InProcessExecutor().open("contrast")))
 
 
 async def _alone(model: Model) -> float:

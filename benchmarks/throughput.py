@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from donewhen.judging.guidance import seeded
+from donewhen.judging.guidance import seed_guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.ticket import Ticket
-from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Asking
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.metered import MeteredModel
 from donewhen.models.registry import open_model
 
 LATENCIES = (1.0, 0.05)
@@ -86,9 +86,9 @@ def throughput() -> Iterator[Throughput]:
 
 def measured(url: str, latency: float, at_once: int, count: int) -> Throughput:
     """Judge so many tickets with so many calls at once."""
-    with tempfile.TemporaryDirectory() as folder, Answers(Path(folder) / "answers.sqlite") as answers:
-        asking = Asking(open_model(f"openai:any@{url}"), answers=answers)
-        judge = Judge(_mission(Path(folder), at_once), seeded("bench", {"G0": "Decide."}, ""), asking)
+    with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "answers.sqlite") as answers:
+        asking = MeteredModel(open_model(f"openai:any@{url}"), answers=answers)
+        judge = Judge(_mission(Path(folder), at_once), seed_guidance("bench", {"G0": "Decide."}, ""), asking)
         began, worked, waited = time.monotonic(), time.process_time(), _waited()
         passes = asyncio.run(_passes(judge, asking, count))
         found = Throughput(
@@ -98,7 +98,7 @@ def measured(url: str, latency: float, at_once: int, count: int) -> Throughput:
     return found
 
 
-async def _passes(judge: Judge, asking: Asking, count: int) -> int:
+async def _passes(judge: Judge, asking: MeteredModel, count: int) -> int:
     try:
         return sum([one.verdict == "pass" async for one in judge.stream(_tickets(count))])
     finally:

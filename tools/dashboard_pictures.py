@@ -15,14 +15,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from donewhen.jobs.board.views import dashboard_path, rebuild
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.views import dashboard_path, rebuild_views
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job, Stakes
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -87,17 +87,17 @@ def main() -> int:
 def build(folder: Path) -> Path:
     """A project in the middle of its work; its page."""
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    workspace = init(folder, "Webshop", clock=Days())
+    workspace = create_project(folder, "Webshop", clock=Days())
     jobs: list[Job] = []
     for title, stakes, before, _, _ in _JOBS:
         needed = [jobs[one].id for one in before]
         jobs.append(add_job(workspace, title, stakes=stakes, depends_on=needed, criteria=_CRITERIA))
     # One that nobody has agreed to yet.
-    for proposal in proposals(workspace, [one for one in jobs if one.title != "Addresses abroad"]):
+    for proposal in agreement_proposals(workspace, [one for one in jobs if one.title != "Addresses abroad"]):
         agree(workspace, proposal, Approval(ADA))
     for job, (_, _, _, tries, end) in zip(jobs, _JOBS, strict=True):
         work(workspace, job, tries, end)
-    rebuild(workspace)
+    rebuild_views(workspace)
     return dashboard_path(workspace, "html")
 
 
@@ -108,7 +108,7 @@ def work(workspace: Workspace, job: Job, tries: int, end: str) -> None:
         decide(workspace, workspace.job_at(job.path), Decision("cancel", "Nobody has a fax."), Approval(ADA))
     if end in ("planned", "cancelled"):
         return
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     output = job.folder / "outputs" / "primary.md"
     for number in range(tries + (end == "refused")):
         if number:
@@ -118,7 +118,7 @@ def work(workspace: Workspace, job: Job, tries: int, end: str) -> None:
         output.write_text("## What\n\n## Costs\n\n## Risks\n", encoding="utf-8")
         complete(workspace, job.id, BOT)
     elif end == "asked":
-        set_aside(workspace, job.id, BOT, question="Comma or semicolon between the columns?")
+        set_job_aside(workspace, job.id, BOT, question="Comma or semicolon between the columns?")
 
 
 def draw(browser: str, page: Path) -> None:

@@ -17,8 +17,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from donewhen.demo.story_lines import Line
-from donewhen.demo.storyteller import Teller
+from donewhen.demo.story_lines import StoryLine
+from donewhen.demo.storyteller import Storyteller
 
 ROOT = Path(__file__).parents[1]
 
@@ -60,7 +60,7 @@ aria-label="What donewhen demo prints">
 
 
 @functools.cache
-def _story() -> tuple[Line, ...]:
+def _story() -> tuple[StoryLine, ...]:
     """What the demo tells, played for these pictures; without what differs from run to run.
 
     Whoever descends from an agent's program can't agree for a person, so that the demo leaves its parents behind.
@@ -69,7 +69,7 @@ def _story() -> tuple[Line, ...]:
     data = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)["data"]
     if not data["told"]:
         raise SystemExit(f"The demo could not be told: {data['because']}")
-    lines = [Line(**one) for one in data["story"]]
+    lines = [StoryLine(**one) for one in data["story"]]
     typed = [one.text for one in lines if one.kind == "types"]
     return tuple(one._replace(text=_timeless(one.text, typed)) for one in lines)
 
@@ -89,7 +89,7 @@ def demo_svg(*chapters: int) -> str:
     console = Console(
         record=True, width=_COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True, highlight=False
     )
-    teller = Teller(console)
+    teller = Storyteller(console)
     chapter = 0
     for line in _story():
         chapter += line.kind == "chapter"

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from donewhen.adapters.hook_targets import RUNTIMES
+from donewhen.adapters.hook_targets import HOOK_TARGETS
 
 HOOKS = Path(__file__).parents[1] / "integrations" / "claude-code-plugin" / "hooks" / "hooks.json"
 
@@ -17,7 +17,7 @@ HOOKS = Path(__file__).parents[1] / "integrations" / "claude-code-plugin" / "hoo
 def content() -> str:
     """The plugin's hooks: the same lines, with the program found on the PATH."""
     events: dict[str, list[object]] = {}
-    for entry in RUNTIMES["claude"].entries_for("donewhen"):
+    for entry in HOOK_TARGETS["claude"].entries_for("donewhen"):
         events.setdefault(entry.event, []).append(entry.group())
     return json.dumps({"description": "Ask donewhen before an agent stops.", "hooks": events}, indent=2) + "\n"
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from donewhen import testing
-from donewhen.adapters.guard_choice import AdapterError, guard_for, prepare
+from donewhen.adapters.guard_choice import AdapterError, guard_for, prepare_session
 from donewhen.completion import (
     CompositeChecker,
     GuardPolicy,
@@ -164,8 +164,8 @@ class TestPrepare:
     def test_the_sections_and_the_events_get_their_slices(self) -> None:
         session = Session()
         prompt = Prompt(PromptTemplate[None](ns="a", key="b", sections=[PlanningToolsSection()]))
-        prepare(prompt, session)
-        prepare(prompt, session)
+        prepare_session(prompt, session)
+        prepare_session(prompt, session)
         assert Plan in session
         event = ToolInvoked("x", {}, True, "y")
         checked = CompletionChecked(1, True, True, None, None, None)

@@ -21,7 +21,7 @@ import pytest
 
 from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
 from donewhen.adapters.codex.dialect import CodexDialect
-from donewhen.adapters.command_hooks import Dialect, HookKind, respond
+from donewhen.adapters.command_hooks import Dialect, HookKind, respond_to_event
 
 CLAUDE, CODEX = ClaudeCodeDialect(), CodexDialect()
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -76,7 +76,7 @@ def ask(
 ) -> dict[str, Any]:
     """One event; ``again`` says that the agent was held back since the person last spoke."""
     asked = {"session_id": "s1", "cwd": str(project), "stop_hook_active": again, **more}
-    return respond(kind, dialect, json.dumps(asked), {}, cwd or project)
+    return respond_to_event(kind, dialect, json.dumps(asked), {}, cwd or project)
 
 
 def held(answer: dict[str, Any]) -> bool:
@@ -205,7 +205,7 @@ def test_a_task_that_is_being_completed_is_held_five_times_and_then_let_through(
     asked = {"session_id": "s1", "cwd": str(project), "task_id": "1", "task_subject": "Write the report"}
 
     def complete() -> bool:
-        return held(respond("task-completed", CLAUDE, json.dumps(asked), {}, project))
+        return held(respond_to_event("task-completed", CLAUDE, json.dumps(asked), {}, project))
 
     assert [complete() for _ in range(6)] == [True] * 5 + [False]
     assert len(records(project)) == 1
@@ -234,7 +234,7 @@ def test_an_agent_whose_folder_is_gone_is_not_held_back_for_ever(project: Path, 
 
 @pytest.mark.parametrize("stdin", ["", "hello", "[]", '{"session_id": "s1", "stop_hook_active": tr'])
 def test_a_runtime_that_sends_no_events_is_not_held_back_for_ever(project: Path, stdin: str) -> None:
-    answers = [held(respond("stop", CODEX, stdin, {}, project)) for _ in range(10)]
+    answers = [held(respond_to_event("stop", CODEX, stdin, {}, project)) for _ in range(10)]
     assert answers[0] is True
     assert False in answers
 
@@ -472,7 +472,7 @@ def test_where_nothing_can_be_remembered_a_task_is_not_held_back_for_ever(projec
     elsewhere.rmdir()
     elsewhere.write_text("")
     asked = json.dumps({"session_id": "s1", "cwd": str(project), "task_id": "1", "task_subject": "x"})
-    assert False in [held(respond("task-completed", CLAUDE, asked, {}, project)) for _ in range(10)]
+    assert False in [held(respond_to_event("task-completed", CLAUDE, asked, {}, project)) for _ in range(10)]
 
 
 def test_an_agent_in_a_folder_without_write_permission_is_counted_all_the_same(project: Path, elsewhere: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
 from donewhen.adapters.codex.dialect import CodexDialect
-from donewhen.adapters.command_hooks import CANARY, Dialect, HookKind, respond
+from donewhen.adapters.command_hooks import CANARY, Dialect, HookKind, respond_to_event
 
 CLAUDE, CODEX = ClaudeCodeDialect(), CodexDialect()
 KINDS: tuple[HookKind, ...] = ("stop", "subagent-stop", "pre-tool-use", "task-completed")
@@ -102,7 +102,7 @@ def ask(
         # A broken event leaves its record where the hook was called; never in the repository of these tests.
         here = asked.get("cwd") if isinstance(asked, Mapping) else None
         folder = Path(here) if isinstance(here, str) and "\0" not in here and Path(here).is_dir() else Path(os.devnull)
-    answer: dict[str, Any] = json.loads(json.dumps(respond(kind, dialect, stdin, environ or {}, folder)))
+    answer: dict[str, Any] = json.loads(json.dumps(respond_to_event(kind, dialect, stdin, environ or {}, folder)))
     return answer
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.adapters.hook_files import BACKUP_SUFFIX, HookEntry, install, installed, uninstall
+from donewhen.adapters.hook_files import BACKUP_SUFFIX, HookEntry, install_hooks, installed_hooks, uninstall_hooks
 from donewhen.foundation.errors import ConfigError, ExitCode
 
 STOP = HookEntry("Stop", "donewhen hook stop --runtime claude", 1800)
@@ -72,7 +72,7 @@ def one_group(entry: HookEntry, **more: object) -> dict[str, Any]:
 
 
 def test_a_file_that_is_not_there_is_made_with_its_folder(path: Path) -> None:
-    change = install(path, OURS)
+    change = install_hooks(path, OURS)
     assert (change.before, change.after) == (None, path.read_bytes())
     assert json.loads(path.read_bytes()) == {
         "hooks": {
@@ -83,12 +83,12 @@ def test_a_file_that_is_not_there_is_made_with_its_folder(path: Path) -> None:
     }
     assert path.read_bytes().endswith(b"}\n")
     assert sorted(os.listdir(path.parent)) == ["settings.json"]
-    assert sorted(installed(path), key=str) == sorted(OURS, key=str)
+    assert sorted(installed_hooks(path), key=str) == sorted(OURS, key=str)
 
 
 def test_foreign_hooks_and_unknown_keys_stay_in_their_order(path: Path) -> None:
     original = json.loads(written(path, FOREIGN))
-    install(path, OURS)
+    install_hooks(path, OURS)
     data = json.loads(path.read_bytes())
     assert list(data) == list(original)
     assert list(data["hooks"]) == ["PreToolUse", "Stop", "SessionStart", "SubagentStop"]
@@ -102,29 +102,29 @@ def test_foreign_hooks_and_unknown_keys_stay_in_their_order(path: Path) -> None:
 
 def test_installing_again_changes_no_byte(path: Path) -> None:
     written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     once = path.read_bytes()
     when = path.stat().st_mtime_ns, path.stat().st_ino
-    assert install(path, OURS).nothing is True
+    assert install_hooks(path, OURS).nothing is True
     assert path.read_bytes() == once
     assert (path.stat().st_mtime_ns, path.stat().st_ino) == when
 
 
 def test_one_backup_with_the_original_bytes_is_kept_and_not_overwritten(path: Path) -> None:
     original = written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert backup(path).read_bytes() == original
-    install(path, OURS)
-    install(path, (HookEntry("Stop", "donewhen hook stop --runtime claude", 7),))
+    install_hooks(path, OURS)
+    install_hooks(path, (HookEntry("Stop", "donewhen hook stop --runtime claude", 7),))
     assert backup(path).read_bytes() == original
     assert sorted(os.listdir(path.parent)) == ["settings.json", f"settings.json{BACKUP_SUFFIX}"]
 
 
 def test_when_our_hooks_were_taken_out_by_hand_the_next_install_keeps_a_backup_of_that(path: Path) -> None:
     written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     later = written(path, '{"model": "sonnet"}')
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert backup(path).read_bytes() == later
 
 
@@ -133,7 +133,7 @@ def test_an_outdated_hook_is_brought_up_to_date_in_its_place(path: Path) -> None
     shared = {"hooks": [{"type": "command", "command": "first"}, one_group(old, statusMessage="mine")["hooks"][0]]}
     last = {"hooks": [{"type": "command", "command": "last"}]}
     written(path, json.dumps({"hooks": {"Stop": [shared, last]}}))
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     stop = json.loads(path.read_bytes())["hooks"]["Stop"]
     assert [[one["command"] for one in group["hooks"]] for group in stop] == [["first", STOP.command], ["last"]]
     assert stop[0]["hooks"][1] == {"type": "command", "command": STOP.command, "timeout": 1800, "statusMessage": "mine"}
@@ -142,13 +142,13 @@ def test_an_outdated_hook_is_brought_up_to_date_in_its_place(path: Path) -> None
 def test_a_hook_that_stands_there_twice_is_there_once_afterwards(path: Path) -> None:
     mine = {"hooks": [{"type": "command", "command": "mine"}]}
     written(path, json.dumps({"hooks": {"Stop": [one_group(STOP), mine, one_group(STOP), one_group(STOP)]}}))
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     assert json.loads(path.read_bytes())["hooks"]["Stop"] == [one_group(STOP), mine]
 
 
 def test_a_hook_of_ours_for_an_event_that_is_no_longer_wanted_is_removed(path: Path) -> None:
     written(path, json.dumps({"hooks": {"Notification": [one_group(STOP)], "Stop": [one_group(STOP)]}}))
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     assert json.loads(path.read_bytes()) == {"hooks": {"Stop": [one_group(STOP)]}}
 
 
@@ -166,8 +166,8 @@ def test_a_hook_of_ours_for_an_event_that_is_no_longer_wanted_is_removed(path: P
 def test_a_hook_that_only_looks_a_little_like_ours_is_foreign(path: Path, command: str) -> None:
     group = {"hooks": [{"type": "command", "command": command}]}
     written(path, json.dumps({"hooks": {"Stop": [group]}}))
-    assert installed(path) == []
-    install(path, (STOP,))
+    assert installed_hooks(path) == []
+    install_hooks(path, (STOP,))
     assert json.loads(path.read_bytes())["hooks"]["Stop"] == [group, one_group(STOP)]
 
 
@@ -181,9 +181,9 @@ def test_a_hook_that_only_looks_a_little_like_ours_is_foreign(path: Path, comman
 )
 def test_what_makes_no_sense_inside_a_list_is_left_as_it_is(path: Path, hooks: dict[str, Any]) -> None:
     original = written(path, json.dumps({"hooks": hooks}))
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert without_ours(json.loads(path.read_bytes()))["hooks"]["Stop"] == hooks["Stop"]
-    uninstall(path)
+    uninstall_hooks(path)
     assert path.read_bytes() == original
 
 
@@ -191,9 +191,9 @@ def test_what_makes_no_sense_inside_a_list_is_left_as_it_is(path: Path, hooks: d
 def test_a_hook_of_ours_with_an_odd_timeout_is_still_known_as_ours_and_repaired(path: Path, timeout: str) -> None:
     command = json.dumps(STOP.command)
     written(path, f'{{"hooks": {{"Stop": [{{"hooks": [{{"command": {command}, "timeout": {timeout}}}]}}]}}}}')
-    assert [one.command for one in installed(path)] == [STOP.command]
-    install(path, (STOP,))
-    assert installed(path) == [STOP]
+    assert [one.command for one in installed_hooks(path)] == [STOP.command]
+    install_hooks(path, (STOP,))
+    assert installed_hooks(path) == [STOP]
 
 
 # The shape of the file
@@ -213,27 +213,27 @@ def test_a_hook_of_ours_with_an_odd_timeout_is_still_known_as_ours_and_repaired(
 )
 def test_indentation_and_line_ends_are_kept(path: Path, text: str, expected: bytes) -> None:
     original = written(path, text)
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     content = path.read_bytes()
     assert content.startswith(expected)
     assert content.endswith(b"\n") is original.endswith(b"\n")
     assert (b"\r\n" in content) is (b"\r\n" in original)
     assert content.count(b"\n") == content.count(b"\r\n") or b"\r" not in content
-    uninstall(path)
+    uninstall_hooks(path)
     assert path.read_bytes() == original
 
 
 def test_text_in_any_script_stays_readable(path: Path) -> None:
     written(path, '{"note": "Grüße 会 \U0001f600"}')
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     assert "Grüße 会 \U0001f600".encode() in path.read_bytes()
 
 
 def test_half_a_character_in_a_foreign_text_is_no_obstacle(path: Path) -> None:
     original = written(path, '{"note": "cut in half: \\ud83d"}')
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     assert json.loads(path.read_bytes())["note"] == "cut in half: \ud83d"
-    uninstall(path)
+    uninstall_hooks(path)
     assert path.read_bytes() == original
 
 
@@ -241,7 +241,7 @@ def test_half_a_character_in_a_foreign_text_is_no_obstacle(path: Path) -> None:
 def test_a_number_that_python_cannot_hold_does_not_become_a_word_that_is_no_json(path: Path, number: str) -> None:
     original = written(path, f'{{"limit": {number}}}')
     try:
-        install(path, (STOP,))
+        install_hooks(path, (STOP,))
     except ConfigError:
         assert path.read_bytes() == original
     else:
@@ -252,9 +252,9 @@ def test_a_number_that_python_cannot_hold_does_not_become_a_word_that_is_no_json
 def test_permissions_are_kept(path: Path, mode: int) -> None:
     written(path, FOREIGN)
     path.chmod(mode)
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert stat.S_IMODE(path.stat().st_mode) == mode
-    uninstall(path)
+    uninstall_hooks(path)
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
@@ -262,7 +262,7 @@ def test_a_backup_is_not_readable_by_more_people_than_the_file(path: Path) -> No
     # Settings hold tokens ("env": {"ANTHROPIC_API_KEY": …}).
     written(path, FOREIGN)
     path.chmod(0o600)
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert stat.S_IMODE(backup(path).stat().st_mode) == 0o600
 
 
@@ -298,7 +298,7 @@ def test_a_backup_is_not_readable_by_more_people_than_the_file(path: Path) -> No
 def test_a_file_that_is_not_understood_is_refused_and_left_untouched(path: Path, content: bytes, expected: str) -> None:
     written(path, content)
     with pytest.raises(ConfigError) as caught:
-        install(path, OURS)
+        install_hooks(path, OURS)
     assert expected in caught.value.message
     assert caught.value.where == str(path)
     assert caught.value.exit_code is ExitCode.USAGE
@@ -314,7 +314,7 @@ def test_nothing_is_taken_out_of_a_file_that_is_not_understood(path: Path, conte
     written(path, content)
     written(backup(path), b"{}")
     with pytest.raises(ConfigError):
-        uninstall(path)
+        uninstall_hooks(path)
     assert path.read_bytes() == content
     assert backup(path).read_bytes() == b"{}"
 
@@ -322,13 +322,13 @@ def test_nothing_is_taken_out_of_a_file_that_is_not_understood(path: Path, conte
 def test_a_file_that_is_nested_too_deeply_is_refused_and_left_untouched(path: Path) -> None:
     content = written(path, '{"a": ' + "[" * 50_000 + "]" * 50_000 + "}")
     with pytest.raises(ConfigError):
-        install(path, OURS)
+        install_hooks(path, OURS)
     assert path.read_bytes() == content
 
 
 def test_a_folder_in_the_files_place_is_refused(path: Path) -> None:
     path.mkdir(parents=True)
-    for act in (lambda: install(path, OURS), lambda: uninstall(path), lambda: installed(path)):
+    for act in (lambda: install_hooks(path, OURS), lambda: uninstall_hooks(path), lambda: installed_hooks(path)):
         with pytest.raises(ConfigError, match="Is a directory"):
             act()
 
@@ -336,7 +336,7 @@ def test_a_folder_in_the_files_place_is_refused(path: Path) -> None:
 def test_a_file_in_the_folders_place_is_refused(path: Path) -> None:
     path.parent.write_text("a file")
     with pytest.raises(ConfigError):
-        install(path, OURS)
+        install_hooks(path, OURS)
     assert path.parent.read_text() == "a file"
 
 
@@ -383,7 +383,7 @@ def test_a_file_that_is_marked_read_only_keeps_its_mark(path: Path) -> None:
     done = run_unprivileged("install(path, ours)", path)
     assert done.returncode == 0, done.stderr
     assert stat.S_IMODE(path.stat().st_mode) == 0o444
-    assert installed(path) == [STOP]
+    assert installed_hooks(path) == [STOP]
 
 
 # Links
@@ -394,11 +394,11 @@ def test_a_linked_file_stays_a_link_and_its_target_is_changed(path: Path, tmp_pa
     original = written(target, FOREIGN)
     path.parent.mkdir(parents=True)
     path.symlink_to(Path("..") / "dotfiles" / "claude.json")
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert path.is_symlink()
-    assert set(installed(target)) == set(OURS)
+    assert set(installed_hooks(target)) == set(OURS)
     assert os.listdir(target.parent) == ["claude.json"]
-    uninstall(path)
+    uninstall_hooks(path)
     assert path.is_symlink()
     assert target.read_bytes() == original
 
@@ -408,10 +408,10 @@ def test_a_link_that_leads_nowhere_is_filled_and_leads_nowhere_again_afterwards(
     target.parent.mkdir()
     path.parent.mkdir(parents=True)
     path.symlink_to(target)
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert path.is_symlink()
-    assert set(installed(target)) == set(OURS)
-    uninstall(path)
+    assert set(installed_hooks(target)) == set(OURS)
+    uninstall_hooks(path)
     assert not target.exists()
     assert path.is_symlink()
 
@@ -420,8 +420,8 @@ def test_a_linked_folder_works_like_any_other(path: Path, tmp_path: Path) -> Non
     real = tmp_path / "real"
     original = written(real / "settings.json", FOREIGN)
     path.parent.symlink_to(real)
-    install(path, OURS)
-    uninstall(path)
+    install_hooks(path, OURS)
+    uninstall_hooks(path)
     assert (real / "settings.json").read_bytes() == original
     assert os.listdir(real) == ["settings.json"]
 
@@ -449,35 +449,35 @@ def test_a_linked_folder_works_like_any_other(path: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("keep_places", [False, True])
 def test_uninstalling_puts_back_the_very_bytes(path: Path, text: str, keep_places: bool) -> None:
     original = written(path, text)
-    install(path, OURS)
+    install_hooks(path, OURS)
     assert path.read_bytes() != original
-    uninstall(path, keep_places=keep_places)
+    uninstall_hooks(path, keep_places=keep_places)
     assert path.read_bytes() == original
     assert os.listdir(path.parent) == ["settings.json"]
 
 
 def test_a_file_that_was_not_there_is_gone_again(path: Path) -> None:
-    install(path, OURS)
-    change = uninstall(path)
+    install_hooks(path, OURS)
+    change = uninstall_hooks(path)
     assert change.after is None
     assert os.listdir(path.parent) == []
 
 
 def test_uninstalling_twice_or_where_nothing_is_installed_changes_nothing(path: Path) -> None:
-    assert uninstall(path).nothing is True
+    assert uninstall_hooks(path).nothing is True
     original = written(path, FOREIGN)
-    assert uninstall(path).nothing is True
-    install(path, OURS)
-    uninstall(path)
-    assert uninstall(path).nothing is True
+    assert uninstall_hooks(path).nothing is True
+    install_hooks(path, OURS)
+    uninstall_hooks(path)
+    assert uninstall_hooks(path).nothing is True
     assert path.read_bytes() == original
 
 
 def test_after_an_upgrade_the_very_bytes_are_put_back_too(path: Path) -> None:
     original = written(path, FOREIGN)
-    install(path, (HookEntry("Stop", "/old/donewhen hook stop --runtime claude", 60),))
-    install(path, OURS)
-    uninstall(path)
+    install_hooks(path, (HookEntry("Stop", "/old/donewhen hook stop --runtime claude", 60),))
+    install_hooks(path, OURS)
+    uninstall_hooks(path)
     assert path.read_bytes() == original
 
 
@@ -494,31 +494,31 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize(("text", "edit"), EDITS.values(), ids=EDITS)
 def test_what_a_person_changed_in_between_is_kept(path: Path, text: str, edit: dict[str, Any]) -> None:
     written(path, text)
-    install(path, OURS)
+    install_hooks(path, OURS)
     data = json.loads(path.read_bytes())
     path.write_text(json.dumps(data | edit, indent=2))
-    uninstall(path)
+    uninstall_hooks(path)
     assert json.dumps(json.loads(path.read_bytes())) == json.dumps(json.loads(text) | edit)
 
 
 def test_an_order_that_a_person_changed_in_between_is_kept(path: Path) -> None:
     written(path, '{"a": 1, "b": 2}')
-    install(path, OURS)
+    install_hooks(path, OURS)
     data = json.loads(path.read_bytes())
     path.write_text(json.dumps({name: data[name] for name in ("b", "hooks", "a")}, indent=2))
-    uninstall(path)
+    uninstall_hooks(path)
     assert list(json.loads(path.read_bytes())) == ["b", "a"]
 
 
 def test_a_hook_that_a_person_added_in_between_is_kept(path: Path) -> None:
     written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     data = json.loads(path.read_bytes())
     theirs = {"type": "command", "command": "theirs"}
     data["hooks"]["Stop"][1]["hooks"].append(theirs)
     data["hooks"]["SubagentStop"].append({"hooks": [theirs]})
     path.write_text(json.dumps(data))
-    uninstall(path)
+    uninstall_hooks(path)
     after = json.loads(path.read_bytes())["hooks"]
     assert after["Stop"][1:] == [{"hooks": [theirs]}]
     assert after["SubagentStop"] == [{"hooks": [theirs]}]
@@ -528,27 +528,27 @@ def test_a_hook_that_a_person_added_in_between_is_kept(path: Path) -> None:
 def test_without_a_backup_our_hooks_are_taken_out_and_the_rest_stays(path: Path) -> None:
     # The settings of a project are shared; the backup of whoever installed the hooks is not.
     written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     backup(path).unlink()
-    uninstall(path)
+    uninstall_hooks(path)
     assert json.loads(path.read_bytes()) == json.loads(FOREIGN)
 
 
 def test_a_backup_of_a_file_that_was_deleted_since_is_not_mistaken_for_the_one_before(path: Path) -> None:
     written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     path.unlink()
-    install(path, OURS)
-    uninstall(path)
+    install_hooks(path, OURS)
+    uninstall_hooks(path)
     assert not path.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"{", b"[]", b'{"hooks": []}', b"7"])
 def test_a_broken_backup_does_not_stand_in_the_way(path: Path, content: bytes) -> None:
     written(path, FOREIGN)
-    install(path, OURS)
+    install_hooks(path, OURS)
     backup(path).write_bytes(content)
-    uninstall(path)
+    uninstall_hooks(path)
     assert json.loads(path.read_bytes()) == json.loads(FOREIGN)
 
 
@@ -561,11 +561,11 @@ def group(name: str) -> dict[str, Any]:
 
 def test_foreign_groups_stay_where_they_were(path: Path) -> None:
     written(path, json.dumps({"hooks": {"Stop": [group("first"), group("second")]}}))
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     data = json.loads(path.read_bytes())
     data["hooks"]["Stop"] += [group("third"), group("fourth")]
     path.write_text(json.dumps(data))
-    uninstall(path, keep_places=True)
+    uninstall_hooks(path, keep_places=True)
     stop = json.loads(path.read_bytes())["hooks"]["Stop"]
     assert stop == [group("first"), group("second"), {"hooks": []}, group("third"), group("fourth")]
 
@@ -573,19 +573,19 @@ def test_foreign_groups_stay_where_they_were(path: Path) -> None:
 def test_an_empty_group_is_left_only_where_a_foreign_one_follows(path: Path) -> None:
     mixed = [one_group(STOP), group("mine"), one_group(STOP)]
     written(path, json.dumps({"hooks": {"Stop": mixed, "SubagentStop": [one_group(SUBAGENT)]}}))
-    uninstall(path, keep_places=True)
+    uninstall_hooks(path, keep_places=True)
     assert json.loads(path.read_bytes()) == {"hooks": {"Stop": [{"hooks": []}, group("mine")]}}
 
 
 def test_installing_again_after_that_appends_and_moves_nobody(path: Path) -> None:
     written(path, json.dumps({"hooks": {"Stop": [{"hooks": []}, group("mine")]}}))
-    install(path, (STOP,))
+    install_hooks(path, (STOP,))
     assert json.loads(path.read_bytes())["hooks"]["Stop"] == [{"hooks": []}, group("mine"), one_group(STOP)]
 
 
 def test_without_positions_nothing_is_left_behind(path: Path) -> None:
     written(path, json.dumps({"hooks": {"Stop": [one_group(STOP), group("mine")]}}))
-    uninstall(path)
+    uninstall_hooks(path)
     assert json.loads(path.read_bytes()) == {"hooks": {"Stop": [group("mine")]}}
 
 
@@ -593,15 +593,15 @@ def test_without_positions_nothing_is_left_behind(path: Path) -> None:
 
 
 def test_a_dry_run_says_what_would_change_and_changes_nothing(path: Path) -> None:
-    change = install(path, OURS, dry_run=True)
+    change = install_hooks(path, OURS, dry_run=True)
     assert change.nothing is False
     assert not path.parent.exists()
     original = written(path, FOREIGN)
-    trial = install(path, OURS, dry_run=True)
+    trial = install_hooks(path, OURS, dry_run=True)
     assert path.read_bytes() == original
     assert os.listdir(path.parent) == ["settings.json"]
-    assert install(path, OURS).after == trial.after
-    trial = uninstall(path, dry_run=True)
+    assert install_hooks(path, OURS).after == trial.after
+    trial = uninstall_hooks(path, dry_run=True)
     assert trial.after == original
     assert path.read_bytes() == trial.before
     assert backup(path).exists()
@@ -610,7 +610,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(path: Path) -> Non
 def test_a_dry_run_refuses_what_the_real_one_would_refuse(path: Path) -> None:
     written(path, "{")
     with pytest.raises(ConfigError):
-        install(path, OURS, dry_run=True)
+        install_hooks(path, OURS, dry_run=True)
 
 
 def without_privileges() -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import donewhen
-from donewhen.adapters.hook_files import installed
-from donewhen.adapters.hook_targets import HOOK_TIMEOUT, RUNTIMES
+from donewhen.adapters.hook_files import installed_hooks
+from donewhen.adapters.hook_targets import HOOK_TARGETS, HOOK_TIMEOUT
 
 SOURCE = Path(donewhen.__file__).parent.parent
 BESIDE = Path(sys.executable).parent / "donewhen"
@@ -82,7 +82,7 @@ def install(project: Path, *options: str, python: Path | str = sys.executable, *
 
 def lines(path: Path) -> dict[str, str]:
     """The installed command line of each event."""
-    return {entry.event: entry.command for entry in installed(path)}
+    return {entry.event: entry.command for entry in installed_hooks(path)}
 
 
 def shell(line: str, cwd: Path, event: dict[str, Any] | str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -106,24 +106,26 @@ def stop(project: Path, *, active: bool = False, **more: object) -> dict[str, An
 
 def test_a_projects_hooks_stand_in_the_project(tmp_path: Path) -> None:
     home = {"HOME": "/home/u", "CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x"}
-    assert RUNTIMES["claude"].path("project", tmp_path, home) == tmp_path / ".claude" / "settings.json"
-    assert RUNTIMES["codex"].path("project", tmp_path, home) == tmp_path / ".codex" / "hooks.json"
+    assert HOOK_TARGETS["claude"].path("project", tmp_path, home) == tmp_path / ".claude" / "settings.json"
+    assert HOOK_TARGETS["codex"].path("project", tmp_path, home) == tmp_path / ".codex" / "hooks.json"
 
 
 def test_a_persons_hooks_stand_in_their_home_or_where_the_runtime_was_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/u")
-    assert RUNTIMES["claude"].path("user", tmp_path, {}) == Path("/home/u/.claude/settings.json")
-    assert RUNTIMES["codex"].path("user", tmp_path, {}) == Path("/home/u/.codex/hooks.json")
+    assert HOOK_TARGETS["claude"].path("user", tmp_path, {}) == Path("/home/u/.claude/settings.json")
+    assert HOOK_TARGETS["codex"].path("user", tmp_path, {}) == Path("/home/u/.codex/hooks.json")
     told = {"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x"}
-    assert RUNTIMES["claude"].path("user", tmp_path, told) == Path("/c/settings.json")
-    assert RUNTIMES["codex"].path("user", tmp_path, told) == Path("/x/hooks.json")
-    assert RUNTIMES["claude"].path("user", tmp_path, {"CLAUDE_CONFIG_DIR": ""}) == Path("/home/u/.claude/settings.json")
+    assert HOOK_TARGETS["claude"].path("user", tmp_path, told) == Path("/c/settings.json")
+    assert HOOK_TARGETS["codex"].path("user", tmp_path, told) == Path("/x/hooks.json")
+    assert HOOK_TARGETS["claude"].path("user", tmp_path, {"CLAUDE_CONFIG_DIR": ""}) == Path(
+        "/home/u/.claude/settings.json"
+    )
 
 
 def test_claude_gets_four_hooks_of_which_one_is_limited_to_structured_output(tmp_path: Path) -> None:
-    entries = RUNTIMES["claude"].entries("user", tmp_path)
+    entries = HOOK_TARGETS["claude"].entries("user", tmp_path)
     assert [(one.event, one.matcher) for one in entries] == [
         ("Stop", None),
         ("SubagentStop", None),
@@ -136,7 +138,7 @@ def test_claude_gets_four_hooks_of_which_one_is_limited_to_structured_output(tmp
 
 
 def test_codex_gets_two_hooks_with_a_timeout_that_is_a_whole_number_of_seconds(tmp_path: Path) -> None:
-    entries = RUNTIMES["codex"].entries("user", tmp_path)
+    entries = HOOK_TARGETS["codex"].entries("user", tmp_path)
     assert [(one.event, one.matcher) for one in entries] == [("Stop", None), ("SubagentStop", None)]
     for entry in entries:
         assert type(entry.timeout) is int
@@ -144,7 +146,7 @@ def test_codex_gets_two_hooks_with_a_timeout_that_is_a_whole_number_of_seconds(t
         assert entry.group().keys() == {"hooks"}
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES.values(), ids=RUNTIMES)
+@pytest.mark.parametrize("runtime", HOOK_TARGETS.values(), ids=HOOK_TARGETS)
 def test_no_line_is_more_than_one_line(tmp_path: Path, runtime: Any) -> None:
     for scope in ("user", "project"):
         for entry in runtime.entries(scope, tmp_path):
@@ -152,7 +154,7 @@ def test_no_line_is_more_than_one_line(tmp_path: Path, runtime: Any) -> None:
 
 
 def test_a_persons_hooks_name_the_program_in_full(tmp_path: Path) -> None:
-    for runtime in RUNTIMES.values():
+    for runtime in HOOK_TARGETS.values():
         for entry in runtime.entries("user", tmp_path):
             assert f"{shlex.quote(str(BESIDE))} hook " in entry.command
 
@@ -161,7 +163,7 @@ def test_a_projects_hooks_name_no_place_of_one_machine_when_the_program_is_on_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{BESIDE.parent}:{SYSTEM_PATH}")
-    for runtime in RUNTIMES.values():
+    for runtime in HOOK_TARGETS.values():
         for entry in runtime.entries("project", tmp_path):
             assert re.search(r"(^|[ ;|])donewhen hook ", entry.command)
             assert str(BESIDE.parent) not in entry.command
@@ -225,7 +227,7 @@ def test_what_is_installed_can_be_run_even_where_donewhen_is_only_a_module(proje
 @pytest.mark.parametrize("runtime", ["claude", "codex"])
 def test_an_event_comes_through_the_shell_unharmed(project: Path, runtime: str) -> None:
     install(project, f"--{runtime}")
-    line = lines(project / RUNTIMES[runtime].project_folder / RUNTIMES[runtime].file)["Stop"]
+    line = lines(project / HOOK_TARGETS[runtime].project_folder / HOOK_TARGETS[runtime].file)["Stop"]
     odd = "%s \\n \\ $HOME `date` 'x' \" * -n \u0000 \n Größe 会 " + "x" * 3_000_000
     done = shell(line, project, stop(project, last_assistant_message=odd) | {"donewhen_canary": "%s\\n-n"})
     assert (done.returncode, done.stderr) == (0, "")
@@ -268,7 +270,7 @@ def test_an_agent_cannot_talk_its_way_out_when_the_program_is_gone(project: Path
 def test_sub_agents_are_held_back_once_too_when_the_program_is_gone(project: Path, runtime: str) -> None:
     install(project, f"--{runtime}", python=own_environment(project))
     shutil.rmtree(project / ".venv")
-    file = project / RUNTIMES[runtime].project_folder / RUNTIMES[runtime].file
+    file = project / HOOK_TARGETS[runtime].project_folder / HOOK_TARGETS[runtime].file
     line = lines(file)["SubagentStop"]
     done = shell(line, project, stop(project), CLAUDE_PROJECT_DIR=str(project))
     assert done.returncode == 2

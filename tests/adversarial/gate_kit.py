@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.promise import Verified, verify_promise
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.promise import PromiseCheck, verify_promise
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import History, history_of
 
@@ -48,7 +48,7 @@ class Shop:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.workspace = init(root, "Shop")
+        self.workspace = create_project(root, "Shop")
         self.write("check.py", LOOKS)
 
     def job(
@@ -69,12 +69,12 @@ class Shop:
         if agreed:
             self.agree(job)
         if agreed and started:
-            assert start(self.workspace, job.id, somebody()).started
+            assert start_job(self.workspace, job.id, unproved_actor()).started
         return self.workspace.job(job.id)
 
     def agree(self, *jobs: Job) -> None:
-        for one in proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
-            agree(self.workspace, one, Approval(person()))
+        for one in agreement_proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
+            agree(self.workspace, one, Approval(person_at_terminal()))
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / name
@@ -103,7 +103,7 @@ class Shop:
         job.path.write_text(text)
 
     def finish(self, job: Job) -> None:
-        assert complete(self.workspace, job.id, somebody()).done
+        assert complete(self.workspace, job.id, unproved_actor()).done
 
     def ledger(self, job: Job) -> Path:
         return self.workspace.folder / "ledger" / f"{job.id}.jsonl"
@@ -111,7 +111,7 @@ class Shop:
     def history(self, job: str) -> History:
         return history_of(job, self.workspace.ledger.read(job).entries, Policy())
 
-    def verified(self, text: str) -> Verified:
+    def verified(self, text: str) -> PromiseCheck:
         return verify_promise(self.workspace, text, Policy())
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, person
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
+from donewhen.jobs.plan.creating import add_job, create_project
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -44,7 +44,7 @@ class Shop:
     def __init__(self, root: Path, donewhen: Donewhen) -> None:
         self.root = root
         self._donewhen = donewhen
-        self.workspace = init(root, "Shop")
+        self.workspace = create_project(root, "Shop")
         (root / "donewhen.toml").write_text(SETTINGS)
         self.hooks({"Stop": [{"hooks": [HOOK]}]})
         upstream = add_job(self.workspace, "Data", criteria=["The data is there"])
@@ -62,8 +62,10 @@ class Shop:
         self.seal()
 
     def seal(self) -> None:
-        for one in proposals(self.workspace, [self.workspace.job(place.id) for place in self.workspace.places()]):
-            agree(self.workspace, one, Approval(person()))
+        for one in agreement_proposals(
+            self.workspace, [self.workspace.job(place.id) for place in self.workspace.places()]
+        ):
+            agree(self.workspace, one, Approval(person_at_terminal()))
 
     def hooks(self, events: dict[str, Any], name: str = "settings.json", **more: Any) -> None:
         (self.root / ".claude").mkdir(exist_ok=True)

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import sign_off
-from donewhen.jobs.ledger.approval import Approval, person
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
@@ -37,7 +37,7 @@ class Shop:
         self.root = root
         self._donewhen = donewhen
         self._git = git
-        self.workspace = init(root, "Shop")
+        self.workspace = create_project(root, "Shop")
         self.write("check.py", PASSES)
         self.write(".gitignore", "__pycache__/\n")
         self.git("add", "-A")
@@ -47,8 +47,8 @@ class Shop:
         """A job with these criteria that a person has agreed to, after an edit of its plan."""
         made = add_job(self.workspace, "Job", criteria=criteria, outputs=outputs)
         made.path.write_text(made.path.read_text().replace(*edit, 1))
-        for one in proposals(self.workspace, [self.workspace.job(made.id)]):
-            agree(self.workspace, one, Approval(person()))
+        for one in agreement_proposals(self.workspace, [self.workspace.job(made.id)]):
+            agree(self.workspace, one, Approval(person_at_terminal()))
         self.git("add", "-A")
         self.git("commit", "-qm", "job")
         return self.workspace.job(made.id)
@@ -320,7 +320,7 @@ def test_what_a_person_signed_off_is_stale_when_what_a_link_leads_to_changes(sho
     job = shop.job("It looks right")
     shop.write("real.txt", "fine\n")
     (shop.root / "result.txt").symlink_to("real.txt")
-    sign_off(shop.workspace, job, "AC-1", "I saw it.", Approval(person()))
+    sign_off(shop.workspace, job, "AC-1", "I saw it.", Approval(person_at_terminal()))
     shop.write("real.txt", "not fine\n")
     assert shop.ask("why", job.id)[0] == 1
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from gate_kit import CHECK, Shop, Trick, assert_promised, assert_refused, once
 
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lessons.lesson_file import read_lessons
-from donewhen.jobs.lessons.lesson_recording import adopt
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lessons.lesson_recording import adopt_lesson
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 
 LESSON = """\
@@ -57,7 +57,7 @@ def _with_lesson(shop: Shop, text: str) -> Job:
     job = shop.job(agreed=False)
     shop.edit(job, *WITH_LESSON, *LESSON_CHECK)
     shop.agree(job)
-    assert start(shop.workspace, job.id, somebody()).started
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     shop.work()
     shop.write("jobs/notes/lessons-learned.md", LESSON.format(job=job.id, text=text))
     return job
@@ -66,7 +66,7 @@ def _with_lesson(shop: Shop, text: str) -> Job:
 def _with_kept_lesson(shop: Shop, text: str) -> Job:
     job = _with_lesson(shop, text)
     (lesson,) = read_lessons(shop.workspace)
-    adopt(shop.workspace, lesson.id, shop.workspace.job(job.id), somebody())
+    adopt_lesson(shop.workspace, lesson.id, shop.workspace.job(job.id), unproved_actor())
     return job
 
 
@@ -291,9 +291,9 @@ def invalidated_and_looked_at_again(shop: Shop) -> Job:
     first, second, third = _chain(shop)
     shop.finish(third)
     shop.write("a.txt", "good, and better\n")
-    assert start(shop.workspace, first.id, somebody()).started
+    assert start_job(shop.workspace, first.id, unproved_actor()).started
     shop.finish(first)
-    assert start(shop.workspace, second.id, somebody()).started
+    assert start_job(shop.workspace, second.id, unproved_actor()).started
     return second
 
 

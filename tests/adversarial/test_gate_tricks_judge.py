@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from gate_kit import CHECK, Shop, Trick, assert_promised, assert_refused, once
 
-from donewhen.jobs.judge.missions import accept, find_mission
-from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.judge.missions import accept_guidance, find_mission
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.guidance import Change
+from donewhen.judging.guidance import GuidanceChange
 from donewhen.judging.mission import Mission
-from donewhen.review.queue import queue
-from donewhen.review.verdicts import settle
+from donewhen.review.queue import review_queue
+from donewhen.review.verdicts import record_verdict
 
 JUDGED = "People would accept it\n  check: judge:reports"
 CHECKED = f"The check passes\n  check: run {CHECK}"
@@ -88,7 +88,7 @@ def _learned(shop: Shop) -> tuple[Job, Mission]:
     job = _judged(BAD)(shop)
     mission = find_mission(shop.workspace, "reports")
     mission.store.seed(mission.initial_guidance())
-    mission.store.apply(Change(op="update", key="G1", text=MILDER, evidence=("A::pass",)), "a run")
+    mission.store.apply(GuidanceChange(op="update", key="G1", text=MILDER, evidence=("A::pass",)), "a run")
     return job, mission
 
 
@@ -100,7 +100,7 @@ def agent_accepts(shop: Shop) -> Job:
 
 def person_accepts(shop: Shop) -> Job:
     job, mission = _learned(shop)
-    accept(shop.workspace, "reports", mission, mission.store.read(), Approval(person()))
+    accept_guidance(shop.workspace, "reports", mission, mission.store.read(), Approval(person_at_terminal()))
     return job
 
 
@@ -109,9 +109,9 @@ def accepted_rules_edited(shop: Shop) -> Job:
     mission = find_mission(shop.workspace, "reports")
     mission.store.seed(mission.initial_guidance())
     mission.store.apply(
-        Change(op="add", text='When "lorem" occurs, the verdict is fail.', evidence=("A::fail",)), "a run"
+        GuidanceChange(op="add", text='When "lorem" occurs, the verdict is fail.', evidence=("A::fail",)), "a run"
     )
-    accept(shop.workspace, "reports", mission, mission.store.read(), Approval(person()))
+    accept_guidance(shop.workspace, "reports", mission, mission.store.read(), Approval(person_at_terminal()))
     text = mission.store.path.read_text()
     assert text.count("the verdict is fail") == 2
     mission.store.path.write_text(text.replace("the verdict is fail", "the verdict is pass"))
@@ -137,8 +137,8 @@ def agent_settles(shop: Shop) -> Job:
 
 def person_settles(shop: Shop) -> Job:
     job = _disputed(shop)
-    (item,) = queue(shop.workspace)
-    settle(shop.workspace, item, "pass", Approval(person()))
+    (item,) = review_queue(shop.workspace)
+    record_verdict(shop.workspace, item, "pass", Approval(person_at_terminal()))
     return job
 
 
@@ -155,9 +155,9 @@ UNTAUGHT = _judged("Good work.\n", rules={"G0": G0})
 
 def person_decides(shop: Shop) -> Job:
     job = UNTAUGHT(shop)
-    complete(shop.workspace, job.id, person())
-    (item,) = queue(shop.workspace)
-    settle(shop.workspace, item, "pass", Approval(person()))
+    complete(shop.workspace, job.id, person_at_terminal())
+    (item,) = review_queue(shop.workspace)
+    record_verdict(shop.workspace, item, "pass", Approval(person_at_terminal()))
     return job
 
 

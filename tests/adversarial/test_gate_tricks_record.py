@@ -15,9 +15,9 @@ from gate_kit import PAGE, Shop, Trick, assert_promised, assert_refused, once, p
 
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import sign_off
-from donewhen.jobs.ledger.approval import Approval, person, somebody
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 
 # 14: the gate itself
@@ -68,7 +68,7 @@ def refusals_cut_off(shop: Shop) -> Job:
     path = shop.ledger(job)
     before = path.read_bytes()
     for _ in range(2):
-        complete(shop.workspace, job.id, somebody())
+        complete(shop.workspace, job.id, unproved_actor())
     shop.work()
     path.write_bytes(before)
     return job
@@ -124,7 +124,7 @@ def _nagged(times: int) -> Callable[[Shop], Job]:
     def play(shop: Shop) -> Job:
         job = shop.job()
         for _ in range(times):
-            assert not complete(shop.workspace, job.id, somebody()).done
+            assert not complete(shop.workspace, job.id, unproved_actor()).done
         shop.work()
         return job
 
@@ -155,7 +155,7 @@ def signed_off_by_an_agent(shop: Shop) -> Job:
 def signed_off_by_a_person(shop: Shop) -> Job:
     job = shop.job(MANUAL, edit=("## Verification\n", "## Verification\n\nA person reads it aloud.\n"))
     shop.work()
-    sign_off(shop.workspace, job, "AC-1", "I have read it.", Approval(person()))
+    sign_off(shop.workspace, job, "AC-1", "I have read it.", Approval(person_at_terminal()))
     return job
 
 
@@ -175,10 +175,10 @@ def budget_raised_by_an_agent(shop: Shop) -> Job:
 def budget_raised_by_a_person(shop: Shop) -> Job:
     job = _nagged(4)(shop)
     more = Decision("raise_budget", "The API changed.", 9)
-    decide(shop.workspace, shop.workspace.job(job.id), more, Approval(person()))
+    decide(shop.workspace, shop.workspace.job(job.id), more, Approval(person_at_terminal()))
     lower = Decision("target", "Late, but good.", 70)
-    decide(shop.workspace, shop.workspace.job(job.id), lower, Approval(person()))
-    assert start(shop.workspace, job.id, somebody()).started
+    decide(shop.workspace, shop.workspace.job(job.id), lower, Approval(person_at_terminal()))
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     return job
 
 
@@ -192,7 +192,7 @@ def outputs_noted_by_an_agent_first(shop: Shop) -> Job:
     assert shop.run("agree").returncode == 1
     kept.rename(shop.root / "result.txt")
     shop.agree(job)
-    assert start(shop.workspace, job.id, somebody()).started
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     return job
 
 
@@ -200,7 +200,7 @@ def done_after_an_agent_agreed_in_vain(shop: Shop) -> Job:
     job = shop.job(agreed=False)
     assert shop.run("agree").returncode == 1
     shop.agree(job)
-    assert start(shop.workspace, job.id, somebody()).started
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     shop.work()
     return job
 
@@ -219,14 +219,18 @@ def cancelled_by_an_agent(shop: Shop) -> Job:
 def _cancelled(shop: Shop) -> Job:
     job = shop.job()
     shop.work()
-    decide(shop.workspace, shop.workspace.job(job.id), Decision("cancel", "Not wanted."), Approval(person()))
+    decide(
+        shop.workspace, shop.workspace.job(job.id), Decision("cancel", "Not wanted."), Approval(person_at_terminal())
+    )
     return job
 
 
 def cancelled_and_rescoped(shop: Shop) -> Job:
     job = _cancelled(shop)
-    decide(shop.workspace, shop.workspace.job(job.id), Decision("rescope", "Wanted again."), Approval(person()))
-    assert start(shop.workspace, job.id, somebody()).started
+    decide(
+        shop.workspace, shop.workspace.job(job.id), Decision("rescope", "Wanted again."), Approval(person_at_terminal())
+    )
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     return job
 
 
@@ -234,7 +238,9 @@ def dependency_cancelled(shop: Shop) -> Job:
     above = shop.job(title="Above", outputs=("/above.txt",))
     below = shop.job(title="Below", depends_on=[above.id], started=False)
     shop.work()
-    decide(shop.workspace, shop.workspace.job(above.id), Decision("cancel", "Not wanted."), Approval(person()))
+    decide(
+        shop.workspace, shop.workspace.job(above.id), Decision("cancel", "Not wanted."), Approval(person_at_terminal())
+    )
     return below
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from gate_kit import LOOKS, PYTEST, PYTHON, Played, Shop, Trick, assert_promised, assert_refused, once
 
-from donewhen.jobs.gates.evidence_status import collect
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.gates.evidence_status import collect_evidence
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 
 # 10: tests that are made to pass
@@ -86,7 +86,7 @@ def baseline_without_the_test(shop: Shop) -> Job:
     job = shop.job(f"The tests pass\n  check: run {PYTEST}", outputs=("/work.py",), started=False)
     assert shop.run("run", job.id).returncode == 0
     shop.write("test_work.py", TESTS)
-    assert start(shop.workspace, job.id, somebody()).started
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     shop.write("work.py", HALF + "# done\n")
     shop.write("test_work.py", DELETED)
     return job
@@ -104,7 +104,7 @@ def never_started(shop: Shop) -> Job:
 def a_test_for_a_moment(shop: Shop) -> Job:
     job = with_tests(shop)
     scratch = shop.write("test_scratch.py", "def test_nothing():\n    pass\n")
-    collect(shop.workspace, job, somebody())
+    collect_evidence(shop.workspace, job, unproved_actor())
     scratch.unlink()
     shop.write("work.py", WHOLE)
     return job
@@ -154,7 +154,7 @@ def more_folders_in_the_path(shop: Shop) -> Played:
 def edited_after_the_run(shop: Shop) -> Job:
     job = shop.job()
     shop.work()
-    collect(shop.workspace, job, somebody())
+    collect_evidence(shop.workspace, job, unproved_actor())
     shop.write("result.txt", "bad work\n")
     os.utime(shop.root / "result.txt", (0, 0))
     return job
@@ -163,7 +163,7 @@ def edited_after_the_run(shop: Shop) -> Job:
 def touched_after_the_run(shop: Shop) -> Job:
     job = shop.job()
     shop.work()
-    collect(shop.workspace, job, somebody())
+    collect_evidence(shop.workspace, job, unproved_actor())
     for name in ("result.txt", "check.py"):
         os.utime(shop.root / name, (time.time() + 9999,) * 2)
     return job

@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import CHECKED, JUDGED, NOTHING, TAUGHT, Court, label, write_mission
 
-from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.labels import add_label, log_of
+from donewhen.judging.labels import add_label, read_label_log
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 BAD = "lorem lorem lorem\n"
@@ -119,17 +119,17 @@ def test_taking_ones_own_side_in_a_review_has_no_effect(court: Court, donewhen: 
     said = donewhen(["review", item, "--verdict", "pass"], court.root)
     assert said.returncode == 1
     refused(donewhen, court, job, "criterion_failed")
-    assert log_of(court.folder) == ()
+    assert read_label_log(court.folder) == ()
 
 
 def test_labels_that_nobody_gave_are_found(court: Court, donewhen: Run) -> None:
     job = court.job(JUDGED, work=BAD)
     add_label(court.folder, "reports", label("A", "pass", "ada", entry="sha256:" + "0" * 64))
     refused(donewhen, court, job, "criterion_failed")
-    codes = {one.code for one in audit(court.workspace).findings}
+    codes = {one.code for one in audit_workspace(court.workspace).findings}
     assert "label_unproved" in codes
     (court.folder / "reviewed.jsonl").write_text("")
-    assert "labels_edited" in {one.code for one in audit(court.workspace).findings}
+    assert "labels_edited" in {one.code for one in audit_workspace(court.workspace).findings}
     assert donewhen(["audit"], court.root).returncode == 1
 
 

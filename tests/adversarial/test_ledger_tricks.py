@@ -15,11 +15,11 @@ import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.evidence.commands import run
-from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 Git = Callable[..., str]
@@ -32,12 +32,12 @@ class Shop:
         self.root = root
         self._donewhen = donewhen
         self._git = git
-        self.workspace = init(root, "Shop")
+        self.workspace = create_project(root, "Shop")
         job = add_job(self.workspace, "Fail", criteria=["It works\n  check: run false"])
         self.id, self.plan = job.id, job.path
-        for one in proposals(self.workspace, [job]):
-            agree(self.workspace, one, Approval(person()))
-        run(self.workspace, self.workspace.job(job.id), ["false"], Actor("bot"))
+        for one in agreement_proposals(self.workspace, [job]):
+            agree(self.workspace, one, Approval(person_at_terminal()))
+        run_as_evidence(self.workspace, self.workspace.job(job.id), ["false"], Actor("bot"))
         self.ledger = root / ".donewhen" / "ledger" / f"{job.id}.jsonl"
         self.commit("agreed")
 
@@ -93,7 +93,7 @@ def test_the_honest_twin_of_all_that_follows_audits_clean(shop: Shop) -> None:
 
 @pytest.mark.parametrize("trick", ["a word changed", "a line dropped", "two lines swapped", "a line doubled", "a gap"])
 def test_an_entry_that_was_touched_breaks_the_chain(shop: Shop, trick: str) -> None:
-    run(shop.workspace, shop.workspace.job(shop.id), ["true"], Actor("bot"))
+    run_as_evidence(shop.workspace, shop.workspace.job(shop.id), ["true"], Actor("bot"))
     first, second, third = shop.lines()
     changed = {
         "a word changed": [first, second.replace(b'"passed":false', b'"passed":true'), third],
@@ -152,7 +152,7 @@ def test_an_older_ledger_put_back_has_lost_what_was_committed(shop: Shop) -> Non
 
 
 def test_the_twin_that_only_goes_on_is_clean(shop: Shop) -> None:
-    run(shop.workspace, shop.workspace.job(shop.id), ["true"], Actor("bot"))
+    run_as_evidence(shop.workspace, shop.workspace.job(shop.id), ["true"], Actor("bot"))
     assert shop.ask("audit") == (0, [])
     shop.commit("more")
     assert shop.ask("audit") == (0, [])
@@ -284,7 +284,7 @@ def test_a_trailer_can_not_be_configured_away(shop: Shop, donewhen: Donewhen, tr
 
 def test_the_twin_that_grows_and_is_anchored_again_is_clean(shop: Shop) -> None:
     shop.ask("anchor")
-    run(shop.workspace, shop.workspace.job(shop.id), ["true"], Actor("bot"))
+    run_as_evidence(shop.workspace, shop.workspace.job(shop.id), ["true"], Actor("bot"))
     assert shop.ask("anchor") == (0, [])
     shop.commit("more")
     assert shop.ask("anchor") == (0, [])
@@ -319,8 +319,8 @@ def test_a_result_that_was_typed_in_before_anybody_agreed_is_not_taken_over(shop
     job = add_job(shop.workspace, "Early", criteria=["It works"])
     text = job.path.read_text().replace("\nstatus: planned\n", "\nstatus: done\n")
     job.path.write_text(text.replace("truth_last_status: unknown", "truth_last_status: pass"))
-    for one in proposals(shop.workspace, [shop.workspace.job(job.id)]):
-        agree(shop.workspace, one, Approval(person()))
+    for one in agreement_proposals(shop.workspace, [shop.workspace.job(job.id)]):
+        agree(shop.workspace, one, Approval(person_at_terminal()))
     assert shop.workspace.job(job.id).status != "done" or "tampered" in shop.ask("audit")[1]
     chain = shop.workspace.ledger.read(job.id).entries[0]
     assert {"done", "pass"}.isdisjoint(map(str, chain.data.get("adopted", {}).values()))

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import JUDGED, TAUGHT, Court
 
-from donewhen.jobs.judge.job_ticket import fitted, not_seen
+from donewhen.jobs.judge.job_ticket import fit_to_size, outputs_not_shown
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 BAD = b"lorem lorem lorem\n"
@@ -60,5 +60,5 @@ def test_a_fail_needs_nobody_to_have_seen_all_of_it(court: Court, donewhen: Run)
 def test_what_was_cut_out_is_known_however_little_room_there_is() -> None:
     parts = {f"output {number}": "x" * 200 for number in range(60)} | {"evidence AC-1 1": "y" * 2000}
     for most in (0, 60, 1000, 11_000):
-        assert not_seen(fitted(parts, most)) == tuple(parts)[:60]
-    assert not_seen(fitted(parts, 14_000)) == ()
+        assert outputs_not_shown(fit_to_size(parts, most)) == tuple(parts)[:60]
+    assert outputs_not_shown(fit_to_size(parts, 14_000)) == ()

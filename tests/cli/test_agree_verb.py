@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, person
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -44,7 +44,7 @@ def codes(told: Mapping[str, Any]) -> list[str]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def job(shop: Workspace) -> Job:
 
 
 def seal(shop: Workspace, *jobs: Job) -> None:
-    for one in proposals(shop, jobs):
-        agree(shop, one, Approval(person()))
+    for one in agreement_proposals(shop, jobs):
+        agree(shop, one, Approval(person_at_terminal()))
 
 
 def kinds(shop: Workspace, chain: str) -> list[str]:
@@ -81,7 +81,7 @@ def test_a_person_who_types_the_word_seals_the_project_and_its_jobs(
     assert fields["agreement_status"] == "agreed"
     assert str(fields["agreed_by"]).endswith(" (person)")
     assert project.document.fields["agreed_notes"] == "as discussed"
-    assert [one.agreement.state for one in proposals(shop, [shop.job(job.id)])] == ["agreed", "agreed"]
+    assert [one.agreement.state for one in agreement_proposals(shop, [shop.job(job.id)])] == ["agreed", "agreed"]
 
 
 @pytest.mark.parametrize("answer", ["amber-amber-amber", "", "yes"], ids=["another word", "nothing", "yes"])
@@ -106,7 +106,7 @@ def test_an_agent_at_a_terminal_is_told_by_its_mark_and_is_not_even_asked(
     assert "press Enter" not in played.screen
     assert kinds(shop, job.id) == ["agent"]
     assert "agreement_status" not in shop.job(job.id).document.fields
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.seal is None
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.seal is None
 
 
 def test_without_a_terminal_it_is_an_agents_word_which_is_recorded_and_does_not_count(
@@ -135,7 +135,7 @@ def test_what_was_agreed_before_is_shown_as_a_difference_with_its_place(
     assert "▼ loosened  reward_target: 80 → 60" in played.screen
     assert f"plan.md:{line}" in played.screen
     assert "It says hello" not in played.screen
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
 
 
 def test_when_everything_is_agreed_nobody_is_asked(shop: Workspace, job: Job, donewhen: Donewhen) -> None:
@@ -211,7 +211,7 @@ def test_one_broken_plan_is_named_and_keeps_nobody_from_the_others(
     broken.path.write_text("---\ntitle: [\n---\n")
     played = as_person(["agree"], shop.root)
     assert f"{shop.where(broken.path)}:3:1" in played.screen
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
     assert played.status == 1
     assert kinds(shop, broken.id) == []
 
@@ -227,7 +227,7 @@ def test_a_job_with_an_impossible_id_keeps_nobody_from_the_others(shop: Workspac
     odd.parent.mkdir()
     odd.write_text("---\nwork_item_id: ../../../evil\n---\n\n## Acceptance Criteria\n\n- It works\n")
     as_person(["agree"], shop.root)
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
 
 
 def test_a_broken_configuration_is_named(shop: Workspace, job: Job, donewhen: Donewhen) -> None:
@@ -292,7 +292,7 @@ def test_a_key_that_a_person_has_trusted_agrees_to_a_new_job(
     told = envelope(done)
     assert (done.returncode, told["data"]["agreed"], told["data"]["by"]["kind"]) == (0, [job.id], "key")
     assert shop.job(job.id).document.fields["agreement_status"] == "agreed"
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["not listed", "listed by the agent"])
@@ -332,7 +332,7 @@ def test_ci_agrees_where_a_person_has_allowed_it(shop: Workspace, donewhen: Done
     told = envelope(donewhen(["agree", "--ci", "--json"], shop.root, environment))
     assert told["ok"]
     assert told["data"]["by"] == {"name": "octocat", "kind": "ci"}
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.state == "agreed"
 
 
 def test_ci_does_not_agree_where_only_the_file_allows_it(shop: Workspace, job: Job, donewhen: Donewhen) -> None:
@@ -341,7 +341,7 @@ def test_ci_does_not_agree_where_only_the_file_allows_it(shop: Workspace, job: J
     done = donewhen(["agree", "--ci", "--json"], shop.root, surroundings(CI="true"))
     told = envelope(done)
     assert (done.returncode, codes(told), told["data"]["agreed"]) == (1, ["approver"], [])
-    assert proposals(shop, [shop.job(job.id)])[1].agreement.seal is None
+    assert agreement_proposals(shop, [shop.job(job.id)])[1].agreement.seal is None
 
 
 def test_a_new_job_in_an_agreed_project_is_proposed_and_not_called_unsealed(

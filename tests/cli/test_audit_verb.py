@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash
-from donewhen.jobs.evidence.commands import run
-from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -38,7 +38,7 @@ def codes(done: subprocess.CompletedProcess[str], command: str) -> list[str]:
 
 @pytest.fixture
 def shop(repository: Path) -> Workspace:
-    return init(repository, "Shop")
+    return create_project(repository, "Shop")
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def job(shop: Workspace) -> Job:
 
 
 def seal(shop: Workspace, *jobs: Job) -> None:
-    for one in proposals(shop, jobs):
-        agree(shop, one, Approval(person()))
+    for one in agreement_proposals(shop, jobs):
+        agree(shop, one, Approval(person_at_terminal()))
 
 
 def commit(git: Git, shop: Workspace, message: str = "work") -> None:
@@ -76,7 +76,7 @@ def test_an_honest_record_is_clean_here_and_in_a_fresh_clone(
     shop: Workspace, job: Job, donewhen: Donewhen, git: Git, tmp_path: Path
 ) -> None:
     seal(shop, job)
-    run(shop, job, ["echo", "hello"], Actor("bot"))
+    run_as_evidence(shop, job, ["echo", "hello"], Actor("bot"))
     commit(git, shop)
     told = envelope(donewhen(["audit", "--json"], shop.root), "audit")
     assert told["ok"]
@@ -172,7 +172,7 @@ def test_the_heads_as_trailers_serve_as_well_and_change_nothing_by_themselves(
     trailers = donewhen(["anchor", "--trailer"], shop.root).stdout
     assert len(trailers.splitlines()) == 2
     commit(git, shop, f"Work\n\n{trailers}")
-    run(shop, job, ["echo", "hello"], Actor("bot"))
+    run_as_evidence(shop, job, ["echo", "hello"], Actor("bot"))
     audited = envelope(donewhen(["audit", "--json"], shop.root), "audit")
     assert (audited["ok"], audited["data"]["anchors"]) == (True, 2)
 
@@ -190,7 +190,7 @@ def test_without_a_commit_there_is_nothing_to_anchor_to(shop: Workspace, job: Jo
 
 def test_contract_show_prints_what_holds_and_who_sealed_it(shop: Workspace, job: Job, donewhen: Donewhen) -> None:
     seal(shop, job)
-    sealed = proposals(shop, [job])[1].agreement.terms
+    sealed = agreement_proposals(shop, [job])[1].agreement.terms
     job.path.write_text(job.path.read_text().replace("reward_target: 80", "reward_target: 5"))
     told = envelope(donewhen(["contract", "show", "001", "--json"], shop.root), "contract")["data"]
     assert (told["chain"], told["state"], told["hash"]) == (job.id, "voided", terms_hash(sealed))

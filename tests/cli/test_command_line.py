@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from donewhen import __version__
-from donewhen.cli._output import harmless
+from donewhen.cli._output import harmless_text
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.learning.measuring import trial
@@ -374,6 +374,6 @@ def test_an_internal_error_exits_3_without_a_traceback_unless_debugging(tmp_path
 
 def test_json_holds_nothing_that_a_runner_of_ci_would_take_for_a_command() -> None:
     told = {"title": "##[error]it is all good", "other": "# #[ stays"}
-    text = harmless(json.dumps(told))
+    text = harmless_text(json.dumps(told))
     assert "##[" not in text
     assert json.loads(text) == told

@@ -13,11 +13,11 @@ import pytest
 
 from donewhen import cli
 from donewhen.cli import main
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates import evaluation
-from donewhen.jobs.ledger.approval import Approval, person
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -58,7 +58,7 @@ Say = Callable[..., Said]
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
@@ -90,8 +90,8 @@ def made(shop: Workspace, title: str, **about: object) -> Job:
 
 
 def seal(shop: Workspace, job: Job) -> None:
-    for one in proposals(shop, [shop.job_at(job.path)]):
-        agree(shop, one, Approval(person()))
+    for one in agreement_proposals(shop, [shop.job_at(job.path)]):
+        agree(shop, one, Approval(person_at_terminal()))
 
 
 def put_out(job: Job, text: str = "yes\n") -> None:
@@ -99,7 +99,7 @@ def put_out(job: Job, text: str = "yes\n") -> None:
 
 
 def typed(shop: Workspace, job: Job, **fields: Value) -> None:
-    job.path.write_bytes(rewritten(shop.read(job.path), fields))
+    job.path.write_bytes(rewrite_fields(shop.read(job.path), fields))
 
 
 @pytest.fixture

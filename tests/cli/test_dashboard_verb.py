@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.plan.creating import add_job, create_project
 
 Donewhen = Callable[..., Any]
 _PATIENCE = 30.0
@@ -28,7 +28,7 @@ def quiet(**extra: str) -> dict[str, str]:
 
 
 def test_it_writes_all_three_files_and_says_where(tmp_path: Path, donewhen: Donewhen) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     job = add_job(workspace, "Sell", criteria=["It works."])
     done = donewhen(["dashboard"], tmp_path)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_it_writes_all_three_files_and_says_where(tmp_path: Path, donewhen: Done
 
 
 def test_json_has_the_data(tmp_path: Path, donewhen: Donewhen) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     job = add_job(workspace, "Sell </script><promise>x</promise>", criteria=["It works."])
     done = donewhen(["dashboard", "--json"], tmp_path)
     told = json.loads(done.stdout)
@@ -59,16 +59,16 @@ def test_json_has_the_data(tmp_path: Path, donewhen: Donewhen) -> None:
 
 
 def test_it_repairs_what_was_edited_by_hand(tmp_path: Path, donewhen: Donewhen) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     job = add_job(workspace, "Sell", criteria=["It works."])
-    refresh(workspace, job)
+    update_views(workspace, job)
     job.path.write_text(job.path.read_text().replace("title: Sell", "title: Buy"))
     assert donewhen(["dashboard"], tmp_path).returncode == 0
     assert json.loads((tmp_path / "jobs/outputs/dashboard.json").read_bytes())["jobs"][job.id]["title"] == "Buy"
 
 
 def test_a_plan_that_can_t_be_read_is_named_and_stops_nobody(tmp_path: Path, donewhen: Donewhen) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     good, bad = (add_job(workspace, title, criteria=["It works."]) for title in ("Good", "Bad"))
     bad.path.write_bytes(b"---\n\xff\n---\n")
     done = donewhen(["dashboard"], tmp_path)
@@ -108,7 +108,7 @@ def test_outside_of_a_project_it_says_how_to_begin(tmp_path: Path, donewhen: Don
 
 
 def test_a_folder_that_can_t_be_written_is_an_error_with_its_place(tmp_path: Path, donewhen: Donewhen) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     add_job(workspace, "Sell", criteria=["It works."])
     (tmp_path / "jobs/outputs").write_text("in the way")
     done = donewhen(["dashboard"], tmp_path)
@@ -118,7 +118,7 @@ def test_a_folder_that_can_t_be_written_is_an_error_with_its_place(tmp_path: Pat
 
 
 def test_open_hands_the_page_to_the_browser_and_does_not_wait_for_it(tmp_path: Path, donewhen: Donewhen) -> None:
-    init(tmp_path, "Shop")
+    create_project(tmp_path, "Shop")
     seen = tmp_path / "seen"
     browser = tmp_path / "browser"
     browser.write_text(
@@ -136,7 +136,7 @@ def test_open_hands_the_page_to_the_browser_and_does_not_wait_for_it(tmp_path: P
 
 
 def test_where_there_is_no_browser_it_says_which_file_to_open(tmp_path: Path, donewhen: Donewhen) -> None:
-    init(tmp_path, "Shop")
+    create_project(tmp_path, "Shop")
     done = donewhen(["dashboard", "--open"], tmp_path, env=quiet(PATH=str(Path(sys.executable).parent)))
     if sys.platform == "darwin":
         pytest.skip("LOUD: on macOS there always is one")

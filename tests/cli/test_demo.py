@@ -15,8 +15,8 @@ from rich.console import Console
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.chapters import CHAPTERS
-from donewhen.demo.story_lines import Line
-from donewhen.demo.storyteller import Teller
+from donewhen.demo.story_lines import StoryLine
+from donewhen.demo.storyteller import Storyteller
 
 Person = Callable[..., Any]
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
@@ -92,10 +92,10 @@ class Told(NamedTuple):
         return found
 
     @property
-    def lines(self) -> list[Line]:
-        return [Line(**one) for one in self.data["story"]]
+    def lines(self) -> list[StoryLine]:
+        return [StoryLine(**one) for one in self.data["story"]]
 
-    def chapter(self, number: int) -> list[Line]:
+    def chapter(self, number: int) -> list[StoryLine]:
         """The lines of a chapter."""
         starts = [at for at, one in enumerate(self.lines) if one.kind == "chapter"]
         return self.lines[starts[number - 1] : [*starts, len(self.lines)][number]]
@@ -125,7 +125,7 @@ def told(as_person: Person, tmp_path_factory: pytest.TempPathFactory) -> Told:
     return _PLAYED[0]
 
 
-def texts(lines: Sequence[Line], kind: str = "answer") -> list[str]:
+def texts(lines: Sequence[StoryLine], kind: str = "answer") -> list[str]:
     return [one.text for one in lines if one.kind == kind]
 
 
@@ -241,7 +241,7 @@ def test_the_ledger_holds_and_everything_is_committed(told: Told, donewhen: Done
 @pytest.mark.parametrize("width", [40, 72, 110])
 def test_no_line_is_wider_than_the_terminal(told: Told, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, no_color=True)
-    teller = Teller(console)
+    teller = Storyteller(console)
     for one in told.lines:
         teller.tell(one)
     shown = console.file.getvalue()  # type: ignore[attr-defined]

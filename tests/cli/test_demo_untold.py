@@ -16,7 +16,7 @@ import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.chapters import CHAPTERS, at_the_gate
-from donewhen.demo.stage import Ran
+from donewhen.demo.stage import CommandRun
 
 Person = Callable[..., Any]
 
@@ -155,15 +155,15 @@ class _Otherwise:
     def writes(self, who: str, files: dict[str, str], told: str) -> None:
         self.report = "whole" if "EVIDENCE" in files["REPORT.md"] else "bare"
 
-    def run(self, who: str, *arguments: str, **options: Any) -> Ran:
+    def run(self, who: str, *arguments: str, **options: Any) -> CommandRun:
         self.told.append(arguments[0])
         good = arguments[0] != "complete" or self.report in self.passes
-        return Ran(0 if good else 1, "<promise>WI-DONE</promise>\nreceipt: sha256:1" if good else "✗")
+        return CommandRun(0 if good else 1, "<promise>WI-DONE</promise>\nreceipt: sha256:1" if good else "✗")
 
-    def at_terminal(self, *arguments: str, **options: Any) -> Ran:
+    def at_terminal(self, *arguments: str, **options: Any) -> CommandRun:
         self.told.append(f"{arguments[0]} {options['keys']}")
         self.passes.add(self.report)
-        return Ran(0, "")
+        return CommandRun(0, "")
 
     def wants_to_stop(self) -> None: ...
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import JUDGED, TAUGHT, Court
 
-from donewhen.judging.labels import log_of
+from donewhen.judging.labels import read_label_log
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]
@@ -40,7 +40,7 @@ def test_a_refusal_is_disputed_and_a_person_overrules_the_judge(court: Court, do
     assert "The agent says: lorem is the name of the customer" in played.screen
     completed = donewhen(["complete", job.id], court.root)
     assert f"<promise>{job.id}-DONE</promise>" in completed.stdout
-    assert [one.label for one in log_of(court.folder)] == ["pass"]
+    assert [one.label for one in read_label_log(court.folder)] == ["pass"]
 
 
 def test_programs_are_told_what_is_disputed(court: Court, donewhen: Run) -> None:

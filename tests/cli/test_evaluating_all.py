@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.approval import Approval, person, somebody
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -22,14 +22,14 @@ Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 def made(shop: Workspace, title: str) -> Job:
     job = add_job(shop, title, criteria=["It is there\n  check: file outputs/primary.md"])
-    for one in proposals(shop, [job]):
-        agree(shop, one, Approval(person()))
-    assert start(shop, job.id, somebody()).started
+    for one in agreement_proposals(shop, [job]):
+        agree(shop, one, Approval(person_at_terminal()))
+    assert start_job(shop, job.id, unproved_actor()).started
     return job
 
 
@@ -62,7 +62,7 @@ def test_every_job_is_checked_and_what_is_stale_is_run(shop: Workspace, donewhen
 
 def test_a_cancelled_job_is_left_out_and_a_broken_one_stops_nobody(shop: Workspace, donewhen: Donewhen) -> None:
     gone, broken, good = made(shop, "Gone"), made(shop, "Broken"), made(shop, "Good")
-    decide(shop, gone, Decision("cancel", "Not wanted."), Approval(person()))
+    decide(shop, gone, Decision("cancel", "Not wanted."), Approval(person_at_terminal()))
     broken.path.write_text("---\ntitle: [\n---\n")
     (good.folder / "outputs" / "primary.md").write_text("Twelve lines of text.\n")
     done = donewhen(["truth-eval", "--json"], shop.root)

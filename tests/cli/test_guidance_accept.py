@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import JUDGED, TAUGHT, Court, write_mission
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.judge.missions import accepted, find_mission
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.judge.missions import accepted_guidance, find_mission
+from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
-from donewhen.judging.guidance import Change
+from donewhen.judging.guidance import GuidanceChange
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]
@@ -35,11 +35,11 @@ def court(repository: Path, git: Callable[..., str]) -> Court:
 def learn(court: Court, text: str = 'When "ipsum" occurs, the verdict is fail.') -> None:
     mission = court.mission
     mission.store.seed(mission.initial_guidance())
-    mission.store.apply(Change(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1")
+    mission.store.apply(GuidanceChange(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1")
 
 
 def followed(workspace: Workspace, name: str = "reports") -> int:
-    return accepted(workspace, name, find_mission(workspace, name)).step
+    return accepted_guidance(workspace, name, find_mission(workspace, name)).step
 
 
 def edit(court: Court) -> None:
@@ -144,7 +144,7 @@ def test_from_and_accepted_exclude_each_other(court: Court, donewhen: Run) -> No
 @pytest.fixture
 def learning(repository: Path) -> Path:
     """A project with a mission of made-up tickets, and no agreement yet."""
-    init(repository, "Learning")
+    create_project(repository, "Learning")
     make_mission(repository / "missions" / "agent-reports", 150)
     return repository
 
@@ -205,7 +205,9 @@ def test_a_trial_accepts_nothing_that_it_does_not_speak_for(
     elif before == "edit the guidance":
         mission = find_mission(find_workspace(learning), "agent-reports")
         mission.store.seed(mission.initial_guidance())
-        change = Change(op="add", text='When "the" occurs, the verdict is pass.', rationale="mine", evidence=("x",))
+        change = GuidanceChange(
+            op="add", text='When "the" occurs, the verdict is pass.', rationale="mine", evidence=("x",)
+        )
         mission.store.apply(change, "an agent")
     told = outcome(donewhen([*LEARN, *options], learning))
     assert told["adopted"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.judging.guidance import Change
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.judging.guidance import GuidanceChange
 from donewhen.judging.guidance_store import read_guidance, read_initial
 from donewhen.judging.mission import read_mission
 
@@ -37,12 +37,12 @@ def learned(fresh: Path) -> Path:
     store = mission.store
     store.seed(mission.initial_guidance())
     for at in range(1, 11):
-        change = Change(
+        change = GuidanceChange(
             op="add", text=f"Rule number {at}.", rationale="Because.", evidence=(f"Q{at}::fail", "Q0::pass")
         )
         store.apply(change, "learn")
-    store.apply(Change(op="update", key="G1", text="Said better.", evidence=("Q9::fail",)), "learn")
-    store.apply(Change(op="delete", key="G2", rationale="It misled.", evidence=("Q9::pass",)), "learn")
+    store.apply(GuidanceChange(op="update", key="G1", text="Said better.", evidence=("Q9::fail",)), "learn")
+    store.apply(GuidanceChange(op="delete", key="G2", rationale="It misled.", evidence=("Q9::pass",)), "learn")
     store.credit({"G1": (9, 1)})
     return fresh
 
@@ -112,7 +112,7 @@ def test_going_back_is_a_step_of_its_own_under_a_name(donewhen: Run, learned: Pa
     store = read_mission(learned).store
     assert store.read().experiences == store.at(10).experiences
     assert store.read().step == 13
-    assert store.history()[-1].by.startswith(somebody().name)
+    assert store.history()[-1].by.startswith(unproved_actor().name)
     again = donewhen(["guidance", "rollback", "12", str(learned)], learned.parent)
     assert again.returncode == 0
     assert store.read().experiences == store.at(12).experiences
@@ -125,7 +125,7 @@ def test_going_back_is_a_step_of_its_own_under_a_name(donewhen: Run, learned: Pa
 
 def test_an_agent_that_goes_back_is_recorded_as_one(learned: Path, donewhen: Run) -> None:
     donewhen(["guidance", "rollback", "1"], learned, dict(os.environ) | {"DONEWHEN_AGENT": "1"})
-    assert read_mission(learned).store.history()[-1].by == f"{somebody().name} (agent)"
+    assert read_mission(learned).store.history()[-1].by == f"{unproved_actor().name} (agent)"
 
 
 def test_rules_can_be_taken_elsewhere_and_back(donewhen: Run, learned: Path) -> None:

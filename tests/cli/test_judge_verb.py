@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from donewhen.models.contrast import default_rule
-from donewhen.models.contrast.rules import Occurs, Rule
+from donewhen.models.contrast.rules import PhraseCondition, Rule
 from donewhen.models.contrast.sentences import write_rule
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -53,7 +53,7 @@ def mission(tmp_path: Path) -> Path:
     folder = tmp_path / "mission"
     folder.mkdir()
     (folder / "mission.toml").write_text('mission = "m"\n')
-    receipt = Rule((Occurs(("receipt",)),), "pass")
+    receipt = Rule((PhraseCondition(("receipt",)),), "pass")
     rules = {"G0": default_rule("fail", "en"), "G1": write_rule(receipt, "en")}
     (folder / "initial_guidance.json").write_text(json.dumps(rules))
     return folder

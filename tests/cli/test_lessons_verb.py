@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.board.views import dashboard_path, rebuild
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.views import dashboard_path, rebuild_views
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -32,15 +32,15 @@ class Shop:
 
     def __init__(self, root: Path, donewhen: Run) -> None:
         self.root = root
-        self.workspace: Workspace = init(root, "Shop")
+        self.workspace: Workspace = create_project(root, "Shop")
         self._donewhen = donewhen
 
     def job(self, title: str, *, started: bool = False) -> Job:
         job = add_job(self.workspace, title, criteria=["It runs.\n  check: run true"], outputs=["/out.txt"])
-        for one in proposals(self.workspace, [job]):
+        for one in agreement_proposals(self.workspace, [job]):
             agree(self.workspace, one, ADA)
         if started:
-            assert start(self.workspace, job.id, Actor("bot")).started
+            assert start_job(self.workspace, job.id, Actor("bot")).started
         return self.workspace.job(job.id)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -215,15 +215,15 @@ def test_a_run_without_a_line_in_the_log_says_so_and_passes(shop: Shop) -> None:
 def test_the_dashboard_tells_of_a_lesson_at_once(shop: Shop) -> None:
     shop.job("Count the stock", started=True)
     path = dashboard_path(shop.workspace)
-    rebuild(shop.workspace)
+    rebuild_views(shop.workspace)
     name = shop.data("add", *TOLD)["id"]
     kept = path.read_bytes()
-    rebuild(shop.workspace)
+    rebuild_views(shop.workspace)
     assert path.read_bytes() == kept
     assert shop.lessons("used", name, "--how", "The last line is read first.").returncode == 0
     answered = path.read_bytes()
     assert answered != kept
-    rebuild(shop.workspace)
+    rebuild_views(shop.workspace)
     assert path.read_bytes() == answered
 
 

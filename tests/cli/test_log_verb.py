@@ -6,12 +6,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 
 BOT = Actor("bot")
 
@@ -19,11 +19,11 @@ BOT = Actor("bot")
 def test_every_event_is_a_sentence_and_a_refusal_has_its_codes(
     repository: Path, donewhen: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    workspace = init(repository, "Shop")
+    workspace = create_project(repository, "Shop")
     job = add_job(workspace, "Prices", criteria=["There are prices.\n  check: file /prices.csv"])
-    for one in proposals(workspace, [job]):
+    for one in agreement_proposals(workspace, [job]):
         agree(workspace, one, Approval(Actor("ada", "person")))
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
     agreed, started, ran, refused = donewhen(["log", job.id], repository).stdout.splitlines()
     assert "(person)  agreed: sha256:" in agreed

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from donewhen.models.local.weights import default
+from donewhen.models.local.weights import default_weights
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -268,6 +268,6 @@ def test_interrupted_it_keeps_what_is_there_and_says_how_to_go_on(shop: Shop) ->
 def test_the_shipped_catalogue_is_what_is_listed(donewhen: Run, tmp_path: Path) -> None:
     shown = donewhen(["models", "list"], tmp_path, os.environ | {"DONEWHEN_MODELS": str(tmp_path / "none")})
     assert shown.returncode == 0
-    assert f"{default().name}, not here" in shown.stdout
+    assert f"{default_weights().name}, not here" in shown.stdout
     assert "1.12 GB" in shown.stdout
     assert not (tmp_path / "none").exists()

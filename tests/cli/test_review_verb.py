@@ -18,15 +18,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import JUDGED, NOTHING, Court, label
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.ledger.approval import person
+from donewhen.jobs.ledger.approval import person_at_terminal
 from donewhen.jobs.ledger.signing import new_key
-from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.rest import set_job_aside
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.labels import add_label, log_of
+from donewhen.judging.labels import add_label, read_label_log
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]
-ME = person().name
+ME = person_at_terminal().name
 F1, UP = "\x1bOP", "\x1b[A"
 
 
@@ -67,7 +67,7 @@ def test_a_verdict_takes_one_key_and_lets_the_job_be_completed(court: Court, as_
     assert "The judge: pass (3:0" in played.screen
     assert "1 verdict(s) given, 1 labelled ticket(s) made." in played.screen
     assert words(court, job) == [("pass", "", "person")]
-    assert [(one.by, one.label) for one in log_of(court.folder)] == [(ME, "pass")]
+    assert [(one.by, one.label) for one in read_label_log(court.folder)] == [(ME, "pass")]
     done = donewhen(["complete", job.id], court.root)
     assert (done.returncode, f"<promise>{job.id}-DONE</promise>" in done.stdout) == (0, True)
 
@@ -101,7 +101,7 @@ def test_whoever_leaves_in_the_middle_keeps_what_they_gave(court: Court, as_pers
     assert played.status == 0
     assert "1 verdict(s) given" in played.screen
     assert sorted(words(court, one) for one in jobs) == [[], [("pass", "", "person")]]
-    assert len(log_of(court.folder)) == 1
+    assert len(read_label_log(court.folder)) == 1
 
 
 def test_whoever_breaks_off_in_the_middle_keeps_what_they_gave(court: Court, as_person: Person) -> None:
@@ -110,7 +110,7 @@ def test_whoever_breaks_off_in_the_middle_keeps_what_they_gave(court: Court, as_
     assert played.status == 130
     assert "Traceback" not in played.screen
     assert sorted(words(court, one) for one in jobs) == [[], [("pass", "", "person")]]
-    assert len(log_of(court.folder)) == 1
+    assert len(read_label_log(court.folder)) == 1
 
 
 @pytest.mark.parametrize("key", [F1, UP, "\x1b", "\x1b[15~", "é", "\x1bp"])
@@ -133,7 +133,7 @@ def test_another_word_than_the_one_asked_for_records_nothing(court: Court, as_pe
 
 def test_a_question_is_shown_with_how_to_answer_it_and_p_is_no_answer(court: Court, as_person: Person) -> None:
     job = court.job("It is there.\n  check: file /report.md")
-    set_aside(court.workspace, job.id, court.entries(job)[-1].by, question="Which format?")
+    set_job_aside(court.workspace, job.id, court.entries(job)[-1].by, question="Which format?")
     played = as_person(["review"], court.root, keys=["p", "r", "s"])
     assert played.status == 0
     assert "Which format?" in played.screen
@@ -172,7 +172,7 @@ def test_a_second_opinion_is_given_without_knowing_the_first(court: Court, as_pe
     played = as_person(["review", "--second"], court.root, keys=["f"])
     assert "somebody-else has labelled it." in played.screen
     assert "said pass" not in played.screen
-    assert [(one.by, one.label) for one in log_of(court.folder)][-1] == (ME, "fail")
+    assert [(one.by, one.label) for one in read_label_log(court.folder)][-1] == (ME, "fail")
 
 
 def test_labels_of_somebody_who_was_cut_off_are_made_first(court: Court, as_person: Person) -> None:
@@ -180,7 +180,7 @@ def test_labels_of_somebody_who_was_cut_off_are_made_first(court: Court, as_pers
     as_person(["review"], court.root, keys=["p"])
     (court.folder / "reviews.jsonl").unlink()
     as_person(["review"], court.root)
-    assert len(log_of(court.folder)) == 1
+    assert len(read_label_log(court.folder)) == 1
 
 
 # Without one
@@ -213,7 +213,7 @@ def test_an_agents_verdict_is_on_record_and_does_not_count(court: Court, donewhe
     assert said.returncode == 1
     assert "which does not count" in said.stdout + said.stderr
     assert words(court, job) == [("pass", "I am sure", "agent")]
-    assert log_of(court.folder) == ()
+    assert read_label_log(court.folder) == ()
     refused = donewhen(["complete", job.id], court.root)
     assert (refused.returncode, "[needs_human]" in refused.stdout) == (1, True)
     told = json.loads(donewhen(["review", item, "--verdict", "pass", "--json"], court.root).stdout)
@@ -252,4 +252,4 @@ def test_a_key_counts_where_it_was_agreed_to_and_needs_no_terminal(court: Court,
     said = donewhen(["review", item, "--verdict", "pass", "--key", str(tmp_path / "key")], court.root, env)
     assert said.returncode == 0
     assert words(court, job) == [("pass", "", "key")]
-    assert len(log_of(court.folder)) == 1
+    assert len(read_label_log(court.folder)) == 1

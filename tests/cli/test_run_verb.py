@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, person
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -49,7 +49,7 @@ def codes(done: subprocess.CompletedProcess[str], command: str = "run") -> list[
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
     (tmp_path / "check.py").write_text("print('checked')\n")
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def job(shop: Workspace) -> Job:
 
 
 def seal(shop: Workspace, *jobs: Job) -> None:
-    for one in proposals(shop, jobs):
-        agree(shop, one, Approval(person()))
+    for one in agreement_proposals(shop, jobs):
+        agree(shop, one, Approval(person_at_terminal()))
 
 
 def ran(shop: Workspace, job: Job) -> list[bool]:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.evidence.commands import run
-from donewhen.jobs.ledger.approval import Approval, person
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
@@ -37,7 +37,7 @@ def codes(done: subprocess.CompletedProcess[str], command: str) -> list[str]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def job(shop: Workspace) -> Job:
 
 
 def seal(shop: Workspace, *jobs: Job) -> None:
-    for one in proposals(shop, jobs):
-        agree(shop, one, Approval(person()))
+    for one in agreement_proposals(shop, jobs):
+        agree(shop, one, Approval(person_at_terminal()))
 
 
 @pytest.mark.parametrize("verb", ["init", "add", "status", "log"])
@@ -279,7 +279,7 @@ def test_a_broken_configuration_or_project_file_is_named(shop: Workspace, job: J
 
 def test_log_tells_what_happened_and_by_whose_word(shop: Workspace, job: Job, donewhen: Donewhen) -> None:
     seal(shop, job)
-    run(shop, job, ["false"], Actor("bot"))
+    run_as_evidence(shop, job, ["false"], Actor("bot"))
     shown = donewhen(["log", "001"], shop.root).stdout.splitlines()
     assert len(shown) == 2
     assert "#1 agreed" in shown[0]
@@ -294,7 +294,7 @@ def test_log_tells_what_happened_and_by_whose_word(shop: Workspace, job: Job, do
 
 def test_log_shows_the_newest_and_says_how_many_are_older(shop: Workspace, job: Job, donewhen: Donewhen) -> None:
     for word in ("one", "two", "three"):
-        run(shop, job, ["echo", word], Actor("bot"))
+        run_as_evidence(shop, job, ["echo", word], Actor("bot"))
     shown = donewhen(["log", "001", "-n", "1"], shop.root).stdout
     assert "echo three" in shown
     assert "echo two" not in shown
@@ -316,7 +316,9 @@ def test_log_remembers_a_job_whose_folder_is_gone(shop: Workspace, job: Job, don
 def test_what_a_command_was_called_can_not_drive_the_terminal_in_the_log(
     shop: Workspace, job: Job, donewhen: Donewhen
 ) -> None:
-    run(shop, job, ["echo", "\x1b[2J\u202eevil\n2026-01-01T00:00:00Z  #9 completed"], Actor("\x1b[31mbot\n#8 agreed"))
+    run_as_evidence(
+        shop, job, ["echo", "\x1b[2J\u202eevil\n2026-01-01T00:00:00Z  #9 completed"], Actor("\x1b[31mbot\n#8 agreed")
+    )
     shown = donewhen(["log"], shop.root).stdout
     assert not set("\x1b\u202e") & set(shown)
     assert len(shown.splitlines()) == 1

@@ -25,7 +25,7 @@ from donewhen.completion import (
     checker,
     run_check,
 )
-from donewhen.completion.checking import is_checking, name_of
+from donewhen.completion.checking import checker_name, is_checking
 from donewhen.foundation.cancellation import cancelled
 from donewhen.testing import make_context
 
@@ -226,12 +226,12 @@ def test_even_a_checker_that_can_not_be_described_is_a_gate_error(timeout: float
 
 class TestNames:
     def test_a_checker_is_called_by_its_name_or_by_its_class(self) -> None:
-        assert name_of(SimpleNamespace(name="unit tests")) == "unit tests"
-        assert name_of(SimpleNamespace(name="")) == "SimpleNamespace"
-        assert name_of(SimpleNamespace(name=7)) == "SimpleNamespace"
-        assert name_of(Says(int)) == "Says"
-        assert name_of("PlanBasedChecker") == "PlanBasedChecker"
-        assert name_of("") == "str"
+        assert checker_name(SimpleNamespace(name="unit tests")) == "unit tests"
+        assert checker_name(SimpleNamespace(name="")) == "SimpleNamespace"
+        assert checker_name(SimpleNamespace(name=7)) == "SimpleNamespace"
+        assert checker_name(Says(int)) == "Says"
+        assert checker_name("PlanBasedChecker") == "PlanBasedChecker"
+        assert checker_name("") == "str"
 
     def test_the_feedback_calls_a_named_checker_by_its_name(self) -> None:
         named = Says(raising(ValueError("x")))

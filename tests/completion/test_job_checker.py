@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
-from donewhen.adapters.command_hooks import respond
+from donewhen.adapters.command_hooks import respond_to_event
 from donewhen.completion import JobChecker, ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.completion.checking import run_check
 from donewhen.completion.from_settings import checks_for
 from donewhen.config import GuardSettings, load
 from donewhen.filesystem import HostFilesystem, InMemoryFilesystem
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.gates.evidence_status import collect
-from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.gates.evidence_status import collect_evidence
+from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import record_unverified_stop, set_aside
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.rest import record_unverified_stop, set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import history_of
 from donewhen.runtime import Session
@@ -35,7 +35,7 @@ class Shop:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.workspace = init(root, "Shop")
+        self.workspace = create_project(root, "Shop")
 
     def job(self, title: str = "Report", *, started: bool = True, depends_on: tuple[str, ...] = ()) -> Job:
         """An agreed job that is done when its own file is there."""
@@ -46,16 +46,16 @@ class Shop:
             criteria=[f"It is written\n  check: file /{title}.txt"],
             depends_on=depends_on,
         )
-        for one in proposals(self.workspace, [made]):
-            agree(self.workspace, one, Approval(person()))
+        for one in agreement_proposals(self.workspace, [made]):
+            agree(self.workspace, one, Approval(person_at_terminal()))
         if started:
-            assert start(self.workspace, made.id, somebody()).started
+            assert start_job(self.workspace, made.id, unproved_actor()).started
         return self.workspace.job(made.id)
 
     def finished(self, title: str = "Report") -> Job:
         job = self.job(title)
         (self.root / f"{title}.txt").write_text("good\n")
-        assert complete(self.workspace, job.id, somebody()).done
+        assert complete(self.workspace, job.id, unproved_actor()).done
         return job
 
     def edit(self, job: Job, old: str, new: str) -> None:
@@ -77,7 +77,7 @@ class Shop:
 
     def hook(self, **more: object) -> dict[str, Any]:
         event = {"session_id": "s", "cwd": str(self.root), "hook_event_name": "Stop", "stop_hook_active": False}
-        return respond("stop", ClaudeCodeDialect(), json.dumps(event | more), {}, self.root)
+        return respond_to_event("stop", ClaudeCodeDialect(), json.dumps(event | more), {}, self.root)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_an_agent_with_a_job_in_progress_hears_what_is_missing_and_the_next_comm
 def test_when_every_gate_is_open_only_completing_is_left(shop: Shop) -> None:
     job = shop.job()
     (shop.root / "Report.txt").write_text("good\n")
-    collect(shop.workspace, job, somebody())
+    collect_evidence(shop.workspace, job, unproved_actor())
     feedback = shop.check().feedback or ""
     assert f"donewhen complete {job.id}" in feedback
     assert "Do what is missing" not in feedback
@@ -132,7 +132,7 @@ def test_a_job_that_was_invalidated_is_in_progress_again(shop: Shop) -> None:
     above = shop.finished("Above")
     below = shop.job("Below", depends_on=(above.id,))
     (shop.root / "Below.txt").write_text("good\n")
-    assert complete(shop.workspace, below.id, somebody()).done
+    assert complete(shop.workspace, below.id, unproved_actor()).done
     assert shop.check().complete is True
     (shop.root / "Above.txt").write_text("other\n")
     result = shop.check(jobs=[below.id])
@@ -150,7 +150,7 @@ def test_done_is_a_reason_to_stop(shop: Shop) -> None:
 
 def test_blocked_with_a_reason_is_a_reason_to_stop(shop: Shop) -> None:
     job = shop.job()
-    set_aside(shop.workspace, job.id, somebody(), reason="The API is down.")
+    set_job_aside(shop.workspace, job.id, unproved_actor(), reason="The API is down.")
     for options in ({}, {"jobs": [job.id]}):
         assert shop.check(**options).complete is True
     assert "The API is down." in (shop.check(jobs=[job.id]).feedback or "")
@@ -158,7 +158,7 @@ def test_blocked_with_a_reason_is_a_reason_to_stop(shop: Shop) -> None:
 
 def test_a_question_to_a_person_is_a_reason_to_stop(shop: Shop) -> None:
     job = shop.job()
-    set_aside(shop.workspace, job.id, somebody(), question="Which colour?")
+    set_job_aside(shop.workspace, job.id, unproved_actor(), question="Which colour?")
     result = shop.check(jobs=[job.id])
     assert result.complete is True
     assert "Which colour?" in (result.feedback or "")
@@ -166,8 +166,8 @@ def test_a_question_to_a_person_is_a_reason_to_stop(shop: Shop) -> None:
 
 def test_a_job_that_was_blocked_once_and_is_worked_on_again_holds_again(shop: Shop) -> None:
     job = shop.job()
-    set_aside(shop.workspace, job.id, somebody(), reason="The API is down.")
-    assert start(shop.workspace, job.id, somebody()).started
+    set_job_aside(shop.workspace, job.id, unproved_actor(), reason="The API is down.")
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     assert shop.check().code is ReasonCode.JOB_NOT_DONE
     assert shop.check(jobs=[job.id]).code is ReasonCode.JOB_NOT_DONE
 
@@ -175,23 +175,23 @@ def test_a_job_that_was_blocked_once_and_is_worked_on_again_holds_again(shop: Sh
 def test_out_of_budget_is_a_reason_to_stop_until_somebody_decides(shop: Shop) -> None:
     job = shop.job()
     for _ in range(4):
-        assert not complete(shop.workspace, job.id, somebody()).done
+        assert not complete(shop.workspace, job.id, unproved_actor()).done
     result = shop.check(jobs=[job.id])
     assert result.complete is True
     assert "budget" in (result.feedback or "")
     more = Decision("raise_budget", "once more", 9)
-    decide(shop.workspace, shop.workspace.job(job.id), more, Approval(somebody()))
+    decide(shop.workspace, shop.workspace.job(job.id), more, Approval(unproved_actor()))
     assert shop.check(jobs=[job.id]).complete is True
-    decide(shop.workspace, shop.workspace.job(job.id), more, Approval(person()))
+    decide(shop.workspace, shop.workspace.job(job.id), more, Approval(person_at_terminal()))
     assert shop.check(jobs=[job.id]).code is ReasonCode.JOB_NOT_DONE
 
 
 def test_cancelled_by_a_person_is_a_reason_to_stop_and_by_the_agent_it_is_none(shop: Shop) -> None:
     job = shop.job()
     cancel = Decision("cancel", "not wanted")
-    decide(shop.workspace, job, cancel, Approval(somebody()))
+    decide(shop.workspace, job, cancel, Approval(unproved_actor()))
     assert shop.check().code is ReasonCode.JOB_NOT_DONE
-    decide(shop.workspace, shop.workspace.job(job.id), cancel, Approval(person()))
+    decide(shop.workspace, shop.workspace.job(job.id), cancel, Approval(person_at_terminal()))
     assert shop.check().complete is True
     assert shop.check(jobs=[job.id]).feedback == f"{job.id} was cancelled."
 
@@ -222,14 +222,14 @@ def test_a_named_job_counts_before_it_was_started_and_others_do_not(shop: Shop) 
     result = shop.check(jobs=[named.id])
     assert result.code is ReasonCode.JOB_NOT_DONE
     assert other.id not in (result.feedback or "")
-    set_aside(shop.workspace, named.id, somebody(), reason="Later.")
+    set_job_aside(shop.workspace, named.id, unproved_actor(), reason="Later.")
     assert shop.check(jobs=[named.id]).complete is True
 
 
 def test_all_named_jobs_have_to_rest(shop: Shop) -> None:
     first, second = shop.finished("First"), shop.job("Second")
     assert shop.check(jobs=[first.id, second.id]).code is ReasonCode.JOB_NOT_DONE
-    set_aside(shop.workspace, second.id, somebody(), question="Which?")
+    set_job_aside(shop.workspace, second.id, unproved_actor(), question="Which?")
     result = shop.check(jobs=[first.id, second.id])
     assert result.complete is True
     assert first.id in (result.feedback or "")
@@ -327,7 +327,7 @@ def test_the_hook_holds_while_a_job_is_open_and_lets_go_when_it_rests(shop: Shop
     answer = shop.hook()
     assert answer["decision"] == "block"
     assert f"donewhen complete {job.id}" in answer["reason"]
-    set_aside(shop.workspace, job.id, somebody(), question="Which?")
+    set_job_aside(shop.workspace, job.id, unproved_actor(), question="Which?")
     assert "decision" not in shop.hook(stop_hook_active=True)
 
 
@@ -342,7 +342,7 @@ def test_the_hook_says_gate_error_when_the_project_cannot_be_read(shop: Shop) ->
 def test_after_the_cap_an_unverified_entry_stands_in_the_ledger_of_each_job_in_progress(shop: Shop) -> None:
     (shop.root / "donewhen.toml").write_text("[stop]\njobs = true\nmax_stalled = 2\n")
     job, resting, planned = shop.job("One"), shop.job("Two"), shop.job("Three", started=False)
-    set_aside(shop.workspace, resting.id, somebody(), reason="Later.")
+    set_job_aside(shop.workspace, resting.id, unproved_actor(), reason="Later.")
     assert [shop.hook(stop_hook_active=bool(turn)).get("decision") for turn in range(2)] == ["block", "block"]
     assert "unverified" not in shop.types(job)
     last = shop.hook(stop_hook_active=True)
@@ -361,4 +361,4 @@ def test_an_unverified_stop_neither_completes_nor_frees_the_job(shop: Shop) -> N
     assert shop.workspace.job(job.id).status == "in_progress"
     assert shop.check().code is ReasonCode.JOB_NOT_DONE
     (shop.root / "Report.txt").write_text("good\n")
-    assert complete(shop.workspace, job.id, somebody()).done
+    assert complete(shop.workspace, job.id, unproved_actor()).done

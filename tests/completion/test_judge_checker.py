@@ -20,7 +20,7 @@ from donewhen.completion import (
     run_check,
 )
 from donewhen.completion.checking import is_checking
-from donewhen.completion.llm_judge import escaped, parse_answer, tally
+from donewhen.completion.llm_judge import escaped, parse_answer, tally_answers
 from donewhen.foundation.cancellation import cancelled
 from donewhen.prompt import Prompt, PromptTemplate
 from donewhen.protocols import PromptResponse
@@ -143,10 +143,10 @@ class TestVotes:
 
     def test_a_lost_vote_counts_against_passing(self) -> None:
         good = JudgeAnswer("pass", "Good.")
-        assert tally([good, None, good], 3).complete is True
-        assert tally([good, None], 2).code is ReasonCode.JUDGE_ABSTAINED
-        assert tally([None, None, None], 3).code is ReasonCode.JUDGE_ABSTAINED
-        assert tally([], 1).complete is False
+        assert tally_answers([good, None, good], 3).complete is True
+        assert tally_answers([good, None], 2).code is ReasonCode.JUDGE_ABSTAINED
+        assert tally_answers([None, None, None], 3).code is ReasonCode.JUDGE_ABSTAINED
+        assert tally_answers([], 1).complete is False
 
     def test_one_fail_among_unreadable_votes_decides_nothing_for_not(self) -> None:
         adapter = TextAdapter("garbage", "garbage", '{"verdict": "fail", "reason": "x"}')

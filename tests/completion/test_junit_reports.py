@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.completion import ReportError, SuiteBaseline, SuiteReport, read_junit
+from donewhen.completion import JUnitError, SuiteBaseline, SuiteReport, read_junit
 
 
 def read(*documents: str | bytes) -> SuiteReport:
@@ -114,7 +114,7 @@ class TestOutcomes:
     def test_a_failed_case_is_not_lost_when_another_case_stands_in_it(self, inside: str) -> None:
         try:
             report = read(suite(f'<testcase name="outer">{inside}</testcase>'))
-        except ReportError:
+        except JUnitError:
             return
         assert report.outcomes["outer"] in ("failed", "errored")
 
@@ -155,7 +155,7 @@ class TestIds:
 
     @pytest.mark.parametrize("attributes", ["", 'name=""', 'classname="" file="" name=""', 'time="1"'])
     def test_a_case_without_a_name_is_refused(self, attributes: str) -> None:
-        with pytest.raises(ReportError, match=r"^The report has a <testcase> without a name\.$"):
+        with pytest.raises(JUnitError, match=r"^The report has a <testcase> without a name\.$"):
             read(suite(f"<testcase {attributes}/>"))
 
     def test_long_ids_that_differ_only_at_their_end_are_two_tests(self) -> None:
@@ -167,7 +167,7 @@ class TestIds:
 class TestRefusals:
     def test_half_a_report_is_refused_with_the_place(self) -> None:
         whole = suite('<testcase name="a"/>\n<testcase name="b"/>')
-        with pytest.raises(ReportError, match="not well-formed XML") as caught:
+        with pytest.raises(JUnitError, match="not well-formed XML") as caught:
             read(whole[: len(whole) // 2])
         assert str(caught.value).startswith("line 1, column ")
 
@@ -177,29 +177,29 @@ class TestRefusals:
         ids=repr,
     )
     def test_what_is_not_well_formed_is_refused(self, document: str) -> None:
-        with pytest.raises(ReportError, match="not well-formed XML") as caught:
+        with pytest.raises(JUnitError, match="not well-formed XML") as caught:
             read(document)
         assert caught.value.code == "report_unreadable"
 
     def test_the_place_of_the_fault_counts_from_one(self) -> None:
-        with pytest.raises(ReportError) as caught:
+        with pytest.raises(JUnitError) as caught:
             read("<testsuites>\n<x>")
         assert str(caught.value) == "line 2, column 4: The JUnit report is not well-formed XML: no element found."
 
     @pytest.mark.parametrize("root", ["html", "testcase", "testsuitesx", "coverage"])
     def test_another_root_element_is_refused(self, root: str) -> None:
         with pytest.raises(
-            ReportError, match=rf"^The report's root element is <{root}>, not <testsuites> or <testsuite>\.$"
+            JUnitError, match=rf"^The report's root element is <{root}>, not <testsuites> or <testsuite>\.$"
         ):
             read(f'<{root} name="a"/>')
 
     def test_every_document_is_checked(self) -> None:
         good = suite('<testcase name="a"/>')
-        with pytest.raises(ReportError, match="root element is <html>"):
+        with pytest.raises(JUnitError, match="root element is <html>"):
             read(good, "<html/>")
 
     def test_a_document_type_is_refused(self) -> None:
-        with pytest.raises(ReportError, match=r"^The JUnit report declares a document type, which could smuggle"):
+        with pytest.raises(JUnitError, match=r"^The JUnit report declares a document type, which could smuggle"):
             read('<!DOCTYPE testsuites><testsuites><testcase name="a"/></testsuites>')
 
     def test_an_entity_bomb_is_refused_before_it_goes_off(self) -> None:
@@ -208,11 +208,11 @@ class TestRefusals:
             f'<!ENTITY {name} "{f"&{before};" * 50}">' for before, name in zip("abcdefghi", "bcdefghij", strict=True)
         ]
         bomb = f'<?xml version="1.0"?><!DOCTYPE x [{"".join(lines)}]><testsuites><testcase name="&j;"/></testsuites>'
-        with pytest.raises(ReportError, match="declares a document type"):
+        with pytest.raises(JUnitError, match="declares a document type"):
             read(bomb)
 
     def test_an_external_entity_is_refused(self) -> None:
-        with pytest.raises(ReportError, match="declares a document type"):
+        with pytest.raises(JUnitError, match="declares a document type"):
             read(
                 '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><testsuites><testcase name="&f;"/></testsuites>'
             )
@@ -221,7 +221,7 @@ class TestRefusals:
         document = suite('<testcase name="a"/>').encode()
         limit = 64 * 1024 * 1024
         assert read(document + b" " * (limit - len(document))).executed == 1
-        with pytest.raises(ReportError, match=rf"^The JUnit report has {limit + 1} bytes; at most {limit} are read\.$"):
+        with pytest.raises(JUnitError, match=rf"^The JUnit report has {limit + 1} bytes; at most {limit} are read\.$"):
             read(document + b" " * (limit + 1 - len(document)))
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from donewhen.adapters.claude_agent_sdk import ClaudeAgentSDKClientConfig
-from donewhen.adapters.hook_targets import HOOK_TIMEOUT, RUNTIMES
+from donewhen.adapters.hook_targets import HOOK_TARGETS, HOOK_TIMEOUT
 from donewhen.cli._app import app
 from donewhen.cli.hook import HOOK_KINDS
 from donewhen.completion import REASONS, ReasonCode
@@ -103,7 +103,7 @@ def test_every_hook_and_every_event_is_in_the_reference() -> None:
     rows = [line for line in page("hooks.md").splitlines() if line.startswith("| `")]
     for kind in HOOK_KINDS:
         assert any(row.startswith(f"| `{kind}` |") for row in rows)
-    for runtime in RUNTIMES.values():
+    for runtime in HOOK_TARGETS.values():
         assert f"{runtime.project_folder}/{runtime.file}" in page("hooks.md")
         assert runtime.home_variable in page("hooks.md")
         for event, name, tool in runtime.events:

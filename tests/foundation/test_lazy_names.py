@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_file_that_can_not_be_imported_says_so_each_time(package: str) -> None
 
 
 def test_making_the_lookup_imports_nothing() -> None:
-    lazily("no_such_package", {"Name": "file"}, {"Other": "no_such_module"})
+    lazy_attributes("no_such_package", {"Name": "file"}, {"Other": "no_such_module"})
     assert "no_such_module" not in sys.modules
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.foundation.plain_text import one_line, plain, shorten
+from donewhen.foundation.plain_text import one_line, plain_text, shorten
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -41,74 +41,76 @@ TAGS = "\U000e0001\U000e0020\U000e0041\U000e007f"
     ],
 )
 def test_an_escape_sequence_disappears_as_a_whole(text: str, expected: str) -> None:
-    assert plain(text) == expected
+    assert plain_text(text) == expected
 
 
 def test_two_sequences_with_text_between_them_lose_only_themselves():
-    assert plain("\x1b]0;one\x07kept\x1b]0;two\x07also") == "keptalso"
+    assert plain_text("\x1b]0;one\x07kept\x1b]0;two\x07also") == "keptalso"
 
 
 def test_a_sequence_hidden_in_another_does_not_come_to_life():
-    assert "\x1b" not in plain("\x1b\x1b[0m[31m \x1b\x1b]0;x\x07]0;y\x07")
+    assert "\x1b" not in plain_text("\x1b\x1b[0m[31m \x1b\x1b]0;x\x07]0;y\x07")
 
 
 @pytest.mark.parametrize("number", [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)])
 def test_a_control_character_is_removed(number: int) -> None:
-    assert plain(f"a{chr(number)}") == "a"
+    assert plain_text(f"a{chr(number)}") == "a"
 
 
 def test_an_eight_bit_control_sequence_can_not_act():
-    assert not any(0x80 <= ord(character) < 0xA0 for character in plain("\x9b31mred\x9b0m \x9d0;title\x9c \x90q\x9c"))
+    assert not any(
+        0x80 <= ord(character) < 0xA0 for character in plain_text("\x9b31mred\x9b0m \x9d0;title\x9c \x90q\x9c")
+    )
 
 
 @pytest.mark.parametrize("character", BIDIRECTIONAL, ids=ascii)
 def test_a_bidirectional_control_is_removed(character: str) -> None:
-    assert plain(f"ac{character}cess") == "access"
+    assert plain_text(f"ac{character}cess") == "access"
 
 
 @pytest.mark.parametrize("character", ZERO_WIDTH, ids=ascii)
 def test_a_zero_width_character_is_removed(character: str) -> None:
-    assert plain(f"pa{character}ss") == "pass"
+    assert plain_text(f"pa{character}ss") == "pass"
 
 
 @pytest.mark.parametrize("character", TAGS, ids=ascii)
 def test_an_invisible_tag_character_is_removed(character: str) -> None:
     # A person does not see them, a model reads them: the classic way to smuggle an instruction.
-    assert plain(f"pa{character}ss") == "pass"
+    assert plain_text(f"pa{character}ss") == "pass"
 
 
 @pytest.mark.parametrize("surrogate", ["\ud800", "\udbff", "\udc00", "\udc80", "\udfff"], ids=ascii)
 def test_a_lone_surrogate_is_removed_so_that_the_text_can_be_encoded(surrogate: str) -> None:
-    assert plain(f"a{surrogate}b").encode() == b"ab"
+    assert plain_text(f"a{surrogate}b").encode() == b"ab"
 
 
 def test_the_neighbours_of_the_removed_ranges_stay():
     kept = "\t\n !~\u00a0\u200a\u2010\u2027\u202f\u205f\u2070\ufefe\uff00\ue000\ud7ff"
-    assert plain(kept) == kept
+    assert plain_text(kept) == kept
 
 
 @pytest.mark.parametrize(
     "text", ["", "two\nlines\n", "a\tb", "naïve café", "日本語", "👍🏽", "العربية", "x² ≤ y", "[31m is text", "1;2m"]
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
-    assert plain(text) == text
+    assert plain_text(text) == text
 
 
 def test_lines_stay_lines_whatever_ends_them():
-    assert plain("one\r\ntwo\rthree\nfour") == "one\ntwo\nthree\nfour"
+    assert plain_text("one\r\ntwo\rthree\nfour") == "one\ntwo\nthree\nfour"
 
 
 def test_a_carriage_return_does_not_overwrite_what_was_said():
-    assert plain("3 tests failed\rall fine") == "3 tests failed\nall fine"
+    assert plain_text("3 tests failed\rall fine") == "3 tests failed\nall fine"
 
 
 @pytest.mark.parametrize("opening", ["\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"], ids=ascii)
 def test_a_sequence_that_is_never_ended_does_not_swallow_the_lines_after_it(opening: str) -> None:
-    assert plain(f"collected\n{opening}oops\n3 tests failed\n").split("\n")[2:] == ["3 tests failed", ""]
+    assert plain_text(f"collected\n{opening}oops\n3 tests failed\n").split("\n")[2:] == ["3 tests failed", ""]
 
 
 def test_a_sequence_does_not_reach_over_lines_to_its_end():
-    assert "3 tests failed" in plain("\x1b]0;title\n3 tests failed\n\x07done")
+    assert "3 tests failed" in plain_text("\x1b]0;title\n3 tests failed\n\x07done")
 
 
 def test_one_line_is_one_plain_line_with_single_spaces():
@@ -154,4 +156,4 @@ def test_a_text_is_cut_only_when_it_is_longer_than_its_limit(text: str, limit: i
 )
 @pytest.mark.timeout(30)  # a hang guard: each of these would take hours if cleaning were quadratic
 def test_text_made_to_be_slow_is_cleaned_all_the_same(text: str) -> None:
-    assert "\x1b" not in plain(text)
+    assert "\x1b" not in plain_text(text)

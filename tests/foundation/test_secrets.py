@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.foundation.secrets import REDACTED, redacted
+from donewhen.foundation.secrets import REDACTED, redact_secrets
 
 KEY_BLOCK = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAK\n-----END RSA PRIVATE KEY-----"
 
@@ -99,27 +99,27 @@ HARMLESS = [
 def test_what_looks_like_a_secret_is_taken_out_and_its_surroundings_stay(secret: str) -> None:
     # A key without an end hides all that follows, for nobody knows where it ends.
     after = "" if "BEGIN" in secret and "END" not in secret else "\nafter"
-    assert redacted(f"before {secret}{after}", {}) == f"before {REDACTED}{after}"
-    assert redacted(f'"{secret}"', {}).startswith(f'"{REDACTED}')
+    assert redact_secrets(f"before {secret}{after}", {}) == f"before {REDACTED}{after}"
+    assert redact_secrets(f'"{secret}"', {}).startswith(f'"{REDACTED}')
 
 
 @pytest.mark.parametrize(("name", "value"), NAMED.values(), ids=NAMED.keys())
 def test_what_is_named_as_a_secret_is_taken_out_and_its_name_stays(name: str, value: str) -> None:
     at = "@host/db" if "://" in name else ""
-    assert redacted(f"{name}{value}{at}", {}) == f"{name}{REDACTED}{at}"
-    assert redacted(f"first\n{name}{value}{at}\nlast", {}) == f"first\n{name}{REDACTED}{at}\nlast"
+    assert redact_secrets(f"{name}{value}{at}", {}) == f"{name}{REDACTED}{at}"
+    assert redact_secrets(f"first\n{name}{value}{at}\nlast", {}) == f"first\n{name}{REDACTED}{at}\nlast"
 
 
 @pytest.mark.parametrize("text", HARMLESS, ids=[f"twin {number}" for number in range(len(HARMLESS))])
 def test_what_only_looks_similar_stays_as_it_is(text: str) -> None:
-    assert redacted(text, {}) == text
+    assert redact_secrets(text, {}) == text
 
 
 def test_every_secret_in_a_text_is_taken_out_not_only_the_first() -> None:
     token, key = SECRETS["github token"], SECRETS["aws key id"]
-    assert redacted(f"{token} {token}\n{key} {token}", {}) == f"{REDACTED} {REDACTED}\n{REDACTED} {REDACTED}"
+    assert redact_secrets(f"{token} {token}\n{key} {token}", {}) == f"{REDACTED} {REDACTED}\n{REDACTED} {REDACTED}"
     two_keys = f"{KEY_BLOCK}\nbetween\n{KEY_BLOCK}"
-    assert redacted(two_keys, {}) == f"{REDACTED}\nbetween\n{REDACTED}"
+    assert redact_secrets(two_keys, {}) == f"{REDACTED}\nbetween\n{REDACTED}"
 
 
 @pytest.mark.parametrize(
@@ -142,33 +142,33 @@ def test_every_secret_in_a_text_is_taken_out_not_only_the_first() -> None:
     ],
 )
 def test_the_value_of_a_variable_that_is_named_like_a_secret_is_taken_out_wherever_it_stands(name: str) -> None:
-    assert redacted("xxplain-valuexx plain-value", {name: "plain-value"}) == f"xx{REDACTED}xx {REDACTED}"
+    assert redact_secrets("xxplain-valuexx plain-value", {name: "plain-value"}) == f"xx{REDACTED}xx {REDACTED}"
 
 
 @pytest.mark.parametrize("name", ["HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM", "GIT_AUTHOR_NAME", "PATH", "OLDPWD"])
 def test_the_value_of_any_other_variable_stays(name: str) -> None:
-    assert redacted("plain-value", {name: "plain-value"}) == "plain-value"
+    assert redact_secrets("plain-value", {name: "plain-value"}) == "plain-value"
 
 
 def test_a_value_that_is_too_short_to_be_a_secret_stays() -> None:
-    assert redacted("1 23456", {"A_KEY": "1", "B_TOKEN": "", "C_TOKEN": "23456"}) == "1 23456"
-    assert redacted("123456", {"A_KEY": "123456"}) == REDACTED
+    assert redact_secrets("1 23456", {"A_KEY": "1", "B_TOKEN": "", "C_TOKEN": "23456"}) == "1 23456"
+    assert redact_secrets("123456", {"A_KEY": "123456"}) == REDACTED
 
 
 def test_of_two_values_of_which_one_holds_the_other_nothing_is_left_over() -> None:
     environ = {"A_TOKEN": "abcdef", "B_TOKEN": "abcdef-and-more", "C_TOKEN": "more-abcdef"}
-    assert redacted("abcdef-and-more", environ) == REDACTED
-    assert redacted("abcdef", environ) == REDACTED
+    assert redact_secrets("abcdef-and-more", environ) == REDACTED
+    assert redact_secrets("abcdef", environ) == REDACTED
 
 
 def test_a_value_is_taken_as_it_is_and_never_as_a_pattern() -> None:
-    assert redacted(r"a.c*d+\1 abcccd", {"A_TOKEN": r"a.c*d+\1"}) == f"{REDACTED} abcccd"
+    assert redact_secrets(r"a.c*d+\1 abcccd", {"A_TOKEN": r"a.c*d+\1"}) == f"{REDACTED} abcccd"
 
 
 def test_without_an_environment_of_its_own_it_looks_at_the_real_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEMO_TOKEN", "plain-value")
-    assert redacted("plain-value") == REDACTED
-    assert redacted("plain-value", {}) == "plain-value"
+    assert redact_secrets("plain-value") == REDACTED
+    assert redact_secrets("plain-value", {}) == "plain-value"
 
 
 ALL = {**SECRETS, **{name: f"{before}{value}@h" for name, (before, value) in NAMED.items()}}
@@ -176,9 +176,9 @@ ALL = {**SECRETS, **{name: f"{before}{value}@h" for name, (before, value) in NAM
 
 @pytest.mark.parametrize("text", ALL.values(), ids=ALL.keys())
 def test_what_was_redacted_once_does_not_change_again(text: str) -> None:
-    once = redacted(text, {})
+    once = redact_secrets(text, {})
     assert once != text
-    assert redacted(once, {}) == once
+    assert redact_secrets(once, {}) == once
 
 
 PIECES = st.sampled_from(
@@ -188,13 +188,13 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=12))
 def test_redacting_twice_is_redacting_once_whatever_stands_side_by_side(pieces: list[str]) -> None:
-    once = redacted("".join(pieces), {})
-    assert redacted(once, {}) == once
+    once = redact_secrets("".join(pieces), {})
+    assert redact_secrets(once, {}) == once
 
 
 @given(st.lists(st.sampled_from(sorted(set(SECRETS.values()) - {SECRETS["private key without an end"]})), min_size=1))
 def test_no_secret_survives_among_others(secrets: list[str]) -> None:
-    found = redacted(" , ".join(secrets), {})
+    found = redact_secrets(" , ".join(secrets), {})
     assert not any(secret in found for secret in secrets)
 
 
@@ -219,4 +219,4 @@ LONG = 200_000
 )
 def test_a_long_line_without_secrets_is_read_in_one_go(line: tuple[str, str]) -> None:
     # Where the time grows with the square of the length this takes many minutes: nobody has to look at a watch.
-    assert redacted(line[1], {}) == line[1]
+    assert redact_secrets(line[1], {}) == line[1]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.foundation.disk_dict import Spilling, SpillingError
+from donewhen.foundation.disk_dict import DiskDict, DiskDictError
 
 # Characters of every kind, and the halves of pairs that the names of files may hold.
 TEXTS = st.text(st.characters(exclude_categories=())) | st.sampled_from(["", "a.jsonl:1", "\udcff.jsonl:2"])
@@ -23,7 +23,7 @@ TEXTS = st.text(st.characters(exclude_categories=())) | st.sampled_from(["", "a.
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.booleans())), st.integers(0, 5))
 def test_it_is_a_dictionary_however_little_is_at_hand(steps: list[tuple[str, str, bool]], at_hand: int) -> None:
     expected: dict[str, str] = {}
-    with Spilling(at_hand) as found:
+    with DiskDict(at_hand) as found:
         for key, text, over in steps:
             if over:
                 found[key] = expected[key] = text
@@ -36,7 +36,7 @@ def test_it_is_a_dictionary_however_little_is_at_hand(steps: list[tuple[str, str
 
 
 def test_closed_it_is_empty_and_can_be_closed_again() -> None:
-    found = Spilling(2)
+    found = DiskDict(2)
     for number in range(9):
         found[str(number)] = "there"
     found.close()
@@ -46,7 +46,7 @@ def test_closed_it_is_empty_and_can_be_closed_again() -> None:
 
 def test_whoever_forgets_to_close_it_leaves_nothing_open() -> None:
     """A connection that is left open is a warning, from Python 3.13 on; and a file that stays open, on any."""
-    found = Spilling(0)
+    found = DiskDict(0)
     found["a"] = "b"
     connection = found._file
     assert connection is not None
@@ -60,7 +60,7 @@ def test_whoever_forgets_to_close_it_leaves_nothing_open() -> None:
 
 
 def test_another_thread_may_go_on_with_it() -> None:
-    with Spilling(1) as found:
+    with DiskDict(1) as found:
         for key in "abc":
             found[key] = key.upper()
         seen: list[str | None] = []
@@ -74,7 +74,7 @@ def test_another_thread_may_go_on_with_it() -> None:
 def peak(count: int) -> int:
     tracemalloc.start()
     try:
-        with Spilling(1000) as found:
+        with DiskDict(1000) as found:
             for number in range(count):
                 found.first(f"QC-{number}", f"a-long-name-of-a-file.jsonl:{number}")
         return tracemalloc.get_traced_memory()[1]
@@ -91,10 +91,10 @@ def test_many_need_no_more_memory_than_some() -> None:
 def test_a_disk_that_is_full_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQLITE_TMPDIR", str(tmp_path))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    found = Spilling(10)
+    found = DiskDict(10)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
     try:
-        with pytest.raises(SpillingError, match="A temporary file can't be used") as raised:
+        with pytest.raises(DiskDictError, match="A temporary file can't be used") as raised:
             for number in range(30):
                 found[str(number)] = "x" * 4_000_000
     finally:

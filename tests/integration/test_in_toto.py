@@ -23,10 +23,10 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 WITH_WORDS = {**os.environ, "DONEWHEN_PASSPHRASE": "correct horse"}
@@ -44,7 +44,7 @@ class Receipt(NamedTuple):
 
 @pytest.fixture
 def receipt(repository: Path, donewhen: Run, git: Callable[..., str]) -> Receipt:
-    shop = init(repository, "Shop")
+    shop = create_project(repository, "Shop")
     (repository / "test_notice.py").write_text("def test_notice():\n    assert open('NOTICE').read()\n")
     job = add_job(
         shop,
@@ -52,7 +52,7 @@ def receipt(repository: Path, donewhen: Run, git: Callable[..., str]) -> Receipt
         criteria=["There is a notice.\n  check: file /NOTICE", "No test fails.\n  check: run python -m pytest -q"],
         outputs=["/NOTICE"],
     )
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, Approval(Actor("ada", "person")))
     git(repository, "add", "-A")
     assert donewhen(["start", job.id], repository).returncode == 0

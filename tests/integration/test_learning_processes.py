@@ -18,7 +18,7 @@ import pytest
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.judging.guidance_store import read_guidance
-from donewhen.learning.running.events import Event, read_events
+from donewhen.learning.running.events import RunEvent, read_events
 
 NAME = "agent-reports"
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -111,11 +111,11 @@ def run_of(mission: Path) -> Path:
     return max(one.parent for one in mission.glob("runs/*/events.jsonl"))
 
 
-def recorded(mission: Path) -> tuple[Event, ...]:
+def recorded(mission: Path) -> tuple[RunEvent, ...]:
     return read_events(run_of(mission) / "events.jsonl")
 
 
-def substance(events: tuple[Event, ...]) -> list[tuple[str, Any, Any]]:
+def substance(events: tuple[RunEvent, ...]) -> list[tuple[str, Any, Any]]:
     """What happened, and what it had cost by then, but for times and for the run's name."""
     return [
         (

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.answer import Answer, read_answer
+from donewhen.judging.answer import JudgeAnswer, read_answer
 from donewhen.judging.language import find_language
-from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Choice, Message
-from donewhen.models.local.local_model import Local
-from donewhen.models.local.weights import find, is_here, place
+from donewhen.models.chat import ChatAnswer, ChatMessage, ChatModel, ChatRequest, WordChoice
+from donewhen.models.local.local_model import LocalModel
+from donewhen.models.local.weights import are_weights_present, find_weights, weights_path
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Decode, ModelError, Prompt, RolloutRequest
 from donewhen.testing.model_contract import ModelContract
@@ -30,10 +30,11 @@ from donewhen.testing.model_contract import ModelContract
 pytest.importorskip("xllamacpp", reason="LOUD: XLLAMACPP IS NOT INSTALLED: pip install 'donewhen[local]'")
 from donewhen.models.local.local_chat import CONTEXT_VARIABLE, LocalChat, fingerprint
 
-WEIGHTS = find(os.environ.get("DONEWHEN_TEST_WEIGHTS", "smollm2-135m"))
+WEIGHTS = find_weights(os.environ.get("DONEWHEN_TEST_WEIGHTS", "smollm2-135m"))
 
 pytestmark = pytest.mark.skipif(
-    not is_here(WEIGHTS), reason="LOUD: no weights are here, so the local model is NOT tested (donewhen models fetch)"
+    not are_weights_present(WEIGHTS),
+    reason="LOUD: no weights are here, so the local model is NOT tested (donewhen models fetch)",
 )
 
 LONG = "You judge reports.\n" + "A report names each test that was run. " * 90
@@ -42,7 +43,7 @@ LONG = "You judge reports.\n" + "A report names each test that was run. " * 90
 @cache
 def loaded() -> LocalChat:
     """One for all, because loading is what takes the time."""
-    return LocalChat(place(WEIGHTS))
+    return LocalChat(weights_path(WEIGHTS))
 
 
 @pytest.fixture
@@ -51,13 +52,13 @@ def chat() -> LocalChat:
 
 
 class TestLocalWeights(ModelContract):
-    def model(self) -> Local:
-        return Local(loaded())
+    def model(self) -> LocalModel:
+        return LocalModel(loaded())
 
 
 def weighing(shared: str, own: str) -> ChatRequest:
-    turns = (Message("system", shared), Message("user", own))
-    return ChatRequest(turns, 0.0, 0, 1, choice=Choice("Verdict:", ("pass", "fail")))
+    turns = (ChatMessage("system", shared), ChatMessage("user", own))
+    return ChatRequest(turns, 0.0, 0, 1, choice=WordChoice("Verdict:", ("pass", "fail")))
 
 
 def test_what_two_tickets_share_is_worked_out_once(chat: LocalChat) -> None:
@@ -100,7 +101,7 @@ def test_the_draws_of_one_question_are_one_reading(chat: LocalChat) -> None:
     assert first.margin is not None and again.margin is not None
     assert abs(again.margin) == abs(first.margin)
     assert again.usage.cached_tokens == again.usage.prompt_tokens
-    assert isinstance(read_answer(first.text, find_language("en").answer), Answer)
+    assert isinstance(read_answer(first.text, find_language("en").answer), JudgeAnswer)
 
 
 def test_the_reason_is_written_once_for_all_draws(chat: LocalChat, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +126,7 @@ def test_an_answer_is_held_to_a_schema(chat: LocalChat) -> None:
         "required": ["colour", "count"],
         "additionalProperties": False,
     }
-    answer = asyncio.run(chat.complete(ChatRequest((Message("user", "Say anything."),), 0.0, 0, 60, schema)))
+    answer = asyncio.run(chat.complete(ChatRequest((ChatMessage("user", "Say anything."),), 0.0, 0, 60, schema)))
     told = json.loads(answer.text)
     assert told["colour"] in ("red", "blue")
     assert isinstance(told["count"], int)
@@ -133,46 +134,48 @@ def test_an_answer_is_held_to_a_schema(chat: LocalChat) -> None:
 
 
 def test_an_answer_that_was_begun_is_gone_on_with(chat: LocalChat) -> None:
-    turns = (Message("user", "Count: one, two, three"),)
+    turns = (ChatMessage("user", "Count: one, two, three"),)
     answer = asyncio.run(chat.complete(ChatRequest(turns, 0.0, 0, 12, begun="one, two, three, four,")))
     assert answer.text
     assert not answer.text.startswith("one, two")
 
 
 def test_an_answer_that_is_too_long_says_that_it_was_cut_off(chat: LocalChat) -> None:
-    turns = (Message("user", "Write a long story about a dog."),)
+    turns = (ChatMessage("user", "Write a long story about a dog."),)
     assert asyncio.run(chat.complete(ChatRequest(turns, 0.0, 0, 8))).finish_reason == "length"
 
 
 def test_whoever_gives_up_does_not_keep_the_next_one_waiting(chat: LocalChat) -> None:
     async def given_up() -> int:
-        story = ChatRequest((Message("user", "Write a very long story."),), 0.9, 1, 4000)
+        story = ChatRequest((ChatMessage("user", "Write a very long story."),), 0.9, 1, 4000)
         long = asyncio.ensure_future(chat.complete(story))
         await asyncio.sleep(0.3)
         long.cancel()
         await asyncio.gather(long, return_exceptions=True)
-        answer = await chat.complete(ChatRequest((Message("user", "Hello"),), 0.0, 0, 2))
+        answer = await chat.complete(ChatRequest((ChatMessage("user", "Hello"),), 0.0, 0, 2))
         return answer.usage.completion_tokens
 
     # Four thousand tokens would take longer than a test may.
     assert asyncio.run(given_up()) <= 2
 
 
-@pytest.mark.parametrize("choice", [None, Choice("Verdict:", ("pass", "fail"))])
-def test_a_ticket_that_does_not_fit_is_a_failed_question_that_says_so(chat: LocalChat, choice: Choice | None) -> None:
-    request = ChatRequest((Message("user", "word " * 12_000),), 0.0, 0, 5, choice=choice)
+@pytest.mark.parametrize("choice", [None, WordChoice("Verdict:", ("pass", "fail"))])
+def test_a_ticket_that_does_not_fit_is_a_failed_question_that_says_so(
+    chat: LocalChat, choice: WordChoice | None
+) -> None:
+    request = ChatRequest((ChatMessage("user", "word " * 12_000),), 0.0, 0, 5, choice=choice)
     with pytest.raises(ModelError, match=f"context size.*{CONTEXT_VARIABLE}"):
         asyncio.run(chat.complete(request))
 
 
 def test_more_fits_where_more_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CONTEXT_VARIABLE, "256")
-    small = LocalChat(place(WEIGHTS))
+    small = LocalChat(weights_path(WEIGHTS))
     with pytest.raises(ModelError, match="256 tokens"):
         asyncio.run(small.complete(weighing(LONG, "Report")))
     monkeypatch.setenv(CONTEXT_VARIABLE, "plenty")
     with pytest.raises(ConfigError, match="not a positive number: 'plenty'"):
-        LocalChat(place(WEIGHTS))
+        LocalChat(weights_path(WEIGHTS))
 
 
 def test_nobody_else_on_this_machine_may_ask_it(chat: LocalChat) -> None:
@@ -193,9 +196,9 @@ def test_nobody_else_on_this_machine_may_ask_it(chat: LocalChat) -> None:
 
 def test_any_file_of_weights_can_be_named(tmp_path: Path) -> None:
     other = tmp_path / "mine.gguf"
-    other.symlink_to(place(WEIGHTS))
+    other.symlink_to(weights_path(WEIGHTS))
     model = open_model(f"local:{other}")
-    assert model.name == f"local/1:mine.gguf#{fingerprint(place(WEIGHTS))}"
+    assert model.name == f"local/1:mine.gguf#{fingerprint(weights_path(WEIGHTS))}"
 
 
 def test_weights_that_differ_have_another_name(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_a_folder_is_no_file_of_weights(tmp_path: Path) -> None:
 
 def test_half_a_file_of_weights_stops_the_run_with_a_sentence(tmp_path: Path) -> None:
     half = tmp_path / "half.gguf"
-    half.write_bytes(place(WEIGHTS).read_bytes()[: 40 << 20])
+    half.write_bytes(weights_path(WEIGHTS).read_bytes()[: 40 << 20])
     broken = LocalChat(half)
     with pytest.raises(ConfigError, match="can't be loaded") as refused:
         asyncio.run(broken.complete(weighing("a", "b")))

@@ -22,16 +22,16 @@ from ray_kit import HEAD, SECOND, Cluster, command, free_port, session, until
 from donewhen import __version__
 from donewhen.demo.example_mission import make_mission
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.guidance import seeded
+from donewhen.judging.guidance import seed_guidance
 from donewhen.judging.guidance_store import read_guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import read_mission
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.events import read_events
-from donewhen.models.executors import Here, executor_of
+from donewhen.models.executors import InProcessExecutor, find_executor
 from donewhen.models.ray.ray_cluster import ExecutorError
-from donewhen.models.ray.ray_model import OnRay, RayModel, _from_anywhere
-from donewhen.models.ray.ray_worker import Ready, Told
+from donewhen.models.ray.ray_model import RayExecutor, RayModel, _from_anywhere
+from donewhen.models.ray.ray_worker import WorkerAnswer, WorkerReady
 from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.roles import Completion, Decode, Model, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
@@ -66,7 +66,7 @@ def cluster() -> Iterator[Cluster]:
         patch.delenv("OPENAI_BASE_URL", raising=False)
         try:
             made.start()
-            OnRay(made.address)
+            RayExecutor(made.address)
             import ray
 
             ray.init(made.address, log_to_driver=False, logging_level="ERROR")
@@ -77,7 +77,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def opened(cluster: Cluster, choice: str, workers: int = 2, **more: Any) -> RayModel:
-    model = OnRay(cluster.address, workers, **more).open(choice)
+    model = RayExecutor(cluster.address, workers, **more).open(choice)
     assert isinstance(model, RayModel)
     return model
 
@@ -238,14 +238,14 @@ def test_a_question_that_takes_every_worker_with_it_ends_the_run_instead_of_the_
 
 def test_a_worker_with_another_version_other_weights_or_no_model_is_refused(cluster: Cluster) -> None:
     model = opened(cluster, "contrast", 1)
-    assert model._fit(Ready("n", __version__, model.name, None))
+    assert model._fit(WorkerReady("n", __version__, model.name, None))
     with pytest.raises(ExecutorError, match=r"The worker on n has donewhen 0\.0 with .*; here it is"):
-        model._fit(Ready("n", "0.0", model.name, None))
+        model._fit(WorkerReady("n", "0.0", model.name, None))
     with pytest.raises(ExecutorError, match=r"with local/1:a\.gguf#0; here it is .*the same weights"):
-        model._fit(Ready("n", __version__, "local/1:a.gguf#0", None))
-    problem = Told("refused", why="OPENAI_API_KEY is not set.", next_step="Set it.")
+        model._fit(WorkerReady("n", __version__, "local/1:a.gguf#0", None))
+    problem = WorkerAnswer("refused", why="OPENAI_API_KEY is not set.", next_step="Set it.")
     with pytest.raises(ExecutorError, match=r"The worker on n has no model\. OPENAI_API_KEY is not set\. Set it\."):
-        model._fit(Ready("n", __version__, "", problem))
+        model._fit(WorkerReady("n", __version__, "", problem))
     asyncio.run(model.aclose())
 
 
@@ -255,7 +255,7 @@ def test_workers_have_the_key_of_their_node_and_a_wrong_one_is_the_same_error_as
 ) -> None:
     with ChatServer(said, key=OTHER_KEY) as server:
         with pytest.raises(ConfigError) as here:
-            asyncio.run(Here().open(f"openai:any@{server.base_url}").roll(question("any")))
+            asyncio.run(InProcessExecutor().open(f"openai:any@{server.base_url}").roll(question("any")))
         monkeypatch.setenv("OPENAI_API_KEY", OTHER_KEY)
         model = opened(cluster, f"openai:any@{server.base_url}")
         with pytest.raises(ConfigError) as there:
@@ -273,7 +273,7 @@ def test_an_answer_costs_what_it_costs_by_the_prices_of_the_driver(
     prices.write_text('[[price]]\nmodel = "any"\ninput = 1000\noutput = 2000\n')
     monkeypatch.setenv("DONEWHEN_PRICES", str(prices))
     with ChatServer(said, key=KEY) as server:
-        here = asyncio.run(Here().open(f"openai:any@{server.base_url}").roll(question("any")))
+        here = asyncio.run(InProcessExecutor().open(f"openai:any@{server.base_url}").roll(question("any")))
         model = opened(cluster, f"openai:any@{server.base_url}", 1)
         there = played(model, model.roll(question("any")))
     assert there == here
@@ -503,8 +503,8 @@ def test_without_ray_it_is_said_how_to_install_it(tmp_path: Path) -> None:
 
 
 def test_the_executor_is_chosen_by_name() -> None:
-    assert isinstance(executor_of("local"), Here)
-    assert isinstance(executor_of("ray", "any:1", 2), OnRay)
+    assert isinstance(find_executor("local"), InProcessExecutor)
+    assert isinstance(find_executor("ray", "any:1", 2), RayExecutor)
 
 
 def test_weights_have_the_same_path_for_a_worker_which_is_in_another_folder(
@@ -547,13 +547,15 @@ def test_a_node_that_is_lost_costs_what_it_was_at_and_the_verdicts_are_the_same_
     cluster: Cluster, tmp_path: Path
 ) -> None:
     mission = read_mission(mission_in(tmp_path / "reports"))
-    guidance = seeded(mission.name, RULES, "")
+    guidance = seed_guidance(mission.name, RULES, "")
     texts = [f"Report {number}: {number % 7} tests {'skipped' if number % 3 else 'run'}." for number in range(150)]
     tickets = [
         Ticket(f"T-{number}", mission.name, "pass", {"text": text}, f"T-{number}") for number, text in enumerate(texts)
     ]
     with ChatServer(said, limit=10_000) as server:
-        here = list(Judge(mission, guidance, Here().open(f"openai:any@{server.base_url}")).judge_all(tickets))
+        here = list(
+            Judge(mission, guidance, InProcessExecutor().open(f"openai:any@{server.base_url}")).judge_all(tickets)
+        )
     holding = Holding(120)
     with ChatServer(holding, limit=10_000) as server:
         model = opened(cluster, f"openai:any@{server.base_url}")

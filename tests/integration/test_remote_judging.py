@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.reports.phrases import amount
+from donewhen.reports.phrases import large_count
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 
@@ -300,4 +300,4 @@ def test_tokens_that_came_from_a_cache_are_shown(mission: Path, server: ChatServ
     report = json.loads(next((mission / "runs").glob("*/report.json")).read_text())
     calls = report["cost"]["rollout_calls"] + report["cost"]["reflection_calls"]
     assert report["cost"]["cached_tokens"] == calls * 80
-    assert f"({amount(calls * 80)} cached)" in out
+    assert f"({large_count(calls * 80)} cached)" in out

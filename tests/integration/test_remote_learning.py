@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.learning.running.events import Event, read_events
+from donewhen.learning.running.events import RunEvent, read_events
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 
 pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
@@ -127,7 +127,7 @@ def learn(mission: Path, server: ChatServer, *options: str, **more: str) -> tupl
     return ended(started(mission, server, *options, **more))
 
 
-def recorded(mission: Path) -> tuple[Event, ...]:
+def recorded(mission: Path) -> tuple[RunEvent, ...]:
     (events,) = mission.glob("runs/*/events.jsonl")
     return read_events(events)
 

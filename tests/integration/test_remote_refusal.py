@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Asking
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Decode, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.models import ScriptedJudge
@@ -66,7 +66,7 @@ def test_what_is_answered_after_a_refusal_is_not_asked_again(tmp_path: Path) -> 
 
 
 def test_letting_go_gives_up_what_is_under_way(tmp_path: Path) -> None:
-    async def main(answers: Answers) -> tuple[int, bool]:
+    async def main(answers: AnswerStore) -> tuple[int, bool]:
         never = asyncio.Event()
         cancelled = []
 
@@ -78,7 +78,7 @@ def test_letting_go_gives_up_what_is_under_way(tmp_path: Path) -> None:
                 raise
             return "never"
 
-        asking = Asking(ScriptedJudge(lambda _: hanging()), answers=answers)
+        asking = MeteredModel(ScriptedJudge(lambda _: hanging()), answers=answers)
         request = RolloutRequest(Prompt("rules", "ticket"), {}, {}, Decode(), "en")
         call = asyncio.ensure_future(asking.roll(request))
         for _ in range(5):
@@ -88,5 +88,5 @@ def test_letting_go_gives_up_what_is_under_way(tmp_path: Path) -> None:
         await asking.aclose()
         return len(asyncio.all_tasks()), bool(cancelled)
 
-    with Answers(tmp_path / "answers.db") as answers:
+    with AnswerStore(tmp_path / "answers.db") as answers:
         assert asyncio.run(main(answers)) == (1, True)

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.board.views import ViewFact
-from donewhen.jobs.contract.agreement import Agreement, agree, proposals
-from donewhen.jobs.evidence.requirements import needs
-from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.contract.agreement import Agreement, agree, agreement_proposals
+from donewhen.jobs.evidence.requirements import requirements_of
+from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts, FileFact, facts_of
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
 from donewhen.jobs.lessons.lesson_use import LessonFact
 from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.lifecycle.start import Started, start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import parse, rewritten
+from donewhen.jobs.lifecycle.start import StartResult, start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, read_job, read_project
 from donewhen.jobs.plan.templates import job_plan, project_plan
@@ -51,8 +51,8 @@ def job_of(
 ) -> Job:
     """A job as its plan file would give it, with other values in some fields."""
     raw = job_plan(JOB_ID, "Parser", NOW, criteria=criteria, commands=commands) + body.encode()
-    raw = rewritten(parse(raw, WHERE), fields)
-    return read_job(parse(raw, WHERE), Path("/project", WHERE), WHERE)
+    raw = rewrite_fields(parse_document(raw, WHERE), fields)
+    return read_job(parse_document(raw, WHERE), Path("/project", WHERE), WHERE)
 
 
 def history(**values: Any) -> History:
@@ -66,9 +66,9 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
     """Facts with which every gate is open; ``states`` gives needs another state, ``values`` replaces whole facts."""
     job = job_of() if job is None else job
     given = states or {}
-    shown = tuple(Standing(one, given.get(one.name, "passed")) for one in needs(job))  # type: ignore[arg-type]
+    shown = tuple(EvidenceStatus(one, given.get(one.name, "passed")) for one in requirements_of(job))  # type: ignore[arg-type]
     path = Path("/project/jobs/plan.md")
-    project = read_project(parse(project_plan(PROJECT_ID, "Demo", NOW), "jobs/plan.md"), path, "jobs/plan.md")
+    project = read_project(parse_document(project_plan(PROJECT_ID, "Demo", NOW), "jobs/plan.md"), path, "jobs/plan.md")
     good = Facts(
         job=job,
         project=project,
@@ -134,7 +134,7 @@ class Bench:
     def __init__(self, root: Path, git: Callable[..., str]) -> None:
         self.root = root
         self.git = git
-        self.workspace: Workspace = init(root, "Demo", clock=Ticking())
+        self.workspace: Workspace = create_project(root, "Demo", clock=Ticking())
 
     def job(self, title: str = "Parser", *, agreed: bool = True, started: bool = True, **options: Any) -> Job:
         """A new job; its one criterion is that its output is there, unless others are named."""
@@ -152,11 +152,11 @@ class Bench:
 
     def agree(self, *jobs: Job) -> None:
         """A person agrees to the project and to these jobs."""
-        for one in proposals(self.workspace, [self.read(job) for job in jobs]):
+        for one in agreement_proposals(self.workspace, [self.read(job) for job in jobs]):
             agree(self.workspace, one, PERSON)
 
-    def start(self, job: Job) -> Started:
-        return start(self.workspace, job.id, AGENT)
+    def start(self, job: Job) -> StartResult:
+        return start_job(self.workspace, job.id, AGENT)
 
     def write(self, job: Job, text: str = "The log has 12 lines.\n", name: str = "outputs/primary.md") -> Path:
         """Write an output (or another file of the job)."""

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.dashboard.data import (
-    About,
     Board,
-    Event,
+    EventRow,
+    GateReasonShown,
     GateShown,
-    Moved,
-    Reason,
-    Record,
-    Scored,
-    Unread,
+    JobRow,
+    ProjectRow,
+    ScorePoint,
+    StatusChange,
+    UnreadableJob,
     board_of,
-    encoded,
+    encode_board,
 )
-from donewhen.dashboard.page import page_of
+from donewhen.dashboard.page import render_dashboard
 from donewhen.jobs.plan.job import BUDGETS, TARGETS, Stakes, Status
 
 GATES = ("agreement", "budget", "dependency", "truth", "reward")
@@ -30,7 +30,7 @@ _THINGS = ("the price list", "receipts by mail", "an audit trail for seven years
 _STREAMS = ("Till", "Warehouse", "Accounts", "Shop window")
 
 
-def record(number: int, **values: Any) -> Record:
+def record(number: int, **values: Any) -> JobRow:
     """A job that nothing has happened to, but for ``values``."""
     name = f"WI-20260214-{number:03d}"
     plain: dict[str, Any] = {
@@ -67,15 +67,15 @@ def record(number: int, **values: Any) -> Record:
         "tampered": (),
         "path": f"jobs/{name}-job/plan.md",
     }
-    return Record(**{**plain, **values})
+    return JobRow(**{**plain, **values})
 
 
 def board(count: int, *, title: str = "Webshop") -> Board:
     """A project of so many jobs in the middle of its work; the same each time."""
     chance = random.Random(count)
     start = datetime(2026, 2, 14, 8, tzinfo=UTC)
-    jobs: dict[str, Record] = {}
-    events: list[Event] = []
+    jobs: dict[str, JobRow] = {}
+    events: list[EventRow] = []
 
     def at(hours: float) -> str:
         return (start + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -88,31 +88,33 @@ def board(count: int, *, title: str = "Webshop") -> Board:
         made = _job(number, state, stakes, chance, at, list(jobs))
         jobs[made.id] = made
         events += _events(made)
-    about = About("PJ-20260214-001", title, "in_progress", "agreed")
+    about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
     return board_of(about, jobs, events, ())
 
 
-def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: Any, before: list[str]) -> Record:
+def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: Any, before: list[str]) -> JobRow:
     begun = number * 0.7 + chance.random() * 4
     target, budget = TARGETS[stakes], BUDGETS[stakes]
     tries = chance.randint(0, 2) if state in ("done", "in_progress") else budget + 1 if state == "blocked" else 0
     tries = min(tries, budget if state != "blocked" else budget + 1)
-    scores = [Scored(at(begun + 2 * one), chance.randint(35, target + 4), "refused") for one in range(1, tries + 1)]
+    scores = [ScorePoint(at(begun + 2 * one), chance.randint(35, target + 4), "refused") for one in range(1, tries + 1)]
     if state in ("in_progress", "blocked"):
-        scores.append(Scored(at(begun + 2 * tries + 1), chance.randint(40, 96), "evaluated"))
-    moves = [] if state == "planned" else [Moved(at(begun), "in_progress")]
+        scores.append(ScorePoint(at(begun + 2 * tries + 1), chance.randint(40, 96), "evaluated"))
+    moves = [] if state == "planned" else [StatusChange(at(begun), "in_progress")]
     end = begun + 2 * tries + 2
     if state == "done":
-        scores.append(Scored(at(end), chance.randint(target, 100), "completed"))
-        moves.append(Moved(at(end), "done"))
+        scores.append(ScorePoint(at(end), chance.randint(target, 100), "completed"))
+        moves.append(StatusChange(at(end), "done"))
     elif state in ("blocked", "cancelled"):
-        moves.append(Moved(at(end), state))
+        moves.append(StatusChange(at(end), state))
     closed = (
         {}
         if state == "done"
         else {
-            "truth": (Reason("criterion_failed", "AC-2 (Five failures lock it) is not met: test_lock.py failed."),),
-            "reward": (Reason("score_too_low", "The score is below what was agreed."),),
+            "truth": (
+                GateReasonShown("criterion_failed", "AC-2 (Five failures lock it) is not met: test_lock.py failed."),
+            ),
+            "reward": (GateReasonShown("score_too_low", "The score is below what was agreed."),),
         }
     )
     gates = tuple(GateShown(one, one not in closed, closed.get(one, ())) for one in GATES) if scores else ()
@@ -147,31 +149,31 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
     )  # fmt: skip
 
 
-def _events(job: Record) -> list[Event]:
+def _events(job: JobRow) -> list[EventRow]:
     found = [
-        Event(one.at, job.id, 2 + at, "started", "claude", "agent", "work began")
+        EventRow(one.at, job.id, 2 + at, "started", "claude", "agent", "work began")
         for at, one in enumerate(job.moves[:1])
     ]
     found += [
-        Event(one.at, job.id, 3 + at, one.what, "claude", "agent", f"score {one.score}")
+        EventRow(one.at, job.id, 3 + at, one.what, "claude", "agent", f"score {one.score}")
         for at, one in enumerate(job.scores)
     ]
     if job.blocked_reason:
-        found.append(Event(job.moves[-1].at, job.id, 20, "decided", "ada", "person", f"ask: {job.blocked_reason}"))
+        found.append(EventRow(job.moves[-1].at, job.id, 20, "decided", "ada", "person", f"ask: {job.blocked_reason}"))
     return found
 
 
 def written(folder: Path, shown: Board) -> Path:
     """The page of a board."""
     path = folder / "dashboard.html"
-    path.write_bytes(page_of(shown, encoded(shown)))
+    path.write_bytes(render_dashboard(shown, encode_board(shown)))
     return path
 
 
 def with_jobs(
-    *jobs: Record, title: str = "Webshop", events: tuple[Event, ...] = (), unread: tuple[Unread, ...] = ()
+    *jobs: JobRow, title: str = "Webshop", events: tuple[EventRow, ...] = (), unread: tuple[UnreadableJob, ...] = ()
 ) -> Board:
     """A board of just these jobs."""
     return board_of(
-        About("PJ-20260214-001", title, "in_progress", "agreed"), {one.id: one for one in jobs}, events, unread
+        ProjectRow("PJ-20260214-001", title, "in_progress", "agreed"), {one.id: one for one in jobs}, events, unread
     )

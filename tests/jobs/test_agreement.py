@@ -14,13 +14,20 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import Agreement, Proposal, agree, proposals, seal_in, seal_tightened
+from donewhen.jobs.contract.agreement import (
+    Agreement,
+    AgreementProposal,
+    agree,
+    agreement_proposals,
+    seal_in,
+    seal_tightened_terms,
+)
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.contract.terms import Change, changes, job_terms, terms_hash
-from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, terms_hash
+from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.projection import mismatches
@@ -44,7 +51,7 @@ class Ticking:
 def workspace(tmp_path: Path) -> Workspace:
     """A project with one job, nothing agreed yet."""
     (tmp_path / ".git").mkdir()
-    made = init(tmp_path, "Demo", clock=Ticking())
+    made = create_project(tmp_path, "Demo", clock=Ticking())
     add_job(made, "Parser", criteria=["The log is parsed.", "It is fast."], commands=["true", "echo done"])
     return made
 
@@ -60,8 +67,8 @@ def the_job(workspace: Workspace) -> Job:
     return workspace.job_at(next(workspace.places()).path)
 
 
-def shown(workspace: Workspace) -> tuple[Proposal, Proposal]:
-    project, job = proposals(workspace, [the_job(workspace)])
+def shown(workspace: Workspace) -> tuple[AgreementProposal, AgreementProposal]:
+    project, job = agreement_proposals(workspace, [the_job(workspace)])
     return project, job
 
 
@@ -173,7 +180,7 @@ def test_a_job_of_the_existing_tool_is_adopted_by_whatever_is_recorded_first(wor
     job = the_job(workspace)
     edit(job.path, "status: planned", "status: in_progress")
     if first == "run":
-        run(workspace, the_job(workspace), ["true"], Actor("bot", "agent"))
+        run_as_evidence(workspace, the_job(workspace), ["true"], Actor("bot", "agent"))
     else:
         decide(workspace, the_job(workspace), Decision("rescope", "why not"), ADA)
     entries = workspace.ledger.read(job.id).entries
@@ -183,8 +190,8 @@ def test_a_job_of_the_existing_tool_is_adopted_by_whatever_is_recorded_first(wor
 
 def test_a_new_job_needs_an_agreement_of_its_own(agreed: Workspace) -> None:
     new = add_job(agreed, "Second", criteria=["It prints."])
-    assert proposals(agreed, [new])[1].agreement.state in ("proposed", "unsealed")
-    assert proposals(agreed, [new])[0].agreement.state == standing(agreed).state == "agreed"
+    assert agreement_proposals(agreed, [new])[1].agreement.state in ("proposed", "unsealed")
+    assert agreement_proposals(agreed, [new])[0].agreement.state == standing(agreed).state == "agreed"
 
 
 def test_what_was_added_stays_agreed_and_once_sealed_can_not_be_taken_back(agreed: Workspace) -> None:
@@ -192,34 +199,34 @@ def test_what_was_added_stays_agreed_and_once_sealed_can_not_be_taken_back(agree
     original = path.read_text()
     edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast.\n- AC-3: It is small.\n")
     added = standing(agreed)
-    assert (added.state, added.changes) == ("agreed", (Change("added", "criteria", None, "It is small."),))
+    assert (added.state, added.changes) == ("agreed", (TermsChange("added", "criteria", None, "It is small."),))
     path.write_text(original)
     assert standing(agreed).state == "agreed"
     edit(path, "- AC-2: It is fast.\n", "- AC-2: It is fast.\n- AC-3: It is small.\n")
-    (entry,) = seal_tightened(agreed, the_job(agreed), Actor("bot", "agent"))
+    (entry,) = seal_tightened_terms(agreed, the_job(agreed), Actor("bot", "agent"))
     assert entry.data["changes"] == [{"kind": "added", "field": "criteria", "before": None, "after": "It is small."}]
     assert (standing(agreed).state, standing(agreed).changes) == ("agreed", ())
     assert standing(agreed).seal.entry.by.name == "ada"
     path.write_text(original)
     assert standing(agreed).state == "voided"
-    assert standing(agreed).voiding == (Change("removed", "criteria", "It is small.", None),)
+    assert standing(agreed).voiding == (TermsChange("removed", "criteria", "It is small.", None),)
 
 
 def test_only_an_agreement_that_holds_and_has_grown_is_sealed_again(workspace: Workspace) -> None:
     by = Actor("bot", "agent")
-    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    assert seal_tightened_terms(workspace, the_job(workspace), by) == ()
     agree_to(workspace)
-    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    assert seal_tightened_terms(workspace, the_job(workspace), by) == ()
     edit(the_job(workspace).path, "reward_target: 80", "reward_target: 85")
     edit(the_job(workspace).path, "max_iterations: 3", "max_iterations: 4")
     assert standing(workspace).state == "voided"
-    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    assert seal_tightened_terms(workspace, the_job(workspace), by) == ()
     edit(the_job(workspace).path, "max_iterations: 4", "max_iterations: 3")
     (workspace.root / "donewhen.toml").write_text("[stop]\nfiles = ['a']\n")
-    sealed = seal_tightened(workspace, the_job(workspace), by)
+    sealed = seal_tightened_terms(workspace, the_job(workspace), by)
     assert [one.data["how"] for one in sealed] == ["tightened", "tightened"]
     assert [one.agreement.changes for one in shown(workspace)] == [(), ()]
-    assert seal_tightened(workspace, the_job(workspace), by) == ()
+    assert seal_tightened_terms(workspace, the_job(workspace), by) == ()
 
 
 def test_what_somebody_loosens_at_the_same_moment_is_not_sealed(
@@ -237,7 +244,7 @@ def test_what_somebody_loosens_at_the_same_moment_is_not_sealed(
 
     head = agreed.ledger.head(job.id)
     monkeypatch.setattr(Workspace, "locked", late)
-    assert seal_tightened(agreed, the_job(agreed), Actor("bot", "agent")) == ()
+    assert seal_tightened_terms(agreed, the_job(agreed), Actor("bot", "agent")) == ()
     assert agreed.ledger.head(job.id) == head
     assert standing(agreed).seal.terms["reward_target"] == 80
 
@@ -245,16 +252,16 @@ def test_what_somebody_loosens_at_the_same_moment_is_not_sealed(
 def test_the_next_run_seals_what_was_added_to_the_job(agreed: Workspace) -> None:
     path = the_job(agreed).path
     edit(path, "reward_target: 80", "reward_target: 85")
-    run(agreed, the_job(agreed), ["true"], Actor("bot", "agent"))
+    run_as_evidence(agreed, the_job(agreed), ["true"], Actor("bot", "agent"))
     edit(path, "reward_target: 85", "reward_target: 80")
-    assert standing(agreed).voiding == (Change("loosened", "reward_target", "85", "80"),)
+    assert standing(agreed).voiding == (TermsChange("loosened", "reward_target", "85", "80"),)
 
 
 def test_the_next_run_seals_what_was_added_to_the_gates_configuration(agreed: Workspace) -> None:
     settings = agreed.root / "donewhen.toml"
     settings.write_text("[stop]\ncommands = ['make lint']\n")
     assert shown(agreed)[0].agreement.state == "agreed"
-    run(agreed, the_job(agreed), ["true"], Actor("bot", "agent"))
+    run_as_evidence(agreed, the_job(agreed), ["true"], Actor("bot", "agent"))
     settings.unlink()
     assert shown(agreed)[0].agreement.state == "voided"
 
@@ -263,7 +270,7 @@ def test_the_next_run_seals_what_was_added_to_the_gates_configuration(agreed: Wo
 def test_a_forged_entry_that_loosens_is_ignored(agreed: Workspace, how: str) -> None:
     edit(the_job(agreed).path, "reward_target: 80", "reward_target: 8")
     forge(agreed, how, {})
-    assert standing(agreed).voiding == (Change("loosened", "reward_target", "80", "8"),)
+    assert standing(agreed).voiding == (TermsChange("loosened", "reward_target", "80", "8"),)
 
 
 def test_a_forged_entry_whose_hash_is_another_is_ignored(agreed: Workspace) -> None:
@@ -345,7 +352,7 @@ def test_the_exact_line_of_what_changed_is_named(agreed: Workspace) -> None:
         ("removed", "criteria"): line("- AC-3:"),
         ("added", "criteria"): line("- AC-3:"),
     }
-    assert job.place(Change("removed", "inputs", "a", None)) == job.where
+    assert job.place(TermsChange("removed", "inputs", "a", None)) == job.where
 
 
 def test_a_criterion_that_begins_like_another_has_its_own_line(agreed: Workspace) -> None:
@@ -461,7 +468,7 @@ def test_a_write_that_was_cut_short_is_finished_by_the_next_command(workspace: W
     if next_command == "decision":
         decide(workspace, the_job(workspace), Decision("rescope", "why not"), BOT)
     elif next_command == "run":
-        run(workspace, the_job(workspace), ["true"], Actor("bot", "agent"))
+        run_as_evidence(workspace, the_job(workspace), ["true"], Actor("bot", "agent"))
     else:
         agree_to(workspace, BOT)
     assert the_job(workspace).document.fields == after
@@ -493,4 +500,4 @@ def test_the_command_shows_what_changed_and_lets_a_person_agree_again(
     assert played.status == 0
     assert "reward_target: 80 → 70" in played.screen
     assert standing(agreed).state == "agreed"
-    assert changes(standing(agreed).seal.terms, job_terms(the_job(agreed))) == ()
+    assert compare_terms(standing(agreed).seal.terms, job_terms(the_job(agreed))) == ()

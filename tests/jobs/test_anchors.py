@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Chain, Ledger
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
-from donewhen.jobs.record.anchors import NOTES, TRAILER, Anchor, AnchorError, lines, read_anchors, write_note
+from donewhen.jobs.record.anchors import NOTES, TRAILER, Anchor, AnchorError, anchor_lines, read_anchors, write_note
 
 ME = Approval(Actor("me", "person"))
 Git = Callable[..., str]
@@ -26,8 +26,8 @@ NOWHERE = "sha256:" + "0" * 64
 
 @pytest.fixture
 def shop(repository: Path, git: Git) -> Workspace:
-    made = init(repository, "Shop")
-    for one in proposals(made, [add_job(made, "One", criteria=["It works"])]):
+    made = create_project(repository, "Shop")
+    for one in agreement_proposals(made, [add_job(made, "One", criteria=["It works"])]):
         agree(made, one, ME)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "work")
@@ -39,7 +39,7 @@ def chains(workspace: Workspace) -> dict[str, Chain]:
 
 
 def codes(workspace: Workspace) -> list[tuple[str, str]]:
-    return [(one.severity, str(one.code)) for one in audit(workspace).findings]
+    return [(one.severity, str(one.code)) for one in audit_workspace(workspace).findings]
 
 
 def forge(workspace: Workspace, git: Git, name: str = "one") -> Path:
@@ -60,9 +60,9 @@ def test_a_head_is_a_line_that_names_chain_entry_and_hash(shop: Workspace) -> No
     job = shop.job("one")
     decide(shop, job, Decision("split", "too large"), ME)
     entry = shop.ledger.read(job.id).entries[-1]
-    assert f"{TRAILER}: {job.id} 2 {entry.hash}" in lines(chains(shop))
-    assert [one.split()[1] for one in lines(chains(shop))] == sorted([job.id, shop.project().id])
-    assert lines({"WI-1": Chain((), ())}) == ()
+    assert f"{TRAILER}: {job.id} 2 {entry.hash}" in anchor_lines(chains(shop))
+    assert [one.split()[1] for one in anchor_lines(chains(shop))] == sorted([job.id, shop.project().id])
+    assert anchor_lines({"WI-1": Chain((), ())}) == ()
 
 
 def test_without_an_anchor_a_chain_that_was_committed_anew_does_not_show(shop: Workspace, git: Git) -> None:
@@ -79,14 +79,14 @@ def test_a_note_keeps_the_heads_and_is_read_again(shop: Workspace, git: Git) -> 
     }
     assert {one.commit for one in found} == {commit}
     assert codes(shop) == []
-    assert audit(shop).anchors == 2
+    assert audit_workspace(shop).anchors == 2
     assert "Donewhen-Head" in git(shop.root, "notes", f"--ref={NOTES}", "show", "HEAD")
 
 
 def test_a_note_finds_a_chain_that_was_written_anew(shop: Workspace, git: Git) -> None:
     write_note(shop, chains(shop))
     path = forge(shop, git)
-    found = audit(shop).findings
+    found = audit_workspace(shop).findings
     assert [(one.severity, str(one.code), one.where) for one in found] == [
         ("error", "anchor_mismatch", shop.where(path))
     ]
@@ -126,7 +126,7 @@ def test_a_note_is_replaced_by_a_newer_one_on_the_same_commit(shop: Workspace) -
 def test_trailers_of_a_commit_are_heads(shop: Workspace, git: Git, how: str) -> None:
     (shop.root / "more.txt").write_text("more")
     git(shop.root, "add", "-A")
-    heads = lines(chains(shop))
+    heads = anchor_lines(chains(shop))
     if how == "option":
         git(shop.root, "commit", "-qm", "more", *(f"--trailer={one}" for one in heads))
     else:
@@ -191,8 +191,8 @@ def test_other_notes_are_not_read(shop: Workspace, git: Git) -> None:
 def test_a_note_needs_a_commit(tmp_path: Path, repository: Path) -> None:
     for folder in (tmp_path / "plain", repository):
         folder.mkdir(exist_ok=True)
-        made = init(folder, "Shop")
-        agree(made, proposals(made, [])[0], ME)
+        made = create_project(folder, "Shop")
+        agree(made, agreement_proposals(made, [])[0], ME)
         with pytest.raises(AnchorError, match="no commit") as caught:
             write_note(made, chains(made))
         assert "Commit first" in str(caught.value.next_step)
@@ -224,7 +224,7 @@ def test_the_command_prints_trailers_that_git_takes(
 def test_there_is_nothing_to_anchor_before_anything_happened(
     repository: Path, git: Git, donewhen: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    made = init(repository, "Shop")
+    made = create_project(repository, "Shop")
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "begun")
     with pytest.raises(AnchorError):
@@ -241,7 +241,7 @@ def test_a_clone_is_held_against_the_notes_once_they_are_fetched(shop: Workspace
     cloned = find_workspace(other)
     assert codes(cloned) == [("warning", "anchor_absent")]
     git(other, "fetch", "-q", "origin", f"refs/notes/{NOTES}:refs/notes/{NOTES}")
-    assert (codes(cloned), audit(cloned).anchors) == ([], 2)
+    assert (codes(cloned), audit_workspace(cloned).anchors) == ([], 2)
     forge(cloned, git)
     assert codes(cloned) == [("error", "anchor_mismatch")]
 

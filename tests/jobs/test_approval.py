@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger import approval
 from donewhen.jobs.ledger.approval import (
     Approval,
     Policy,
-    agent_at_work,
     approval_subject,
-    approves,
-    at_a_terminal,
-    ci_at_work,
-    person,
+    detected_agent,
+    is_approval,
+    is_at_terminal,
+    is_ci,
+    person_at_terminal,
     signature,
-    somebody,
+    unproved_actor,
 )
 from donewhen.jobs.ledger.ledger import Actor, ApproverClass, Entry
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
@@ -42,7 +42,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / ".git").mkdir()
-    made = init(tmp_path, "Demo")
+    made = create_project(tmp_path, "Demo")
     add_job(made, "Parser", criteria=["The log is parsed."])
     return made
 
@@ -50,9 +50,9 @@ def workspace(tmp_path: Path) -> Workspace:
 def agree_to(workspace: Workspace, who: Approval, *, job: bool = True) -> list[str]:
     """Agree to the project (and to the job), and give back where the agreements stand then."""
     jobs = [workspace.job_at(next(workspace.places()).path)]
-    for one in proposals(workspace, jobs if job else []):
+    for one in agreement_proposals(workspace, jobs if job else []):
         agree(workspace, one, who)
-    return [one.agreement.state for one in proposals(workspace, jobs)]
+    return [one.agreement.state for one in agreement_proposals(workspace, jobs)]
 
 
 def entry(kind: ApproverClass, data: Mapping[str, Any] | None = None) -> Entry:
@@ -67,14 +67,14 @@ def test_a_person_counts_an_agent_never_and_ci_where_it_may(
     policy = Policy(ci=allowed, keys=frozenset({"ed25519:other"} if allowed else ()))
     expected = allowed if counts is None else counts
     assert Approval(Actor("x", kind), "ed25519:mine").counts(policy) is expected
-    assert approves(entry(kind), "X", policy) is expected
+    assert is_approval(entry(kind), "X", policy) is expected
 
 
 def test_somebody_of_a_class_that_nobody_knows_does_not_count() -> None:
     policy = Policy(ci=True, keys=frozenset({"ed25519:mine"}))
     unknown: Any = "robot"
     assert not Approval(Actor("x", unknown), "ed25519:mine").counts(policy)
-    assert not approves(entry(unknown), "X", policy)
+    assert not is_approval(entry(unknown), "X", policy)
 
 
 def test_a_key_counts_once_it_is_trusted() -> None:
@@ -112,7 +112,7 @@ def test_the_policy_is_what_the_sealed_terms_say_and_nothing_else(
 )
 def test_a_key_without_a_signature_that_could_fit_does_not_count(said: Any) -> None:
     policy = Policy(keys=frozenset({"ed25519:k"}))
-    assert not approves(entry("key", {"signature": said}), "X", policy)
+    assert not is_approval(entry("key", {"signature": said}), "X", policy)
 
 
 def test_only_who_can_sign_leaves_a_signature() -> None:
@@ -155,17 +155,17 @@ def no_ancestors(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_ancestors")
 @pytest.mark.parametrize("name", AGENT_VARIABLES)
 def test_an_agents_variable_gives_it_away(name: str) -> None:
-    assert agent_at_work({name: "1", "HOME": "/"}) == name
-    assert agent_at_work({name: ""}) is None
-    assert agent_at_work({name.lower(): "1"}) is None
+    assert detected_agent({name: "1", "HOME": "/"}) == name
+    assert detected_agent({name: ""}) is None
+    assert detected_agent({name.lower(): "1"}) is None
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini", "cursor-agent"])
 def test_a_program_above_gives_the_agent_away(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(approval, "_ancestors", lambda: ["bash", name, "systemd"])
-    assert agent_at_work({}) == name
+    assert detected_agent({}) == name
     monkeypatch.setattr(approval, "_ancestors", lambda: ["bash", f"{name}x", "claude-like"])
-    assert agent_at_work({}) is None
+    assert detected_agent({}) is None
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system does not tell who stands above")
@@ -212,7 +212,7 @@ def test_a_circle_of_processes_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) 
 )  # fmt: skip
 def test_a_ci_system_is_known_by_its_variables(variable: str, found: bool) -> None:
     name, _, value = variable.partition("=")
-    assert ci_at_work({name: value}) is found
+    assert is_ci({name: value}) is found
 
 
 @pytest.mark.parametrize(("reads", "shows"), [(True, True), (True, False), (False, True), (False, False)])
@@ -221,21 +221,21 @@ def test_somebody_sits_there_when_they_can_both_type_and_see(
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: reads, raising=False)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: shows, raising=False)
-    assert at_a_terminal() is (reads and shows)
+    assert is_at_terminal() is (reads and shows)
 
 
 def test_a_person_has_the_name_of_their_account_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("USER", "LOGNAME", "USERNAME"):
         monkeypatch.setenv(name, "the-boss")
-    assert person().kind == "person"
-    assert somebody().kind == "agent"
-    assert person().name == somebody().name != "the-boss"
+    assert person_at_terminal().kind == "person"
+    assert unproved_actor().kind == "agent"
+    assert person_at_terminal().name == unproved_actor().name != "the-boss"
 
     def nobody(_: int) -> Any:
         raise KeyError
 
     monkeypatch.setattr(approval.pwd, "getpwuid", nobody)
-    assert person().name == f"user {os.getuid()}"
+    assert person_at_terminal().name == f"user {os.getuid()}"
 
 
 # What follows from it in a workspace.
@@ -273,7 +273,7 @@ def test_taking_the_permission_out_of_the_file_does_not_take_it_from_the_seal(wo
     settings.write_text(ALLOWED)
     agree_to(workspace, ADA, job=False)
     settings.unlink()
-    agree(workspace, proposals(workspace, [workspace.job_at(next(workspace.places()).path)])[1], CI)
+    agree(workspace, agreement_proposals(workspace, [workspace.job_at(next(workspace.places()).path)])[1], CI)
     assert agree_to(workspace, BOT) == ["agreed", "agreed"]
     assert agree_to(workspace, CI, job=False)[1] != "agreed"
 
@@ -335,7 +335,9 @@ def test_a_person_types_the_word_that_is_shown(
     environment = {name: value for name, value in os.environ.items() if name not in hidden} | variables
     played = as_person(["agree"], workspace.root, answer=answer, env=environment)
     assert played.status == status
-    states = [one.agreement.state for one in proposals(workspace, [workspace.job_at(next(workspace.places()).path)])]
+    states = [
+        one.agreement.state for one in agreement_proposals(workspace, [workspace.job_at(next(workspace.places()).path)])
+    ]
     assert (states == ["agreed", "agreed"]) is agreed
 
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen import __version__
-from donewhen.jobs.contract.agreement import agree, proposals, seals_in
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, seals_in
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, Policy
@@ -25,21 +25,21 @@ from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation import PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of
-from donewhen.jobs.receipts.attesting import attested
+from donewhen.jobs.receipts.attesting import attest_job
 
 Make = Callable[..., Any]
 
 
 def refused(bench: Any, job: Job) -> AttestationError:
     with pytest.raises(AttestationError) as caught:
-        attested(bench.workspace, job.id)
+        attest_job(bench.workspace, job.id)
     assert caught.value.next_step
     assert caught.value.exit_code == 1
     return caught.value
 
 
 def predicate(bench: Any, job: Job) -> dict[str, Any]:
-    found: dict[str, Any] = attested(bench.workspace, job.id)["predicate"]
+    found: dict[str, Any] = attest_job(bench.workspace, job.id)["predicate"]
     return found
 
 
@@ -53,7 +53,7 @@ def court(repository: Path, git: Callable[..., str], monkeypatch: pytest.MonkeyP
 
 def test_a_statement_names_the_outputs_by_content_and_repeats_the_promise(bench: Any) -> None:
     job = bench.done()
-    found = attested(bench.workspace, job.id)
+    found = attest_job(bench.workspace, job.id)
     name = f"{job.path.parent.relative_to(bench.root)}/outputs/primary.md"
     content = (bench.root / name).read_bytes()
     assert (found["_type"], found["predicateType"]) == (STATEMENT, PREDICATE)
@@ -100,7 +100,7 @@ def test_a_new_agreement_begins_a_new_count_of_changes(bench: Any) -> None:
     job = bench.job()
     decide(bench.workspace, job, Decision("target", "enough", 60), ADA)
     bench.edit(bench.read(job), "The result is written down.", "The result is put down.")
-    agree(bench.workspace, proposals(bench.workspace, [bench.read(job)])[1], ADA)
+    agree(bench.workspace, agreement_proposals(bench.workspace, [bench.read(job)])[1], ADA)
     bench.write(job)
     assert bench.complete(job).done
     assert predicate(bench, job)["contract"]["changed"] == []
@@ -228,14 +228,14 @@ def test_a_criterion_that_was_added_after_the_completion_is_not_attested(bench: 
 
 def test_a_commit_that_has_outputs_and_ledger_is_a_subject(bench: Any) -> None:
     job = bench.done()
-    assert len(attested(bench.workspace, job.id)["subject"]) == 1
+    assert len(attest_job(bench.workspace, job.id)["subject"]) == 1
     bench.git(bench.root, "add", "-A")
     bench.git(bench.root, "commit", "-qm", "done")
     head = bench.git(bench.root, "rev-parse", "HEAD").strip()
     commit = {"name": "git commit", "digest": {"gitCommit": head}}
-    assert attested(bench.workspace, job.id)["subject"][1:] == [commit]
+    assert attest_job(bench.workspace, job.id)["subject"][1:] == [commit]
     (bench.root / "elsewhere.txt").write_text("not this job's")
-    assert attested(bench.workspace, job.id)["subject"][1:] == [commit]
+    assert attest_job(bench.workspace, job.id)["subject"][1:] == [commit]
 
 
 @pytest.mark.parametrize("missing", ["outputs", "ledger"])
@@ -244,7 +244,7 @@ def test_a_commit_that_lacks_a_part_is_no_subject(bench: Any, missing: str) -> N
     (bench.root / ".gitignore").write_text("outputs/\n" if missing == "outputs" else ".donewhen/\n")
     bench.git(bench.root, "add", "-A")
     bench.git(bench.root, "commit", "-qm", "part of it")
-    assert len(attested(bench.workspace, job.id)["subject"]) == 1
+    assert len(attest_job(bench.workspace, job.id)["subject"]) == 1
 
 
 def test_an_output_with_a_pattern_in_its_name_is_looked_up_by_its_name(bench: Any) -> None:
@@ -253,7 +253,7 @@ def test_an_output_with_a_pattern_in_its_name_is_looked_up_by_its_name(bench: An
     assert bench.complete(job).done
     bench.git(bench.root, "add", "-A")
     bench.git(bench.root, "commit", "-qm", "done")
-    assert [one["name"].rpartition("/")[2] for one in attested(bench.workspace, job.id)["subject"]] == [
+    assert [one["name"].rpartition("/")[2] for one in attest_job(bench.workspace, job.id)["subject"]] == [
         "[a]*.md",
         "git commit",
     ]
@@ -284,7 +284,7 @@ def test_a_job_with_an_output_that_changed_is_not_attested(bench: Any) -> None:
     (job.folder / "outputs" / "primary.md").unlink()
     assert refused(bench, job).finding == FindingCode.OUTPUT_CHANGED
     bench.write(job)
-    assert attested(bench.workspace, job.id)
+    assert attest_job(bench.workspace, job.id)
 
 
 def test_many_changed_outputs_are_counted(bench: Any) -> None:
@@ -381,7 +381,7 @@ def test_a_title_with_a_secret_in_it_is_not_given_away(bench: Any) -> None:
 def test_the_value_of_a_variable_is_not_given_away(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     job = bench.done()
     appended(bench, job, told="the answer is plum-kettle-nine")
-    assert attested(bench.workspace, job.id)
+    assert attest_job(bench.workspace, job.id)
     monkeypatch.setenv("SHOP_TOKEN", "plum-kettle-nine")
     assert refused(bench, job).finding == FindingCode.PRIVATE
 
@@ -398,7 +398,7 @@ def test_a_path_of_this_machine_is_not_given_away_unless_it_was_agreed_to(bench:
 def test_an_honest_statement_has_no_path_and_no_output_of_this_machine(bench: Any) -> None:
     (bench.root / "check.sh").write_text("echo secretly-said; env\n")
     job = bench.done(criteria=["It runs.\n  check: run sh check.sh"])
-    text = json.dumps(attested(bench.workspace, job.id))
+    text = json.dumps(attest_job(bench.workspace, job.id))
     assert str(bench.root) not in text
     assert "secretly-said" not in text
     assert os.environ["PATH"] not in text

@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, first_link
-from donewhen.jobs.ledger.signing import key_id, new_key, opened
+from donewhen.jobs.ledger.signing import key_id, new_key, open_key
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.receipts.attestation_check import State, Verdict, check
+from donewhen.jobs.receipts.attestation_check import AttestationVerdict, State, check_attestation
 from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
-from donewhen.jobs.receipts.attesting import attested
-from donewhen.jobs.receipts.dsse import signed
+from donewhen.jobs.receipts.attesting import attest_job
+from donewhen.jobs.receipts.dsse import sign_envelope
 
 Signer = tuple[str, Callable[[bytes], str]]
 Change = Callable[[dict[str, Any]], object]
@@ -41,7 +41,7 @@ class Made(NamedTuple):
     eve: Signer
 
     def signed(self, statement: Mapping[str, Any] | None = None, by: Signer | None = None) -> bytes:
-        return signed(canonical_json(self.statement if statement is None else statement), *(by or self.ada))
+        return sign_envelope(canonical_json(self.statement if statement is None else statement), *(by or self.ada))
 
     def edited(self, change: Change) -> dict[str, Any]:
         """The statement with a change, of which the chain knows nothing."""
@@ -52,7 +52,7 @@ class Made(NamedTuple):
 
 def key(path: Path) -> Signer:
     new_key(path, "words")
-    return opened(path, "words")
+    return open_key(path, "words")
 
 
 def finished(bench: Any, title: str = "Parser") -> Job:
@@ -74,22 +74,22 @@ def finished(bench: Any, title: str = "Parser") -> Job:
 @pytest.fixture
 def made(bench: Any, tmp_path: Path) -> Made:
     job = finished(bench)
-    return Made(bench, job, attested(bench.workspace, job.id), key(tmp_path / "ada"), key(tmp_path / "eve"))
+    return Made(bench, job, attest_job(bench.workspace, job.id), key(tmp_path / "ada"), key(tmp_path / "eve"))
 
 
 def raw(statement: Mapping[str, Any]) -> bytes:
     return json.dumps(statement).encode()
 
 
-def checked(content: bytes, *keys: str, **options: Any) -> Verdict:
-    return check(read_attestation(content), keys=keys, **options)
+def checked(content: bytes, *keys: str, **options: Any) -> AttestationVerdict:
+    return check_attestation(read_attestation(content), keys=keys, **options)
 
 
-def codes(verdict: Verdict) -> set[str]:
+def codes(verdict: AttestationVerdict) -> set[str]:
     return {str(one.code) for one in verdict.lines if one.state == "broken"}
 
 
-def states(verdict: Verdict) -> dict[str, State]:
+def states(verdict: AttestationVerdict) -> dict[str, State]:
     return {one.check: one.state for one in verdict.lines}
 
 
@@ -145,7 +145,7 @@ def test_a_payload_that_was_changed_after_signing_does_not_hold(made: Made) -> N
 
 def test_white_space_in_a_payload_matters_to_the_signature_and_to_nothing_else(made: Made) -> None:
     spaced = json.dumps(made.statement, indent=1).encode()
-    assert checked(signed(spaced, *made.ada), made.ada[0]).state == "holds"
+    assert checked(sign_envelope(spaced, *made.ada), made.ada[0]).state == "holds"
     data = json.loads(made.signed()) | {"payload": base64.b64encode(spaced).decode()}
     assert codes(checked(raw(data), made.ada[0])) == {"signature_wrong"}
 
@@ -290,7 +290,7 @@ def test_a_chain_that_was_cut_or_touched_does_not_hold(made: Made, change: Calla
 
 def test_the_chain_of_another_job_does_not_fit(made: Made) -> None:
     other = finished(made.bench, "Printer")
-    theirs = attested(made.bench.workspace, other.id)["predicate"]
+    theirs = attest_job(made.bench.workspace, other.id)["predicate"]
     mixed = made.edited(lambda one: one["predicate"].update(chain=theirs["chain"], receipt=theirs["receipt"]))
     found = checked(raw(mixed))
     assert codes(found) == {"chain_broken"}
@@ -409,7 +409,7 @@ def test_files_are_compared_by_content(made: Made, tmp_path: Path) -> None:
 def test_a_commit_is_told_as_not_looked_at(made: Made) -> None:
     made.bench.git(made.bench.root, "add", "-A")
     made.bench.git(made.bench.root, "commit", "-qm", "done")
-    statement = attested(made.bench.workspace, made.job.id)
+    statement = attest_job(made.bench.workspace, made.job.id)
     found = checked(made.signed(statement), made.ada[0], files=made.bench.root)
     assert found.state == "holds"
     assert (found.lines[-1].state, "git commit" in found.lines[-1].told) == ("open", True)
@@ -450,7 +450,7 @@ def test_what_is_no_attestation_is_refused_with_its_problem(made: Made) -> None:
         (b"{}", "a statement has"),
         (b'{"payload":1}', "an envelope has"),
         (made.signed({"_type": 1}), "a statement has"),
-        (signed(b"not json", *made.ada), "one JSON object"),
+        (sign_envelope(b"not json", *made.ada), "one JSON object"),
         (raw(bare | {"_type": "https://in-toto.io/Statement/v0.1"}), "its _type is not"),
         (raw(bare | {"predicateType": "https://slsa.dev/provenance/v1"}), "its predicateType is not"),
         (raw(bare | {"predicate": []}), "predicate is not an object"),
@@ -537,11 +537,11 @@ def test_a_key_that_agreed_to_the_contract_is_checked_by_its_own_signature(bench
     bench.agree()
     job = bench.job(agreed=False)
     by_key = Approval(Actor("release", "key"), public, sign)
-    agree(bench.workspace, proposals(bench.workspace, [job])[1], by_key)
+    agree(bench.workspace, agreement_proposals(bench.workspace, [job])[1], by_key)
     bench.start(job)
     bench.write(job)
     assert bench.complete(job).done
-    statement = attested(bench.workspace, job.id)
+    statement = attest_job(bench.workspace, job.id)
     assert statement["predicate"]["contract"]["agreed"]["by"] == {"name": "release", "kind": "key"}
     assert statement["predicate"]["approvers"] == {"ci": False, "keys": [public]}
     assert checked(raw(statement)).state == "open"

@@ -10,7 +10,7 @@ import pytest
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.criteria import Criterion, parse_check
-from donewhen.jobs.receipts.attested_criteria import NotShownError, Record, shown_command, shown_criterion
+from donewhen.jobs.receipts.attested_criteria import AttestedRecord, NotShownError, attested_command, attested_criterion
 
 Make = Callable[..., Entry]
 PERSON = Actor("ada", "person")
@@ -21,9 +21,9 @@ def criterion(check: str | None, text: str = "It convinces.") -> Criterion:
     return Criterion("AC-1", text, None if check is None else parse_check(check, "here"), 1)
 
 
-def record(make: Make, *before: Entry, commands: tuple[str, ...] = (), **data: Any) -> Record:
+def record(make: Make, *before: Entry, commands: tuple[str, ...] = (), **data: Any) -> AttestedRecord:
     completed = make("completed", 9, **{"truth_mode": "strict", **data})
-    return Record("WI-20260214-001", before, completed, Policy(), commands)
+    return AttestedRecord("WI-20260214-001", before, completed, Policy(), commands)
 
 
 def ran(make: Make, evidence: str, seq: int = 1, **data: Any) -> Entry:
@@ -33,27 +33,27 @@ def ran(make: Make, evidence: str, seq: int = 1, **data: Any) -> Entry:
 
 def test_a_command_is_shown_by_its_newest_run(make_entry: Make) -> None:
     good = ran(make_entry, "make test")
-    assert shown_command(record(make_entry, good), "make test")["entry"] == good.hash
+    assert attested_command(record(make_entry, good), "make test")["entry"] == good.hash
     for newest in ({"passed": False}, {"settled": False}, {"passed": None}):
         with pytest.raises(NotShownError, match="`make test`"):
-            shown_command(record(make_entry, good, ran(make_entry, "make test", 2, **newest)), "make test")
+            attested_command(record(make_entry, good, ran(make_entry, "make test", 2, **newest)), "make test")
     for other in (ran(make_entry, "make test", what="file"), ran(make_entry, "make")):
         with pytest.raises(NotShownError):
-            shown_command(record(make_entry, other), "make test")
+            attested_command(record(make_entry, other), "make test")
 
 
 def test_prose_is_covered_by_all_commands_or_by_none(make_entry: Make) -> None:
     one, two = ran(make_entry, "a", 1), ran(make_entry, "b", 2)
-    shown = shown_criterion(record(make_entry, one, two, commands=("a", "b")), criterion(None))
+    shown = attested_criterion(record(make_entry, one, two, commands=("a", "b")), criterion(None))
     assert shown == {"how": "verified", "what": "verification", "entries": [one.hash, two.hash]}
     with pytest.raises(NotShownError, match="nothing shows AC-1"):
-        shown_criterion(record(make_entry, one, commands=("a", "b")), criterion(None))
+        attested_criterion(record(make_entry, one, commands=("a", "b")), criterion(None))
 
 
 def test_prose_without_commands_takes_a_person(make_entry: Make) -> None:
     value = {"text": "It convinces."}
     signed = make_entry("decided", 1, PERSON, decision="sign_off", value=value)
-    assert shown_criterion(record(make_entry, signed), criterion(None))["how"] == "signed_off"
+    assert attested_criterion(record(make_entry, signed), criterion(None))["how"] == "signed_off"
     for other in (
         make_entry("decided", 1, decision="sign_off", value=value),
         make_entry("decided", 1, PERSON, decision="cancel", value=value),
@@ -62,14 +62,14 @@ def test_prose_without_commands_takes_a_person(make_entry: Make) -> None:
         make_entry("agreed", 1, PERSON, decision="sign_off", value=value),
     ):
         with pytest.raises(NotShownError):
-            shown_criterion(record(make_entry, other), criterion(None))
+            attested_criterion(record(make_entry, other), criterion(None))
 
 
 def test_a_word_counts_only_as_a_pass_of_a_person_on_the_very_words(make_entry: Make) -> None:
     word = {"text": "It convinces.", "verdict": "pass"}
     asked = criterion("file a.md")
     good = make_entry("overridden", 1, PERSON, **word)
-    assert shown_criterion(record(make_entry, good), asked)["by"] == {"name": "ada", "kind": "person"}
+    assert attested_criterion(record(make_entry, good), asked)["by"] == {"name": "ada", "kind": "person"}
     for other in (
         make_entry("overridden", 1, **word),
         make_entry("overridden", 1, PERSON, **(word | {"verdict": "fail"})),
@@ -77,15 +77,15 @@ def test_a_word_counts_only_as_a_pass_of_a_person_on_the_very_words(make_entry: 
         make_entry("decided", 1, PERSON, **word),
     ):
         with pytest.raises(NotShownError):
-            shown_criterion(record(make_entry, other), asked)
+            attested_criterion(record(make_entry, other), asked)
     with pytest.raises(NotShownError):
-        shown_criterion(record(make_entry, good), criterion("manual"))
+        attested_criterion(record(make_entry, good), criterion("manual"))
 
 
 def test_a_judges_verdict_counts_where_the_completion_names_it(make_entry: Make) -> None:
     verdict = make_entry("ran", 3, **VERDICT, votes={"pass": 3}, agreement=1.0, guidance_step=2, model="m")
     named = {"AC-1": {"state": "passed", "entry": verdict.hash}}
-    shown = shown_criterion(record(make_entry, verdict, judged=named), criterion("judge reports"))
+    shown = attested_criterion(record(make_entry, verdict, judged=named), criterion("judge reports"))
     assert shown == {
         "how": "judged", "entry": verdict.hash, "at": verdict.at, "mission": "reports", "model": "m",
         "guidance_step": 2, "votes": {"pass": 3}, "agreement": 1.0,
@@ -102,7 +102,9 @@ def test_a_judges_verdict_counts_where_the_completion_names_it(make_entry: Make)
 )  # fmt: skip
 def test_a_verdict_that_the_completion_does_not_name_shows_nothing(make_entry: Make, judged: Any) -> None:
     with pytest.raises(NotShownError):
-        shown_criterion(record(make_entry, make_entry("ran", 3, **VERDICT), judged=judged), criterion("judge reports"))
+        attested_criterion(
+            record(make_entry, make_entry("ran", 3, **VERDICT), judged=judged), criterion("judge reports")
+        )
 
 
 @pytest.mark.parametrize(
@@ -115,11 +117,11 @@ def test_another_verdict_than_the_one_that_is_asked_for_shows_nothing(make_entry
     verdict = make_entry("ran", 3, **(VERDICT | other))
     named = {"AC-1": {"state": "passed", "entry": verdict.hash}}
     with pytest.raises(NotShownError):
-        shown_criterion(record(make_entry, verdict, judged=named), criterion("judge reports"))
+        attested_criterion(record(make_entry, verdict, judged=named), criterion("judge reports"))
 
 
 def test_without_strict_truth_everything_is_asserted(make_entry: Make) -> None:
     for mode in ("off", None, "Strict"):
         loose = record(make_entry, ran(make_entry, "a"), commands=("a",), truth_mode=mode)
-        assert shown_command(loose, "a") == {"how": "asserted"}
-        assert shown_criterion(loose, criterion("run a")) == {"how": "asserted"}
+        assert attested_command(loose, "a") == {"how": "asserted"}
+        assert attested_criterion(loose, criterion("run a")) == {"how": "asserted"}

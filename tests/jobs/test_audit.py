@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.audit.audit import Audit, AuditFinding, audit
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import Audit, AuditFinding, audit_workspace
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Ledger
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 ME = Approval(Actor("me", "person"))
@@ -30,18 +30,18 @@ def shop(repository: Path, git: Git) -> Workspace:
     (repository / "main.py").write_text("print('hello')\n")
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "code")
-    made = init(repository, "Shop")
+    made = create_project(repository, "Shop")
     jobs = [add_job(made, title, criteria=["It works", "It is quick"], commands=["true"]) for title in ("One", "Two")]
     seal(made, *jobs)
     for job in jobs:
-        assert run(made, job, ["true"], ME.by).passed
+        assert run_as_evidence(made, job, ["true"], ME.by).passed
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "work")
     return made
 
 
 def seal(workspace: Workspace, *jobs: Any) -> None:
-    for one in proposals(workspace, jobs):
+    for one in agreement_proposals(workspace, jobs):
         agree(workspace, one, ME)
 
 
@@ -50,7 +50,7 @@ def without_anchor(found: Audit) -> list[AuditFinding]:
 
 
 def told(workspace: Workspace) -> list[tuple[str, str, str]]:
-    return [(one.severity, str(one.code), one.where) for one in without_anchor(audit(workspace))]
+    return [(one.severity, str(one.code), one.where) for one in without_anchor(audit_workspace(workspace))]
 
 
 def chain_of(workspace: Workspace, name: str) -> Path:
@@ -73,7 +73,7 @@ def blob(workspace: Workspace, name: str) -> Path:
 
 
 def test_what_fits_together_is_clean_and_counted(shop: Workspace) -> None:
-    found = audit(shop)
+    found = audit_workspace(shop)
     assert (found.jobs, found.chains, found.entries, found.evidence, found.anchors) == (2, 3, 5, 6, 0)
     assert found.clean
     assert [(one.severity, one.code) for one in found.findings] == [("warning", "anchor_absent")]
@@ -81,9 +81,9 @@ def test_what_fits_together_is_clean_and_counted(shop: Workspace) -> None:
 
 
 def test_a_project_that_nobody_has_touched_is_clean(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop")
+    made = create_project(tmp_path, "Shop")
     add_job(made, "One")
-    assert audit(made) == Audit(1, 0, 0, 0, 0, ())
+    assert audit_workspace(made) == Audit(1, 0, 0, 0, 0, ())
 
 
 def test_an_audit_leaves_no_trace(shop: Workspace, git: Git, donewhen: Callable[..., Any]) -> None:
@@ -108,10 +108,10 @@ def test_a_changed_past_breaks_the_chain_at_its_line(
 ) -> None:
     path = chain_of(shop, "one")
     path.write_bytes(change(path.read_bytes()))
-    broken = [one for one in audit(shop).findings if one.code == "chain_broken"]
+    broken = [one for one in audit_workspace(shop).findings if one.code == "chain_broken"]
     assert broken[0].where == f"{shop.where(path)}:{line}"
     assert {one.severity for one in broken} == {"error"}
-    assert not audit(shop).clean
+    assert not audit_workspace(shop).clean
 
 
 def test_a_torn_last_line_is_a_warning_and_goes_with_the_next_event(shop: Workspace) -> None:
@@ -119,7 +119,7 @@ def test_a_torn_last_line_is_a_warning_and_goes_with_the_next_event(shop: Worksp
     with path.open("ab") as file:
         file.write(b'{"at":"2026')
     assert told(shop) == [("warning", "torn", f"{shop.where(path)}:3")]
-    assert audit(shop).clean
+    assert audit_workspace(shop).clean
     decide(shop, shop.job("one"), Decision("split", "too large"), ME)
     assert told(shop) == []
 
@@ -128,8 +128,8 @@ def test_a_line_cut_short_in_the_middle_of_the_chain_is_not_called_torn(shop: Wo
     path = chain_of(shop, "one")
     first, rest = path.read_bytes().split(b"\n", 1)
     path.write_bytes(first[:-5] + b"\n" + rest)
-    assert "torn" not in {one.code for one in audit(shop).findings}
-    assert "chain_broken" in {one.code for one in audit(shop).findings}
+    assert "torn" not in {one.code for one in audit_workspace(shop).findings}
+    assert "chain_broken" in {one.code for one in audit_workspace(shop).findings}
 
 
 def test_a_chain_that_was_written_anew_holds_and_is_found_by_what_was_committed(shop: Workspace) -> None:
@@ -159,13 +159,13 @@ def test_a_chain_that_has_grown_since_it_was_committed_is_in_order(shop: Workspa
 
 
 def test_without_a_repository_there_is_no_history_to_hold_against(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop")
+    made = create_project(tmp_path, "Shop")
     seal(made, add_job(made, "One", criteria=["It works"]))
     assert told(made) == []
 
 
 def test_a_project_below_the_top_of_its_repository_has_a_history_too(repository: Path, git: Git) -> None:
-    made = init(repository, "Shop", form="big")
+    made = create_project(repository, "Shop", form="big")
     job = add_job(made, "One", criteria=["It works"], workstream="Web")
     seal(made, job)
     git(repository, "add", "-A")
@@ -192,7 +192,7 @@ def test_evidence_that_says_something_else_now_is_changed(shop: Workspace, kind:
     entry = shop.ledger.read(shop.job("one").id).entries[-1]
     path = blob(shop, entry.data[kind])
     path.write_bytes(path.read_bytes() + b" ")
-    found = without_anchor(audit(shop))
+    found = without_anchor(audit_workspace(shop))
     assert {(one.severity, one.code) for one in found} == {("error", "evidence_changed")}
     assert f"{shop.where(chain_of(shop, 'one'))}:2" in [one.where for one in found]
 
@@ -206,12 +206,12 @@ def test_an_entry_that_names_no_proper_evidence_is_evidence_missing(shop: Worksp
 def test_the_outcomes_of_tests_are_evidence_as_well(shop: Workspace) -> None:
     job = shop.job("one")
     (shop.root / "test_it.py").write_text("def test_it():\n    assert True\n")
-    ran = run(shop, job, ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"], ME.by)
+    ran = run_as_evidence(shop, job, ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"], ME.by)
     record = json.loads(blob(shop, ran.entry.data["record"]).read_bytes())
     assert record["report"] is not None, ran.output
     path = blob(shop, record["report"]["outcomes"])
     path.write_bytes(path.read_bytes().replace(b"passed", b"failed"))
-    assert "evidence_changed" in {one.code for one in audit(shop).findings}
+    assert "evidence_changed" in {one.code for one in audit_workspace(shop).findings}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_the_outcomes_of_tests_are_evidence_as_well(shop: Workspace) -> None:
 def test_a_field_that_was_typed_by_hand_is_tampered_and_its_line_is_named(shop: Workspace, old: str, new: str) -> None:
     place = edit(shop, "one", old, new)
     assert told(shop) == [("error", "tampered", place)]
-    assert new.partition(": ")[2] in without_anchor(audit(shop))[0].message
+    assert new.partition(": ")[2] in without_anchor(audit_workspace(shop))[0].message
 
 
 def test_a_field_that_was_taken_out_is_tampered_too(shop: Workspace) -> None:
@@ -256,7 +256,7 @@ def test_what_was_loosened_or_removed_voids_the_agreement_and_its_line_is_named(
     shop: Workspace, old: str, new: str, field: str
 ) -> None:
     place = edit(shop, "one", old, new)
-    found = without_anchor(audit(shop))
+    found = without_anchor(audit_workspace(shop))
     assert {(one.severity, one.code) for one in found} == {("error", "voided")}
     assert all(f"{field} was " in one.message for one in found)
     assert found[0].next == f"donewhen contract diff {shop.job('one').id}"
@@ -279,22 +279,22 @@ def test_a_configuration_that_asks_for_less_voids_the_agreement_of_the_project(s
 
 
 def test_an_agreement_that_was_only_typed_is_a_warning(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop")
+    made = create_project(tmp_path, "Shop")
     job = add_job(made, "One", criteria=["It works"])
     made.project_file.write_text(made.project_file.read_text().replace(": proposed", ": agreed"))
     assert told(made) == [
         ("warning", "unsealed", made.where(made.project_file)),
         ("warning", "unsealed", made.where(job.path)),
     ]
-    assert audit(made).clean
+    assert audit_workspace(made).clean
 
 
 def test_a_job_that_says_done_and_has_no_record_is_an_error(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop")
+    made = create_project(tmp_path, "Shop")
     job = add_job(made, "One")
     edit(made, "one", "status: planned", "status: done")
     assert told(made) == [("error", "unsealed", made.where(job.path))]
-    assert not audit(made).clean
+    assert not audit_workspace(made).clean
 
 
 def test_a_job_whose_folder_is_gone_is_missing(shop: Workspace) -> None:
@@ -314,10 +314,10 @@ def test_a_write_that_was_cut_off_is_a_warning_until_the_next_command_finishes_i
     decide(shop, shop.job("one"), Decision("cancel", "not wanted"), ME)
     after = path.read_bytes()
     path.write_bytes(before)
-    found = without_anchor(audit(shop))
+    found = without_anchor(audit_workspace(shop))
     assert {(one.severity, one.code, one.where) for one in found} == {("warning", "interrupted", shop.where(path))}
     assert "status" in "".join(one.message for one in found)
-    run(shop, shop.job("one"), ["true"], ME.by, again=True)
+    run_as_evidence(shop, shop.job("one"), ["true"], ME.by, again=True)
     assert (path.read_bytes(), told(shop)) == (after, [])
 
 
@@ -332,7 +332,7 @@ def test_a_plan_that_can_not_be_read_is_one_finding_and_the_rest_is_looked_at(
     path.write_bytes(content)
     found = told(shop)
     assert [(one[1], one[2].split(":")[0]) for one in found] == [(code, shop.where(path)), ("tampered", place[:-3])]
-    assert audit(shop).jobs == 2
+    assert audit_workspace(shop).jobs == 2
 
 
 def test_an_id_that_does_not_fit_its_folder_is_a_finding(shop: Workspace) -> None:
@@ -386,6 +386,6 @@ def test_a_fresh_clone_on_another_path_with_other_times_is_clean(
     for path in other.rglob("*"):
         if ".git" not in path.parts:
             os.utime(path, (1, 1))
-    found = audit(find_workspace(other))
+    found = audit_workspace(find_workspace(other))
     assert [(one.severity, str(one.code)) for one in found.findings] == [("warning", "anchor_absent")]
     assert (found.jobs, found.chains, found.entries, found.evidence) == (2, 3, 5, 6)

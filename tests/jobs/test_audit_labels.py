@@ -13,13 +13,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from court_kit import ADA, Court
 
-from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.labels import LOG, Label, add_label, label_for, log_of
-from donewhen.review.queue import queue
-from donewhen.review.verdicts import settle
+from donewhen.judging.labels import LOG, Label, add_label, label_for, read_label_log
+from donewhen.review.queue import review_queue
+from donewhen.review.verdicts import record_verdict
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def job(court: Court) -> Job:
 
 
 def unproved(court: Court) -> int:
-    return sum(one.code == "label_unproved" for one in audit(court.workspace).findings)
+    return sum(one.code == "label_unproved" for one in audit_workspace(court.workspace).findings)
 
 
 def rewrite(court: Court, *labels: Label) -> None:
@@ -47,9 +47,9 @@ def rewrite(court: Court, *labels: Label) -> None:
 
 
 def test_a_label_that_a_person_gave_is_proved(court: Court, job: Job) -> None:
-    (item,) = queue(court.workspace)
-    assert settle(court.workspace, item, "fail", ADA).ticket is not None
-    assert (len(log_of(court.folder)), unproved(court)) == (1, 0)
+    (item,) = review_queue(court.workspace)
+    assert record_verdict(court.workspace, item, "fail", ADA).ticket is not None
+    assert (len(read_label_log(court.folder)), unproved(court)) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -58,25 +58,25 @@ def test_a_label_that_a_person_gave_is_proved(court: Court, job: Job) -> None:
     ids=["the work", "the verdict", "the person"],
 )
 def test_a_label_that_was_changed_is_not(court: Court, job: Job, change: dict[str, object]) -> None:
-    (item,) = queue(court.workspace)
-    settle(court.workspace, item, "fail", ADA)
-    (label,) = log_of(court.folder)
+    (item,) = review_queue(court.workspace)
+    record_verdict(court.workspace, item, "fail", ADA)
+    (label,) = read_label_log(court.folder)
     rewrite(court, msgspec.structs.replace(label, **change))
     assert unproved(court) == 1
 
 
 def test_one_word_is_no_label_of_a_second_work(court: Court, job: Job) -> None:
-    (item,) = queue(court.workspace)
-    settle(court.workspace, item, "fail", ADA)
-    (label,) = log_of(court.folder)
+    (item,) = review_queue(court.workspace)
+    record_verdict(court.workspace, item, "fail", ADA)
+    (label,) = read_label_log(court.folder)
     rewrite(court, label, msgspec.structs.replace(label, group_id="other", evidence={"text": "other work"}))
     assert unproved(court) == 1
 
 
 def test_a_key_that_nobody_trusts_proves_no_label(court: Court, job: Job) -> None:
-    (item,) = queue(court.workspace)
+    (item,) = review_queue(court.workspace)
     own = Approval(Actor("own", "key"), "ed25519:own", lambda _: "signed")
-    done = settle(court.workspace, item, "pass", own)
+    done = record_verdict(court.workspace, item, "pass", own)
     assert (done.counts, done.ticket, item.ticket is not None) == (False, None, True)
     assert item.ticket is not None
     add_label(court.folder, "reports", label_for(item.ticket, "pass", "own", done.entry.at, entry=done.entry.hash))

@@ -12,13 +12,13 @@ import pytest
 
 from donewhen.jobs.board.views import ViewFact
 from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.gates.evidence_status import collect, sign_off
+from donewhen.jobs.gates.evidence_status import collect_evidence, sign_off
 from donewhen.jobs.gates.facts import SuiteFact
 from donewhen.jobs.gates.score import score_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lessons.lesson_use import LessonFact, lessons_of
+from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 
 if TYPE_CHECKING:
     from donewhen.jobs.plan.job import Job
@@ -235,7 +235,7 @@ def tested(bench: Bench) -> Callable[..., Job]:
 
 def suites_after(bench: Bench, job: Job, text: str) -> tuple[SuiteFact, ...]:
     (bench.root / "test_it.py").write_text(text)
-    collect(bench.workspace, job, BOT)
+    collect_evidence(bench.workspace, job, BOT)
     found: tuple[SuiteFact, ...] = bench.facts(job).suites
     return found
 
@@ -287,7 +287,7 @@ def test_a_command_without_a_report_is_no_suite(bench: Bench) -> None:
     (bench.root / "check.sh").write_text("exit 0\n")
     bench.git(bench.root, "add", "check.sh")
     job = bench.job(criteria=["It works."], commands=["sh check.sh"])
-    collect(bench.workspace, job, BOT)
+    collect_evidence(bench.workspace, job, BOT)
     facts = bench.facts(job)
     assert (facts.suites, facts.chain_breaks, facts.runs) == ((), (), 1)
 
@@ -333,13 +333,13 @@ def test_a_job_that_nothing_happened_to_can_have_nothing_tampered_with(bench: Be
 def test_runs_count_from_the_last_start_and_before_it_while_they_hold(bench: Bench) -> None:
     job = bench.job(started=False)
     bench.write(job)
-    collect(bench.workspace, job, BOT)
+    collect_evidence(bench.workspace, job, BOT)
     assert bench.facts(job).runs == 1
     bench.start(job)
     assert bench.facts(job).runs == 1
     bench.write(job, "Now with 13 lines.\n")
     assert bench.facts(job).runs == 0
-    collect(bench.workspace, job, BOT)
+    collect_evidence(bench.workspace, job, BOT)
     assert bench.facts(job).runs == 1
 
 
@@ -433,7 +433,7 @@ def test_lessons_are_those_that_name_the_job_and_those_of_x_say_nothing(
 ) -> None:
     job = bench.job(agreed=False)
     noted(bench, text.replace("{id}", job.id))
-    assert lessons_of(bench.workspace, job.id)[:2] == expected[:2]
+    assert lesson_fact(bench.workspace, job.id)[:2] == expected[:2]
     assert bench.facts(job).lessons[:2] == expected[:2]
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import donewhen
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
-from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates import evaluation
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -23,10 +23,10 @@ from donewhen.jobs.lifecycle import completion
 from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -38,14 +38,14 @@ SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
 def job(shop: Workspace) -> Job:
     """A job that is agreed, started, and not done yet."""
     made = made_job(shop, "First")
-    assert start(shop, made.id, BOT).started
+    assert start_job(shop, made.id, BOT).started
     return made
 
 
@@ -56,7 +56,7 @@ def made_job(shop: Workspace, title: str, **about: object) -> Job:
 
 
 def seal(shop: Workspace, job: Job) -> None:
-    for one in proposals(shop, [shop.job_at(job.path)]):
+    for one in agreement_proposals(shop, [shop.job_at(job.path)]):
         agree(shop, one, ADA)
 
 
@@ -65,7 +65,7 @@ def put_out(job: Job, text: str = "yes\n") -> None:
 
 
 def finished(shop: Workspace, job: Job, text: str = "yes\n") -> Completion:
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     put_out(job, text)
     result = complete(shop, job.id, BOT)
     assert result.done
@@ -74,7 +74,7 @@ def finished(shop: Workspace, job: Job, text: str = "yes\n") -> Completion:
 
 def typed(shop: Workspace, path: Path, **fields: Value) -> None:
     """Somebody edits the frontmatter by hand."""
-    path.write_bytes(rewritten(shop.read(path), fields))
+    path.write_bytes(rewrite_fields(shop.read(path), fields))
 
 
 def entries(shop: Workspace, job: Job, kind: str = "") -> list[Entry]:
@@ -91,7 +91,7 @@ def codes(result: Completion) -> set[str]:
 
 
 def errors(shop: Workspace) -> list[str]:
-    return [one.message for one in audit(shop).findings if one.severity == "error"]
+    return [one.message for one in audit_workspace(shop).findings if one.severity == "error"]
 
 
 # The promise
@@ -179,14 +179,14 @@ def test_evidence_that_is_stale_is_made_anew_by_completing(shop: Workspace, job:
     result = complete(shop, job.id, BOT)
     assert (result.done, codes(result)) == (False, {"criterion_failed", "score_too_low"})
     put_out(job)
-    asked: list[Need] = []
+    asked: list[Requirement] = []
     assert complete(shop, job.id, BOT, tell=asked.append).done
     assert [one.name for one in asked] == ["AC-1"]
 
 
 def test_a_command_that_is_not_there_is_a_refusal_and_not_a_crash(shop: Workspace) -> None:
     job = made_job(shop, "Script", commands=["./check.sh"])
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     put_out(job)
     result = complete(shop, job.id, BOT)
     assert not result.done
@@ -292,7 +292,7 @@ def test_two_that_complete_at_once_get_one_promise(shop: Workspace, job: Job) ->
     put_out(job)
     other: list[Completion] = []
 
-    def meanwhile(_: Need) -> None:
+    def meanwhile(_: Requirement) -> None:
         if not other:
             other.append(complete(shop, job.id, Actor("other")))
 
@@ -365,7 +365,7 @@ def test_truth_is_off_only_where_that_was_agreed_and_then_it_is_on_record(shop: 
     job = add_job(shop, "Trust me", criteria=[SAYS_YES])
     typed(shop, job.path, truth_mode="off", reward_target=40)
     seal(shop, job)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     put_out(job, "no\n")
     result = complete(shop, job.id, BOT)
     assert result.done
@@ -386,7 +386,7 @@ def test_an_off_switch_does_not_cover_a_record_that_was_tampered_with(shop: Work
     job = add_job(shop, "Trust me", criteria=[SAYS_YES])
     typed(shop, job.path, truth_mode="off", reward_target=40)
     seal(shop, job)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     put_out(job)
     typed(shop, job.path, started_at="2020-01-01T00:00:00Z")
     assert codes(complete(shop, job.id, BOT)) == {"record_tampered"}
@@ -435,7 +435,7 @@ def test_one_module_mints_promises_and_completions() -> None:
 
 
 def test_a_job_that_rests_is_completed_when_its_gates_are_open(shop: Workspace, job: Job) -> None:
-    set_aside(shop, job.id, BOT, reason="waiting for the API")
+    set_job_aside(shop, job.id, BOT, reason="waiting for the API")
     put_out(job)
     assert complete(shop, job.id, BOT).job.status == "done"
 

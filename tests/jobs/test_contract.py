@@ -12,16 +12,16 @@ import pytest
 from donewhen.config.loader import load
 from donewhen.config.settings import GuardSettings, Settings, TestSettings
 from donewhen.jobs.contract.terms import (
-    Change,
     Terms,
-    changes,
+    TermsChange,
+    compare_terms,
+    have_same_shape,
     job_terms,
     normal_command,
     project_terms,
-    same_shape,
     terms_hash,
 )
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import Job, Project, read_job, read_project
 from donewhen.test_reports.suite_baseline import SuiteBaseline
 
@@ -30,16 +30,16 @@ SOME_CRITERIA = "- AC-1: The log is parsed.\n  check: run pytest -q 'a b'\n- AC-
 
 def job(frontmatter: str = "", criteria: str = SOME_CRITERIA) -> Job:
     text = f"---\nwork_item_id: WI-20260214-001\n{frontmatter}\n---\n\n## Acceptance Criteria\n\n{criteria}"
-    return read_job(parse(text.encode(), "plan.md"), Path("/w/jobs/WI-20260214-001-x/plan.md"), "plan.md")
+    return read_job(parse_document(text.encode(), "plan.md"), Path("/w/jobs/WI-20260214-001-x/plan.md"), "plan.md")
 
 
 def project(criteria: str = "- AC-1: Users are happy.\n", frontmatter: str = "") -> Project:
     text = f"---\nkind: project\nid: PJ-20260214-001\n{frontmatter}\n---\n\n## Acceptance Criteria\n\n{criteria}"
-    return read_project(parse(text.encode(), "plan.md"), Path("/w/jobs/plan.md"), "plan.md")
+    return read_project(parse_document(text.encode(), "plan.md"), Path("/w/jobs/plan.md"), "plan.md")
 
 
 def brief(before: Terms, after: Terms) -> list[tuple[str, str]]:
-    return [(one.kind, one.field) for one in changes(before, after)]
+    return [(one.kind, one.field) for one in compare_terms(before, after)]
 
 
 def edited(before: str, after: str) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ def edited(before: str, after: str) -> list[tuple[str, str]]:
 
 def rewritten(before: str, after: str) -> list[tuple[str, str | None]]:
     """The changes that an edit of a job's criteria makes."""
-    found = changes(job_terms(job(criteria=before)), job_terms(job(criteria=after)))
+    found = compare_terms(job_terms(job(criteria=before)), job_terms(job(criteria=after)))
     assert {one.field for one in found} <= {"criteria"}
     return [(one.kind, one.before if one.after is None else one.after) for one in found]
 
@@ -94,7 +94,7 @@ def test_the_order_and_the_white_space_of_lists_do_not_count() -> None:
     one = job("outputs: [a.md, b.md]\ndepends_on: [X, Y]\ntruth_required_commands: ['make  check', 'pytest -q']")
     other = job("outputs:\n- b.md\n- a.md\ndepends_on: [Y, X]\ntruth_required_commands: [\"pytest '-q'\", make check]")
     assert terms_hash(job_terms(one)) == terms_hash(job_terms(other))
-    assert changes(job_terms(one), job_terms(other)) == ()
+    assert compare_terms(job_terms(one), job_terms(other)) == ()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_an_edit_of_a_field_asks_for_more_one_way_and_for_less_the_other(
 def test_another_reason_for_an_exemption_is_loosened_whichever_it_is() -> None:
     one, other = "execution_log_exemption_reason: docs only", "execution_log_exemption_reason: I said so"
     assert edited(one, other) == edited(other, one) == [("loosened", "exemptions.execution_log_exemption_reason")]
-    assert changes(job_terms(job(one)), job_terms(job(other)))[0][2:] == ("docs only", "I said so")
+    assert compare_terms(job_terms(job(one)), job_terms(job(other)))[0][2:] == ("docs only", "I said so")
 
 
 def test_other_inputs_in_place_of_the_agreed_ones_are_removed_and_added() -> None:
@@ -227,15 +227,15 @@ def test_other_inputs_in_place_of_the_agreed_ones_are_removed_and_added() -> Non
 
 
 def test_inputs_that_narrow_the_tracked_tree_are_told_as_such() -> None:
-    found = changes(job_terms(job()), job_terms(job("inputs: [b, a]")))
-    assert found == (Change("loosened", "inputs", "the tracked tree", "a, b"),)
-    assert changes(job_terms(job("inputs: [b, a]")), job_terms(job()))[0][2:] == ("a, b", "the tracked tree")
+    found = compare_terms(job_terms(job()), job_terms(job("inputs: [b, a]")))
+    assert found == (TermsChange("loosened", "inputs", "the tracked tree", "a, b"),)
+    assert compare_terms(job_terms(job("inputs: [b, a]")), job_terms(job()))[0][2:] == ("a, b", "the tracked tree")
 
 
 def test_every_field_is_judged_by_itself() -> None:
     before = "outputs: [a]\nmax_iterations: 3\nreward_target: 80"
     after = "outputs: [b]\nmax_iterations: 2\nreward_target: 70"
-    found = changes(job_terms(job(before)), job_terms(job(after)))
+    found = compare_terms(job_terms(job(before)), job_terms(job(after)))
     assert [(*one, one.voids) for one in found] == [
         ("tightened", "max_iterations", "3", "2", False),
         ("removed", "outputs", "a", None, True),
@@ -248,7 +248,7 @@ def test_every_field_is_judged_by_itself() -> None:
     ("kind", "voids"), [("added", False), ("tightened", False), ("loosened", True), ("removed", True)]
 )
 def test_only_what_was_loosened_or_removed_voids(kind: Any, voids: bool) -> None:
-    assert Change(kind, "x", "a", "b").voids is voids
+    assert TermsChange(kind, "x", "a", "b").voids is voids
 
 
 def test_terms_of_another_job_or_another_form_are_not_the_same_agreement() -> None:
@@ -306,8 +306,8 @@ def test_a_mirror_is_switched_on_freely_and_switched_off_or_turned_elsewhere_by_
     assert brief(off, on) == [("added", "github")]
     assert brief(on, off) == [("removed", "github")]
     assert brief(on, elsewhere) == [("removed", "github"), ("added", "github")]
-    assert same_shape(off, on)
-    assert not same_shape(off, {**on, "github": "octo/demo"})
+    assert have_same_shape(off, on)
+    assert not have_same_shape(off, {**on, "github": "octo/demo"})
 
 
 @pytest.mark.parametrize("guard", ["stop", "subagent_stop", "task_completed"])
@@ -351,7 +351,7 @@ def test_what_allows_more_is_loosened(terms_with: Callable[[str], Terms], name: 
 
 def test_a_test_suite_is_added_and_can_not_be_taken_away(terms_with: Callable[[str], Terms]) -> None:
     without, with_suite = terms_with(""), terms_with("[stop.tests]\nrun = 'pytest --junitxml={junit}'\n")
-    assert not any(one.voids for one in changes(without, with_suite))
+    assert not any(one.voids for one in compare_terms(without, with_suite))
     assert ("removed", "settings.stop.tests.run") in brief(with_suite, without)
 
 
@@ -473,7 +473,7 @@ def baseline_terms(root: Path, executed: str, skipped: str = "") -> Terms:
 )
 def test_a_baseline_may_grow_and_not_shrink(tmp_path: Path, executed: str, skipped: str, kind: str | None) -> None:
     before, after = baseline_terms(tmp_path, "a b", "c d"), baseline_terms(tmp_path, executed, skipped)
-    found = changes(before, after)
+    found = compare_terms(before, after)
     assert [(one.kind, one.field) for one in found] == ([] if kind is None else [(kind, "baselines.tests.json")])
     for one in found:
         told = f"{len(executed.split())} tests, {len(skipped.split())} skipped"
@@ -486,8 +486,8 @@ def test_a_baseline_that_is_gone_or_broken_was_removed(tmp_path: Path, broken: s
     file = tmp_path / "tests.json"
     file.unlink() if broken is None else file.write_text(broken)
     after = guarded_terms(tmp_path)
-    assert changes(before, after) == (Change("removed", "baselines.tests.json", "1 tests, 0 skipped", None),)
-    assert changes(after, before) == (Change("added", "baselines.tests.json", None, "1 tests, 0 skipped"),)
+    assert compare_terms(before, after) == (TermsChange("removed", "baselines.tests.json", "1 tests, 0 skipped", None),)
+    assert compare_terms(after, before) == (TermsChange("added", "baselines.tests.json", None, "1 tests, 0 skipped"),)
 
 
 def test_two_tests_whose_names_differ_in_the_last_letter_are_two(tmp_path: Path) -> None:

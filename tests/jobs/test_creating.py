@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.ids import id_in, next_id, slug
 from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Stakes
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
@@ -30,12 +30,12 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def shop(tmp_path: Path, clock: ManualClock) -> Workspace:
-    return init(tmp_path, "Shop", clock=clock)
+    return create_project(tmp_path, "Shop", clock=clock)
 
 
 @pytest.fixture
 def big(tmp_path: Path, clock: ManualClock) -> Workspace:
-    return init(tmp_path, "Shop", form="big", clock=clock)
+    return create_project(tmp_path, "Shop", form="big", clock=clock)
 
 
 def simple_fields(path: Path) -> dict[str, object]:
@@ -71,7 +71,7 @@ def simple_value(text: str) -> object:
 
 def test_the_small_form_stands_beside_the_code(tmp_path: Path, clock: ManualClock) -> None:
     (tmp_path / "main.py").write_text("pass\n")
-    made = init(tmp_path, "Shop", clock=clock)
+    made = create_project(tmp_path, "Shop", clock=clock)
     assert sorted(one.name for one in tmp_path.iterdir()) == [".donewhen", "jobs", "main.py"]
     assert [one.name for one in (tmp_path / "jobs").iterdir()] == ["plan.md"]
     project = made.project()
@@ -81,23 +81,23 @@ def test_the_small_form_stands_beside_the_code(tmp_path: Path, clock: ManualCloc
 
 
 def test_the_big_form_is_a_folder_of_its_own(tmp_path: Path, clock: ManualClock) -> None:
-    made = init(tmp_path, "Shop & More", form="big", clock=clock)
+    made = create_project(tmp_path, "Shop & More", form="big", clock=clock)
     assert made.root == tmp_path / "PJ-20260214-001-shop-more"
     assert sorted(one.name for one in made.root.iterdir()) == [".donewhen", "plan.md"]
-    assert init(tmp_path, "Other", form="big", clock=clock).root.name == "PJ-20260214-002-other"
+    assert create_project(tmp_path, "Other", form="big", clock=clock).root.name == "PJ-20260214-002-other"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["PJ-20260214-001-shop-more", "PJ-20260214-002-other"]
 
 
 def test_a_project_without_a_title_has_the_name_of_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "web shop"
     folder.mkdir()
-    assert init(folder, "").project().title == "web shop"
+    assert create_project(folder, "").project().title == "web shop"
 
 
 def test_there_is_no_second_project_in_one_place(shop: Workspace) -> None:
     before = shop.project_file.read_bytes()
     with pytest.raises(UsageError, match="already") as caught:
-        init(shop.root, "Another")
+        create_project(shop.root, "Another")
     assert caught.value.where == str(shop.project_file)
     assert shop.project_file.read_bytes() == before
 
@@ -139,7 +139,7 @@ def test_target_and_budget_follow_the_stakes(shop: Workspace, stakes: Stakes) ->
 def test_a_job_without_criteria_says_so_and_can_not_be_agreed_to_as_it_is(shop: Workspace) -> None:
     job = add_job(shop, "Log in")
     assert [one.placeholder for one in job.criteria] == [True]
-    assert [one.code for one in proposals(shop, [job])[1].problems] == ["placeholder"]
+    assert [one.code for one in agreement_proposals(shop, [job])[1].problems] == ["placeholder"]
 
 
 def test_ids_count_up_and_begin_anew_with_the_day_in_utc(shop: Workspace, clock: ManualClock) -> None:
@@ -166,16 +166,16 @@ def test_ids_pass_999(shop: Workspace) -> None:
 
 def test_the_id_of_a_deleted_job_is_never_used_again_while_the_ledger_remembers_it(shop: Workspace) -> None:
     job = add_job(shop, "x", criteria=["It works"])
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, Approval(Actor("me", "person")))
     shutil.rmtree(job.folder)
     assert add_job(shop, "y").id == "WI-20260214-002"
 
 
 def test_the_id_of_a_deleted_project_is_not_used_again_either(shop: Workspace) -> None:
-    agree(shop, proposals(shop, [])[0], Approval(Actor("me", "person")))
+    agree(shop, agreement_proposals(shop, [])[0], Approval(Actor("me", "person")))
     shop.project_file.unlink()
-    assert init(shop.root, "Again", clock=shop.clock).project().id == "PJ-20260214-002"
+    assert create_project(shop.root, "Again", clock=shop.clock).project().id == "PJ-20260214-002"
 
 
 @pytest.mark.parametrize("name", ["WI-20260214-abc", "WI-20260214-001 (copy)", "WI-20260214-", "WI-20260214-7x"])
@@ -292,7 +292,7 @@ def test_whatever_a_title_says_it_is_one_line_and_reads_back_for_both_readers(sh
 @pytest.mark.parametrize("title", TITLES.values(), ids=TITLES.keys())
 def test_a_project_and_a_workstream_read_back_for_both_readers(big: Workspace, tmp_path: Path, title: str) -> None:
     (tmp_path / "other").mkdir()
-    other = init(tmp_path / "other", title, form="big", clock=big.clock)
+    other = create_project(tmp_path / "other", title, form="big", clock=big.clock)
     add_job(other, "x", workstream=title)
     fields = simple_fields(other.project_file)
     stream = next(iter(other.workstream_folders()))
@@ -395,7 +395,7 @@ def test_what_makers_that_were_killed_left_behind_goes_with_the_next_job(shop: W
     left = shop.root / "jobs" / ".donewhen-0123456789abcdef.new"
     (left / "outputs").mkdir(parents=True)
     (left / "plan.md").write_text("half")
-    assert (list(shop.places()), survey(shop).problems) == ([], ())
+    assert (list(shop.places()), survey_jobs(shop).problems) == ([], ())
     add_job(shop, "x")
     assert not left.exists()
 
@@ -411,6 +411,6 @@ def test_a_job_that_can_not_be_finished_leaves_nothing(shop: Workspace, monkeypa
 
 
 def test_a_new_project_can_be_made_days_later_beside_an_old_one(tmp_path: Path, clock: ManualClock) -> None:
-    init(tmp_path, "Old", form="big", clock=clock)
+    create_project(tmp_path, "Old", form="big", clock=clock)
     clock.advance(timedelta(days=2).total_seconds())
-    assert init(tmp_path, "New", form="big", clock=clock).project().id == "PJ-20260216-001"
+    assert create_project(tmp_path, "New", form="big", clock=clock).project().id == "PJ-20260216-001"

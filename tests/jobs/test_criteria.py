@@ -11,12 +11,12 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.jobs.plan.criteria import (
     Check,
     Criterion,
-    Section,
+    MarkdownSection,
     find_section,
     is_placeholder,
+    markdown_sections,
     parse_check,
     read_criteria,
-    sections,
 )
 
 
@@ -31,17 +31,17 @@ def brief(*lines: str) -> list[tuple[str, str]]:
 
 
 def titles(*lines: str) -> list[tuple[str, int, int]]:
-    return [(one.title, one.level, one.line) for one in sections("\n".join(lines))]
+    return [(one.title, one.level, one.line) for one in markdown_sections("\n".join(lines))]
 
 
 def test_a_section_goes_up_to_the_next_heading_of_its_level_or_above() -> None:
     body = "lost\n# A\none\n## B\ntwo\n### C\nthree\n## D\nfour\n# E\n"
-    found = {one.title: one for one in sections(body, 5)}
+    found = {one.title: one for one in markdown_sections(body, 5)}
     assert list(found) == ["A", "B", "C", "D", "E"]
     assert found["A"].text == "one\n## B\ntwo\n### C\nthree\n## D\nfour"
     assert found["B"].text == "two\n### C\nthree"
     assert found["C"].lines == ((11, "three"),)
-    assert found["E"] == Section("E", 1, 14, ())
+    assert found["E"] == MarkdownSection("E", 1, 14, ())
     assert (found["A"].line, found["A"].level, found["C"].level) == (6, 1, 3)
 
 
@@ -256,7 +256,7 @@ def test_checks_criteria_and_sections_are_values() -> None:
     first, again = (criteria("- one", "  check: manual") for _ in range(2))
     assert len({*first, *again}) == 1
     assert len({first[0].check, again[0].check}) == 1
-    assert len({*sections("# a\nb"), *sections("# a\nb")}) == 1
+    assert len({*markdown_sections("# a\nb"), *markdown_sections("# a\nb")}) == 1
 
 
 def test_a_number_of_rows_of_any_length_is_read_or_refused() -> None:

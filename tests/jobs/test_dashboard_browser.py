@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dashboard_kit import board, record, with_jobs, written
 
-from donewhen.dashboard.data import Event, GateShown, Reason, Unread
+from donewhen.dashboard.data import EventRow, GateReasonShown, GateShown, UnreadableJob
 from donewhen.jobs.board.views import dashboard_path
-from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.lifecycle.rest import set_job_aside
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -105,7 +105,7 @@ def test_the_page_of_a_real_project_shows_its_jobs_gates_and_next_actions(bench:
     refused = bench.job("Second", depends_on=[done.id])
     bench.complete(refused)
     resting = bench.job("Third")
-    set_aside(bench.workspace, resting.id, bench.workspace.ledger.read(done.id).entries[-1].by, reason="no network")
+    set_job_aside(bench.workspace, resting.id, bench.workspace.ledger.read(done.id).entries[-1].by, reason="no network")
     with look(dashboard_path(bench.workspace, "html")) as sight:
         page = sight.page
         assert page.title() == "Demo"
@@ -173,7 +173,7 @@ def test_no_jobs_yet_says_how_to_make_one(tmp_path: Path, look: Any) -> None:
 
 
 def test_a_job_that_can_t_be_read_is_named(tmp_path: Path, look: Any) -> None:
-    shown = with_jobs(record(1), unread=(Unread("jobs/WI-20260214-002-x/plan.md", "The plan file is missing."),))
+    shown = with_jobs(record(1), unread=(UnreadableJob("jobs/WI-20260214-002-x/plan.md", "The plan file is missing."),))
     with look(written(tmp_path, shown)) as sight:
         assert "The plan file is missing." in sight.page.get_by_role("region", name="Problems").inner_text()
 
@@ -189,7 +189,7 @@ def test_what_was_edited_by_hand_is_marked(tmp_path: Path, look: Any) -> None:
 
 
 def test_hostile_titles_reasons_names_and_ids_are_text_everywhere(tmp_path: Path, look: Any, bench: Bench) -> None:
-    gates = (GateShown("truth", False, (Reason(HOSTILE, HOSTILE),)),)
+    gates = (GateShown("truth", False, (GateReasonShown(HOSTILE, HOSTILE),)),)
     jobs = [
         record(1, title=HOSTILE, status="blocked", blocked_reason=HOSTILE, next_action=HOSTILE, gates=gates,
                wave=HOSTILE, workstream=HOSTILE, workstream_title=HOSTILE,
@@ -198,8 +198,8 @@ def test_hostile_titles_reasons_names_and_ids_are_text_everywhere(tmp_path: Path
         record(2, title=LONG, workstream="WS-2", wave="W2"),
         record(3, title="משימה ראשונה: بداية العمل", id="__proto__"),
     ]  # fmt: skip
-    events = (Event("2026-02-14T10:00:00Z", HOSTILE, 1, "decided", HOSTILE, "agent", HOSTILE),)
-    shown = with_jobs(*jobs, title=HOSTILE, events=events, unread=(Unread(HOSTILE, HOSTILE),))
+    events = (EventRow("2026-02-14T10:00:00Z", HOSTILE, 1, "decided", HOSTILE, "agent", HOSTILE),)
+    shown = with_jobs(*jobs, title=HOSTILE, events=events, unread=(UnreadableJob(HOSTILE, HOSTILE),))
     for width in (1280, 360):
         with look(written(tmp_path, shown), width=width) as sight:
             for view in ("board", "graph", "numbers", "ledger"):
@@ -268,7 +268,7 @@ def test_search_and_filters_choose_and_are_kept_in_the_address(tmp_path: Path, l
 
 
 def test_the_search_finds_reasons_and_next_actions_too(tmp_path: Path, look: Any) -> None:
-    gates = (GateShown("truth", False, (Reason("criterion_stale", "AC-7 was shown for something else."),)),)
+    gates = (GateShown("truth", False, (GateReasonShown("criterion_stale", "AC-7 was shown for something else."),)),)
     jobs = (
         record(1, gates=gates, status="in_progress"),
         record(2, next_action="Log execution evidence: none"),

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import Agreement, agree, proposals
+from donewhen.jobs.contract.agreement import Agreement, agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.contract.terms import Change, job_terms, terms_hash
-from donewhen.jobs.evidence.commands import run
-from donewhen.jobs.gates.evidence_status import sign_off, standings
+from donewhen.jobs.contract.terms import TermsChange, job_terms, terms_hash
+from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.gates.evidence_status import evidence_statuses, sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Ledger
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.projection import mismatches
@@ -50,7 +50,7 @@ class KilledError(Exception):
 def unsealed(tmp_path: Path) -> Workspace:
     """A project with one job, nothing agreed yet."""
     (tmp_path / ".git").mkdir()
-    made = init(tmp_path, "Demo", clock=Ticking())
+    made = create_project(tmp_path, "Demo", clock=Ticking())
     add_job(made, "Parser", criteria=["The log is parsed."], outputs=["a.md", "b.md"])
     return made
 
@@ -58,7 +58,7 @@ def unsealed(tmp_path: Path) -> Workspace:
 @pytest.fixture
 def workspace(unsealed: Workspace) -> Workspace:
     """The same, agreed to by a person."""
-    for one in proposals(unsealed, [the_job(unsealed)]):
+    for one in agreement_proposals(unsealed, [the_job(unsealed)]):
         agree(unsealed, one, ADA)
     return unsealed
 
@@ -68,7 +68,7 @@ def the_job(workspace: Workspace) -> Job:
 
 
 def standing(workspace: Workspace) -> Agreement:
-    return proposals(workspace, [the_job(workspace)])[1].agreement
+    return agreement_proposals(workspace, [the_job(workspace)])[1].agreement
 
 
 def edit(workspace: Workspace, old: str, new: str) -> None:
@@ -145,7 +145,7 @@ def test_the_word_of_whoever_may_not_decide_is_only_recorded(
 def test_ci_decides_where_a_person_has_agreed_that_it_may(workspace: Workspace) -> None:
     (workspace.root / "donewhen.toml").write_text("[approval]\nci = true\n")
     assert not decide(workspace, the_job(workspace), Decision("raise_budget", WHY, 6), CI).counts
-    agree(workspace, proposals(workspace, [])[0], ADA)
+    agree(workspace, agreement_proposals(workspace, [])[0], ADA)
     assert the_job(workspace).max_iterations == 3
     assert decide(workspace, the_job(workspace), Decision("raise_budget", WHY, 6), CI).counts
     assert (the_job(workspace).max_iterations, standing(workspace).state) == (6, "agreed")
@@ -167,7 +167,7 @@ def test_a_budget_is_raised_above_what_was_allowed_and_what_was_taken(
     unsealed: Workspace, taken: int, number: int, raises: bool
 ) -> None:
     edit(unsealed, "iteration: 0", f"iteration: {taken}")
-    for one in proposals(unsealed, [the_job(unsealed)]):
+    for one in agreement_proposals(unsealed, [the_job(unsealed)]):
         agree(unsealed, one, ADA)
     decision = Decision("raise_budget", WHY, number)
     if raises:
@@ -223,15 +223,15 @@ def test_a_decision_does_not_heal_what_was_loosened_meanwhile(
     assert decide(workspace, the_job(workspace), Decision(kind, WHY, value), ADA).counts
     assert standing(workspace).state == "voided"
     assert standing(workspace).voiding == (
-        Change("removed", "outputs", "b.md", None),
-        Change("loosened", "truth_mode", "strict", "off"),
+        TermsChange("removed", "outputs", "b.md", None),
+        TermsChange("loosened", "truth_mode", "strict", "off"),
     )
 
 
 def test_a_decision_about_one_field_does_not_heal_another_that_a_decision_could(workspace: Workspace) -> None:
     edit(workspace, "reward_target: 80", "reward_target: 10")
     decide(workspace, the_job(workspace), Decision("raise_budget", WHY, 6), ADA)
-    assert standing(workspace).voiding == (Change("loosened", "reward_target", "80", "10"),)
+    assert standing(workspace).voiding == (TermsChange("loosened", "reward_target", "80", "10"),)
     decide(workspace, the_job(workspace), Decision("target", WHY, 75), ADA)
     assert (the_job(workspace).reward_target, standing(workspace).state) == (75, "agreed")
 
@@ -241,7 +241,7 @@ def test_what_was_decided_may_be_tightened_by_hand_and_not_loosened_further(work
     edit(workspace, "max_iterations: 6", "max_iterations: 7")
     assert standing(workspace).state == "voided"
     edit(workspace, "max_iterations: 7", "max_iterations: 3")
-    run(workspace, the_job(workspace), ["true"], BOT.by)
+    run_as_evidence(workspace, the_job(workspace), ["true"], BOT.by)
     assert (the_job(workspace).max_iterations, standing(workspace).state) == (3, "agreed")
 
 
@@ -281,7 +281,7 @@ def test_a_decision_lends_itself_to_nothing_but_what_it_says(
 def test_a_decision_is_not_used_again_after_a_person_agreed_to_less(workspace: Workspace) -> None:
     decided = decide(workspace, the_job(workspace), Decision("raise_budget", "more", 6), ADA).entry.hash
     edit(workspace, "max_iterations: 6", "max_iterations: 3")
-    agree(workspace, proposals(workspace, [the_job(workspace)])[1], ADA)
+    agree(workspace, agreement_proposals(workspace, [the_job(workspace)])[1], ADA)
     forge(workspace, decided, {"max_iterations": 6})
     assert standing(workspace).seal.terms["max_iterations"] == 3
 
@@ -308,9 +308,9 @@ def next_command(workspace: Workspace, name: str) -> None:
     if name == "decision":
         decide(workspace, the_job(workspace), Decision("rescope", WHY), BOT)
     elif name == "run":
-        run(workspace, the_job(workspace), ["true"], BOT.by)
+        run_as_evidence(workspace, the_job(workspace), ["true"], BOT.by)
     else:
-        proposal = proposals(workspace, [the_job(workspace)])[1]
+        proposal = agreement_proposals(workspace, [the_job(workspace)])[1]
         try:
             agree(workspace, proposal, BOT)
         except Exception as error:
@@ -361,15 +361,15 @@ def test_a_decision_that_was_cut_off_after_its_first_entry_holds_whole(
 def test_signing_off_is_a_decision_about_the_outputs_as_they_are(workspace: Workspace) -> None:
     job = the_job(workspace)
     (job.folder / "a.md").write_text("one")
-    assert [one.state for one in standings(workspace, job)] == ["missing"]
+    assert [one.state for one in evidence_statuses(workspace, job)] == ["missing"]
     sign_off(workspace, job, "AC-1", WHY, BOT)
-    assert [one.state for one in standings(workspace, job)] == ["asserted"]
+    assert [one.state for one in evidence_statuses(workspace, job)] == ["asserted"]
     decided = sign_off(workspace, job, "AC-1", WHY, ADA)
     assert decided.counts
     assert decided.entry.data["value"]["text"] == "The log is parsed."
-    assert [one.state for one in standings(workspace, job)] == ["passed"]
+    assert [one.state for one in evidence_statuses(workspace, job)] == ["passed"]
     (job.folder / "a.md").write_text("two")
-    assert [one.state for one in standings(workspace, job)] == ["stale"]
+    assert [one.state for one in evidence_statuses(workspace, job)] == ["stale"]
 
 
 def test_at_the_command_line_a_person_decides_and_an_agent_proposes(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.contract.inputs import MISSING, manifest, result_manifest
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.contract.inputs import MISSING, input_manifest, result_manifest
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -22,7 +22,7 @@ class Place:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.job: Job = add_job(self.workspace, "First", criteria=["It works as described"])
 
     def write(self, name: str, content: str = "one") -> Path:
@@ -40,11 +40,11 @@ class Place:
         """The manifest now; with inputs, as if the job had declared these."""
         if inputs:
             self.change(inputs=list(inputs))
-        return dict(manifest(self.workspace, self.job).files)
+        return dict(input_manifest(self.workspace, self.job).files)
 
     @property
     def hash(self) -> str:
-        return manifest(self.workspace, self.job).hash
+        return input_manifest(self.workspace, self.job).hash
 
     def inside(self, name: str) -> str:
         return f"jobs/{self.job.folder.name}/{name}"
@@ -62,7 +62,7 @@ def test_declared_inputs_are_all_that_counts(tracked: Place) -> None:
     tracked.write(tracked.inside("inputs/data.csv"))
     tracked.write("src/app.py", "two")
     tracked.change(inputs=["inputs/data.csv", "/src/other.py"])
-    found = manifest(tracked.workspace, tracked.job)
+    found = input_manifest(tracked.workspace, tracked.job)
     assert found.declared
     assert set(found.files) == {tracked.inside("inputs/data.csv"), "src/other.py"}
     assert found.files["src/other.py"] == MISSING
@@ -157,13 +157,13 @@ def test_outputs_that_lead_out_are_refused_though_the_field_is_not_there(tracked
 def test_what_the_jobs_put_out_that_this_one_depends_on_counts(tracked: Place) -> None:
     second = add_job(tracked.workspace, "Second", depends_on=[tracked.job.id], outputs=["outputs/second.md"])
     name = tracked.inside("outputs/primary.md")
-    before = manifest(tracked.workspace, second)
+    before = input_manifest(tracked.workspace, second)
     assert before.files[name] == MISSING
     tracked.write(name)
-    after = manifest(tracked.workspace, second)
+    after = input_manifest(tracked.workspace, second)
     assert after.files[name] != MISSING
     tracked.workspace.write(second.document, second.path, {"inputs": ["inputs/x"], "depends_on": [tracked.job.id]})
-    declared = manifest(tracked.workspace, tracked.workspace.job(second.id))
+    declared = input_manifest(tracked.workspace, tracked.workspace.job(second.id))
     assert set(declared.files) == {name, f"jobs/{second.folder.name}/inputs/x"}
 
 
@@ -183,4 +183,4 @@ def test_who_signs_off_looks_at_outputs_and_declared_inputs(tracked: Place) -> N
 
 def test_who_signs_off_a_job_without_outputs_looks_at_everything(tracked: Place) -> None:
     tracked.change(outputs=[])
-    assert result_manifest(tracked.workspace, tracked.job) == manifest(tracked.workspace, tracked.job)
+    assert result_manifest(tracked.workspace, tracked.job) == input_manifest(tracked.workspace, tracked.job)

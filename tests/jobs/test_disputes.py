@@ -18,8 +18,8 @@ from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.rest import dispute
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.rest import record_dispute
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.runtime import Session
 
@@ -33,7 +33,7 @@ def court(repository: Path, git: Callable[..., str], monkeypatch: pytest.MonkeyP
 
 
 def disputed(court: Court, job: Job, reason: str = "the check is wrong") -> Entry:
-    return dispute(court.workspace, job.id, BOT.by, reason)
+    return record_dispute(court.workspace, job.id, BOT.by, reason)
 
 
 def may_stop(court: Court) -> str | None:
@@ -58,7 +58,7 @@ def test_only_a_refusal_can_be_disputed(court: Court) -> None:
     with pytest.raises(UsageError, match="was not refused"):
         disputed(court, job)
     court.complete(job)
-    start(court.workspace, job.id, BOT.by)
+    start_job(court.workspace, job.id, BOT.by)
     with pytest.raises(UsageError, match="was not refused"):
         disputed(court, job)
 

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.plan.document import Document, parse, rendered_fields, rewritten
+from donewhen.jobs.plan.document import Document, parse_document, render_fields, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 
 
 def changed(text: str, **changes: Value) -> str:
-    return rewritten(parse(text.encode(), "plan.md"), changes).decode()
+    return rewrite_fields(parse_document(text.encode(), "plan.md"), changes).decode()
 
 
 def frontmatter(text: str, **changes: Value) -> str:
@@ -27,14 +27,14 @@ def frontmatter(text: str, **changes: Value) -> str:
 
 def refused(raw: bytes) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
-        parse(raw, "a/plan.md")
+        parse_document(raw, "a/plan.md")
     assert caught.value.exit_code is ExitCode.USAGE
     return caught.value
 
 
 def test_a_file_has_fields_and_a_body() -> None:
     raw = b"---\na: 1\nb:\n  - x\n---\n\n# Objective\n"
-    document = parse(raw, "plan.md")
+    document = parse_document(raw, "plan.md")
     assert document.fields == {"a": 1, "b": ["x"]}
     assert document.body == "\n# Objective\n"
     assert document.raw == raw
@@ -44,7 +44,7 @@ def test_a_file_has_fields_and_a_body() -> None:
 
 def test_a_document_cannot_be_changed_in_place() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        parse(b"---\n---\n", "plan.md").text = "x"  # type: ignore[misc]
+        parse_document(b"---\n---\n", "plan.md").text = "x"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_document_cannot_be_changed_in_place() -> None:
     ],
 )  # fmt: skip
 def test_the_frontmatter_ends_at_the_second_line_of_three_dashes(raw: bytes, fields: object, body: str) -> None:
-    document = parse(raw, "plan.md")
+    document = parse_document(raw, "plan.md")
     assert (document.fields, document.body, document.raw) == (fields, body, raw)
 
 
@@ -207,10 +207,10 @@ def test_a_file_without_fields_gets_its_first() -> None:
 
 
 def test_a_name_that_is_not_a_word_is_quoted() -> None:
-    document = parse(b"---\n---\n", "plan.md")
-    raw = rewritten(document, {"a b": 1, "1": 2, "c: d": 3, "": 4, "é": 5})
+    document = parse_document(b"---\n---\n", "plan.md")
+    raw = rewrite_fields(document, {"a b": 1, "1": 2, "c: d": 3, "": 4, "é": 5})
     assert raw == '---\n"a b": 1\n"1": 2\n"c: d": 3\n"": 4\n"é": 5\n---\n'.encode()
-    assert parse(raw, "plan.md").fields == {"a b": 1, "1": 2, "c: d": 3, "": 4, "é": 5}
+    assert parse_document(raw, "plan.md").fields == {"a b": 1, "1": 2, "c: d": 3, "": 4, "é": 5}
 
 
 def test_values_that_are_the_same_leave_their_spelling_alone() -> None:
@@ -262,14 +262,14 @@ def test_a_change_that_would_alter_something_else_is_refused(text: str, name: st
     ],
 )
 def test_an_odd_frontmatter_is_read_and_a_change_to_it_is_right_or_refused(text: str) -> None:
-    document = parse(f"---\n{text}---\n".encode(), "plan.md")
+    document = parse_document(f"---\n{text}---\n".encode(), "plan.md")
     for name in ("a", "new"):
         for value in ("new", None, ["x"]):
             try:
-                raw = rewritten(document, {name: value})
+                raw = rewrite_fields(document, {name: value})
             except DocumentError:
                 continue
-            assert parse(raw, "plan.md").fields == {**document.fields, name: value}
+            assert parse_document(raw, "plan.md").fields == {**document.fields, name: value}
             assert ("# why: b" in text) <= ("# why: b" in raw.decode())
 
 
@@ -279,21 +279,21 @@ def test_an_odd_frontmatter_is_read_and_a_change_to_it_is_right_or_refused(text:
     ids=["inf", "-inf", "nan", "surrogate", "huge", "huge item"],
 )
 def test_a_value_that_cannot_be_written_down_is_refused(value: Value) -> None:
-    document = parse(b"---\na: 1\n---\n", "plan.md")
+    document = parse_document(b"---\na: 1\n---\n", "plan.md")
     for name in ("a", "new"):
         with pytest.raises(DocumentError):
-            rewritten(document, {name: value})
+            rewrite_fields(document, {name: value})
 
 
 def test_the_lines_of_a_new_frontmatter_are_written_in_the_same_form() -> None:
     fields: dict[str, Value] = {"id": "WI-1", "title": "a: b", "outputs": ["x", 1], "map": {}, "a b": None}
-    text = rendered_fields(fields)
+    text = render_fields(fields)
     assert text == 'id: WI-1\ntitle: "a: b"\noutputs:\n  - x\n  - 1\nmap: {}\n"a b": null\n'
-    assert parse(f"---\n{text}---\n".encode(), "plan.md").fields == fields
-    assert rendered_fields({}) == ""
+    assert parse_document(f"---\n{text}---\n".encode(), "plan.md").fields == fields
+    assert render_fields({}) == ""
 
 
 def test_the_result_is_another_document_and_the_first_is_as_it_was() -> None:
-    document: Document = parse(b"---\na: 1\n---\n", "plan.md")
-    assert rewritten(document, {"a": 2}) == b"---\na: 2\n---\n"
+    document: Document = parse_document(b"---\na: 1\n---\n", "plan.md")
+    assert rewrite_fields(document, {"a": 2}) == b"---\na: 2\n---\n"
     assert (document.fields, document.raw) == ({"a": 1}, b"---\na: 1\n---\n")

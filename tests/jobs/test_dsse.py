@@ -12,15 +12,15 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from donewhen.jobs.ledger.signing import SigningError, key_id, new_key, opened, public_key, public_pem
+from donewhen.jobs.ledger.signing import SigningError, key_id, new_key, open_key, public_key, public_pem
 from donewhen.jobs.receipts.dsse import (
     PAYLOAD_TYPE,
     EnvelopeError,
+    check_signers,
     is_envelope,
     pre_authentication_encoding,
     read_envelope,
-    signed,
-    signers,
+    sign_envelope,
 )
 
 PAYLOAD = b'{"hello":"world"}'
@@ -29,7 +29,7 @@ Signer = tuple[str, Callable[[bytes], str]]
 
 def signer(path: Path) -> Signer:
     new_key(path, "words")
-    return opened(path, "words")
+    return open_key(path, "words")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def eve(tmp_path: Path) -> Signer:
 
 
 def envelope(*by: Signer, payload: bytes = PAYLOAD) -> dict[str, Any]:
-    made = [json.loads(signed(payload, *one)) for one in by]
+    made = [json.loads(sign_envelope(payload, *one)) for one in by]
     return {**made[0], "signatures": [one["signatures"][0] for one in made]}
 
 
@@ -52,37 +52,37 @@ def test_what_is_signed_has_the_lengths_of_type_and_payload() -> None:
 
 
 def test_a_signed_payload_is_read_back_and_fits_its_key(ada: Signer, eve: Signer) -> None:
-    raw = signed(PAYLOAD, *ada)
+    raw = sign_envelope(PAYLOAD, *ada)
     assert raw.endswith(b"}\n")
     data = json.loads(raw)
     assert is_envelope(data)
     assert list(data) == ["payload", "payloadType", "signatures"]
     found = read_envelope(data)
     assert found.payload == PAYLOAD
-    assert signers(found, [ada[0]]) == ((ada[0],), (), ())
-    assert signers(found, [eve[0]]) == ((), (), (key_id(ada[0]),))
-    assert signers(found, [eve[0], ada[0]]).good == (ada[0],)
-    assert signers(found, []) == ((), (), (key_id(ada[0]),))
+    assert check_signers(found, [ada[0]]) == ((ada[0],), (), ())
+    assert check_signers(found, [eve[0]]) == ((), (), (key_id(ada[0]),))
+    assert check_signers(found, [eve[0], ada[0]]).good == (ada[0],)
+    assert check_signers(found, []) == ((), (), (key_id(ada[0]),))
 
 
 def test_another_payload_does_not_fit(ada: Signer) -> None:
     data = envelope(ada) | {"payload": base64.b64encode(b'{"hello":"World"}').decode()}
-    assert signers(read_envelope(data), [ada[0]]) == ((), (ada[0],), ())
+    assert check_signers(read_envelope(data), [ada[0]]) == ((), (ada[0],), ())
 
 
 def test_of_two_signatures_one_that_fits_is_enough(ada: Signer, eve: Signer) -> None:
     data = envelope(ada, eve)
     data["signatures"][1]["sig"] = data["signatures"][0]["sig"]
     found = read_envelope(data)
-    assert signers(found, [ada[0]]) == ((ada[0],), (), (key_id(eve[0]),))
-    assert signers(found, [eve[0]]) == ((), (eve[0],), (key_id(ada[0]),))
-    assert signers(found, [ada[0], eve[0]]) == ((ada[0],), (eve[0],), ())
+    assert check_signers(found, [ada[0]]) == ((ada[0],), (), (key_id(eve[0]),))
+    assert check_signers(found, [eve[0]]) == ((), (eve[0],), (key_id(ada[0]),))
+    assert check_signers(found, [ada[0], eve[0]]) == ((ada[0],), (eve[0],), ())
 
 
 def test_a_signature_that_names_another_key_is_not_tried(ada: Signer, eve: Signer) -> None:
     data = envelope(ada)
     data["signatures"][0]["keyid"] = key_id(eve[0])
-    assert signers(read_envelope(data), [ada[0]]).good == ()
+    assert check_signers(read_envelope(data), [ada[0]]).good == ()
 
 
 @pytest.mark.parametrize("how", ["empty", "absent"])
@@ -91,8 +91,8 @@ def test_a_signature_without_a_name_is_tried_with_every_key(ada: Signer, eve: Si
     data["signatures"][0]["keyid"] = ""
     if how == "absent":
         del data["signatures"][0]["keyid"]
-    assert signers(read_envelope(data), [eve[0], ada[0]]).good == (ada[0],)
-    assert signers(read_envelope(data), [eve[0]]) == ((), (), ("",))
+    assert check_signers(read_envelope(data), [eve[0], ada[0]]).good == (ada[0],)
+    assert check_signers(read_envelope(data), [eve[0]]) == ((), (), ("",))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.evidence.store import EvidenceStore, Parts
+from donewhen.jobs.evidence.store import EvidenceKey, EvidenceStore
 
 LIMIT = 256 * 1024
 
@@ -170,15 +170,15 @@ def test_processes_that_keep_the_same_contents_at_once_do_not_disturb_each_other
 
 
 def test_a_key_depends_on_each_of_the_four_parts() -> None:
-    parts = Parts("c", "x", "e", "i")
-    keys = {parts.key, *(parts._replace(**{name: "other"}).key for name in Parts._fields)}
+    parts = EvidenceKey("c", "x", "e", "i")
+    keys = {parts.key, *(parts._replace(**{name: "other"}).key for name in EvidenceKey._fields)}
     assert len(keys) == 5
-    assert parts.key == Parts("c", "x", "e", "i").key
-    assert Parts("a", "b", "c", "d").key != Parts("b", "a", "c", "d").key
+    assert parts.key == EvidenceKey("c", "x", "e", "i").key
+    assert EvidenceKey("a", "b", "c", "d").key != EvidenceKey("b", "a", "c", "d").key
 
 
 def test_parts_tell_in_what_they_differ() -> None:
-    parts = Parts("c", "x", "e", "i")
+    parts = EvidenceKey("c", "x", "e", "i")
     assert parts.differing(parts._asdict()) == ()
     assert parts.differing({**parts._asdict(), "inputs": "other", "command": "other"}) == ("command", "inputs")
     assert parts.differing({}) == ("command", "executable", "environment", "inputs")

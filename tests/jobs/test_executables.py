@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.foundation.executables import resolved, safe_path
-from donewhen.foundation.git import git, toplevel
+from donewhen.foundation.executables import resolve_executable, safe_path
+from donewhen.foundation.git import git, worktree_root
 from donewhen.foundation.process import CommandNotRunnableError
 
 PLACES = "/tmp", "/var/tmp", "/dev/shm"
@@ -48,15 +48,15 @@ def path_of(*folders: object) -> dict[str, str]:
 
 
 def test_a_program_is_found_by_its_name(project: Path, installed: Path) -> None:
-    assert resolved("pytest", project, path_of(installed)).path == installed / "pytest"
+    assert resolve_executable("pytest", project, path_of(installed)).path == installed / "pytest"
 
 
 def test_a_program_left_in_the_project_is_not_taken_though_it_comes_first(project: Path, installed: Path) -> None:
     fake = script(project / "bin" / "pytest").parent
     script(project / "pytest")
-    assert resolved("pytest", project, path_of(fake, project, installed)).path == installed / "pytest"
+    assert resolve_executable("pytest", project, path_of(fake, project, installed)).path == installed / "pytest"
     with pytest.raises(CommandNotRunnableError) as caught:
-        resolved("pytest", project, path_of(fake, project))
+        resolve_executable("pytest", project, path_of(fake, project))
     assert caught.value.code == "command_not_found"
     assert "'pytest'" in caught.value.message
     assert "temporary files" in str(caught.value.next_step)
@@ -82,9 +82,9 @@ def test_a_relative_place_is_not_looked_at(
         script(folder / "pytest")
     monkeypatch.chdir(project)
     assert safe_path(project, path_of(entry, installed)) == str(installed)
-    assert resolved("pytest", project, path_of(entry, installed)).path == installed / "pytest"
+    assert resolve_executable("pytest", project, path_of(entry, installed)).path == installed / "pytest"
     with pytest.raises(CommandNotRunnableError):
-        resolved("pytest", project, path_of(entry))
+        resolve_executable("pytest", project, path_of(entry))
 
 
 def test_a_link_to_a_folder_in_the_project_is_seen_through(project: Path, installed: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_virtual_environment_in_the_project_is_looked_at(project: Path) -> Non
     inside = virtual_environment(project / ".venv")
     script(inside / "pytest")
     assert safe_path(project, path_of(inside, "/usr/bin")) == f"{inside}:/usr/bin"
-    assert resolved("pytest", project, path_of(inside)).path == inside / "pytest"
+    assert resolve_executable("pytest", project, path_of(inside)).path == inside / "pytest"
 
 
 def test_a_folder_beside_the_project_whose_name_begins_like_it_is_not_in_it(project: Path) -> None:
@@ -120,7 +120,7 @@ def test_where_no_place_is_left_the_current_folder_is_not_looked_at_instead(proj
 
 
 def test_without_a_path_the_system_s_own_places_are_looked_at(project: Path) -> None:
-    assert resolved("sh", project, {}).path.name == "sh"
+    assert resolve_executable("sh", project, {}).path.name == "sh"
 
 
 def test_the_real_path_is_asked_when_none_is_given(
@@ -128,7 +128,7 @@ def test_the_real_path_is_asked_when_none_is_given(
 ) -> None:
     monkeypatch.setenv("PATH", str(installed))
     assert safe_path(project) == str(installed)
-    assert resolved("pytest", project).path == installed / "pytest"
+    assert resolve_executable("pytest", project).path == installed / "pytest"
 
 
 def test_a_program_given_with_a_slash_stands_in_the_project(
@@ -137,9 +137,9 @@ def test_a_program_given_with_a_slash_stands_in_the_project(
     script(project / "tools" / "check", "#!/bin/sh\nexit 3\n")
     script(tmp_path / "tools" / "check")
     monkeypatch.chdir(tmp_path)
-    assert resolved("tools/check", project, {}).path == project / "tools" / "check"
-    assert resolved("./tools/check", project, {}) == resolved("tools/check", project, {})
-    assert resolved(str(tmp_path / "tools/check"), project, {}).path == tmp_path / "tools" / "check"
+    assert resolve_executable("tools/check", project, {}).path == project / "tools" / "check"
+    assert resolve_executable("./tools/check", project, {}) == resolve_executable("tools/check", project, {})
+    assert resolve_executable(str(tmp_path / "tools/check"), project, {}).path == tmp_path / "tools" / "check"
 
 
 @pytest.mark.parametrize("command", ["./missing", "./plain", "./folder", "missing-program", ""])
@@ -147,7 +147,7 @@ def test_what_can_not_be_run_is_not_found(command: str, project: Path) -> None:
     (project / "plain").write_text("text")
     (project / "folder").mkdir()
     with pytest.raises(CommandNotRunnableError):
-        resolved(command, project, path_of("/usr/bin", "/bin"))
+        resolve_executable(command, project, path_of("/usr/bin", "/bin"))
 
 
 def test_a_program_is_known_by_what_is_in_it_not_by_its_place(project: Path) -> None:
@@ -155,21 +155,21 @@ def test_a_program_is_known_by_what_is_in_it_not_by_its_place(project: Path) -> 
     for path, content in ((one, b"\x7fELF 1"), (same, b"\x7fELF 1"), (other, b"\x7fELF 2")):
         path.write_bytes(content)
         path.chmod(0o755)
-    hashes = {name: resolved(f"./{name}", project, {}).hash for name in ("one", "same", "other")}
+    hashes = {name: resolve_executable(f"./{name}", project, {}).hash for name in ("one", "same", "other")}
     assert hashes["one"] == hashes["same"] != hashes["other"]
 
 
 def test_a_link_to_a_program_keeps_its_own_place_and_has_the_program_s_hash(project: Path) -> None:
     script(project / "real")
     (project / "link").symlink_to("real")
-    found = resolved("./link", project, {})
+    found = resolve_executable("./link", project, {})
     assert found.path == project / "link"
-    assert found.hash == resolved("./real", project, {}).hash
+    assert found.hash == resolve_executable("./real", project, {}).hash
 
 
 def hash_of(project: Path, text: str, name: str = "tool") -> str:
     script(project / name, text)
-    return resolved(f"./{name}", project).hash
+    return resolve_executable(f"./{name}", project).hash
 
 
 def test_a_script_does_not_depend_on_where_its_interpreter_stands(project: Path, tmp_path: Path) -> None:
@@ -236,10 +236,10 @@ def test_scripts_that_interpret_each_other_come_to_an_end(project: Path) -> None
     one, two = project / "one", project / "two"
     script(one, f"#!{two}\n1\n")
     script(two, f"#!{one}\n2\n")
-    before = resolved("./one", project).hash
-    assert before == resolved("./one", project).hash != resolved("./two", project).hash
+    before = resolve_executable("./one", project).hash
+    assert before == resolve_executable("./one", project).hash != resolve_executable("./two", project).hash
     script(two, f"#!{one}\n3\n")
-    assert resolved("./one", project).hash != before
+    assert resolve_executable("./one", project).hash != before
 
 
 def test_the_interpreter_of_an_interpreter_counts(project: Path, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_virtual_environment_s_pytest_is_the_same_wherever_it_was_made(project
         folder = virtual_environment(tmp_path / place)
         (folder / "python").symlink_to(os.path.realpath(sys.executable))
         script(folder / "pytest", f"#!{folder}/python\nimport pytest\n")
-    one, two = (resolved("pytest", project, path_of(tmp_path / place / "bin")) for place in ("here", "there"))
+    one, two = (resolve_executable("pytest", project, path_of(tmp_path / place / "bin")) for place in ("here", "there"))
     assert one.hash == two.hash
     assert one.path != two.path
 
@@ -266,7 +266,7 @@ def test_git_is_not_taken_from_the_project(repository: Path, monkeypatch: pytest
     real = os.environ["PATH"]
     monkeypatch.chdir(repository)
     monkeypatch.setenv("PATH", f"{repository}/bin:.:{real}")
-    assert toplevel(repository) == repository.resolve()
+    assert worktree_root(repository) == repository.resolve()
     monkeypatch.setenv("PATH", f"{repository}/bin")
     assert git(repository, "rev-parse", "--show-toplevel") in (None, f"{repository.resolve()}\n".encode())
     assert not (repository / "taken").exists()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.locks import locked
-from donewhen.jobs.evidence.commands import run
-from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.record import execution_log
 from donewhen.jobs.record.execution_log import LoggedRun, log_run
@@ -37,7 +37,7 @@ def rows(bench: Bench) -> list[dict[str, Any]]:
 
 def test_a_run_has_a_line_with_exactly_the_fields_of_the_other_tool(bench: Bench) -> None:
     job = bench.job(criteria=["It runs.\n  check: run printf hello"])
-    collect(bench.workspace, job, BOT)
+    collect_evidence(bench.workspace, job, BOT)
     (row,) = rows(bench)
     assert list(row) == FIELDS
     assert row | {"timestamp": "", "end_timestamp": "", "duration_sec": 0} == {
@@ -60,17 +60,17 @@ def test_a_run_has_a_line_with_exactly_the_fields_of_the_other_tool(bench: Bench
 
 def test_what_is_reused_is_not_logged_and_what_is_run_again_is(bench: Bench) -> None:
     job = bench.job(criteria=["It runs.\n  check: run true"])
-    assert not run(bench.workspace, job, ("true",), BOT).reused
-    assert run(bench.workspace, job, ("true",), BOT).reused
+    assert not run_as_evidence(bench.workspace, job, ("true",), BOT).reused
+    assert run_as_evidence(bench.workspace, job, ("true",), BOT).reused
     assert len(rows(bench)) == 1
-    run(bench.workspace, job, ("true",), BOT, again=True)
+    run_as_evidence(bench.workspace, job, ("true",), BOT, again=True)
     assert len(rows(bench)) == 2
 
 
 def test_a_failure_is_an_error_with_its_exit_status_and_what_it_said_on_both_streams(bench: Bench) -> None:
     job = bench.job(criteria=["It runs.\n  check: run true"])
     code = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
-    run(bench.workspace, job, (sys.executable, "-c", code), BOT)
+    run_as_evidence(bench.workspace, job, (sys.executable, "-c", code), BOT)
     (row,) = rows(bench)
     assert (row["level"], row["exit_code"], row["stdout"], row["stderr"]) == ("error", 3, "out\nerr\n", "")
     # Nothing asked for it.
@@ -79,14 +79,14 @@ def test_a_failure_is_an_error_with_its_exit_status_and_what_it_said_on_both_str
 
 def test_a_command_of_the_job_itself_is_labelled_as_verification(bench: Bench) -> None:
     job = bench.job(commands=["true"])
-    run(bench.workspace, job, ("true",), BOT)
+    run_as_evidence(bench.workspace, job, ("true",), BOT)
     assert rows(bench)[-1]["label"] == "verification"
 
 
 def test_neither_secrets_nor_the_places_of_this_machine_are_written(bench: Bench) -> None:
     job = bench.job()
     secret = "ghp_" + "a1B2" * 8
-    run(bench.workspace, job, ("echo", secret, f"{bench.workspace.root}/x"), BOT)
+    run_as_evidence(bench.workspace, job, ("echo", secret, f"{bench.workspace.root}/x"), BOT)
     text = log_of(bench).read_text()
     assert secret not in text
     assert str(bench.workspace.root) not in text
@@ -153,7 +153,7 @@ def logs_are_a_file(path: Path) -> None:
 def test_a_log_that_can_not_be_written_changes_no_verdict_and_is_on_record(bench: Bench, make: Any) -> None:
     job = bench.job(criteria=["It runs.\n  check: run true"])
     make(log_of(bench))
-    ran = run(bench.workspace, job, ("true",), BOT)
+    ran = run_as_evidence(bench.workspace, job, ("true",), BOT)
     assert ran.passed
     assert str(ran.entry.data["unlogged"]).startswith("jobs/logs")
     assert [one.state for one in bench.facts(job).standings] == ["passed"]

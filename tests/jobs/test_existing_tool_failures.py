@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.planning import check_plan
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.history import History, history_of
@@ -32,7 +32,7 @@ class Shop:
     """A project whose jobs each make a file of their own."""
 
     def __init__(self, root: Path, *, big: bool = False) -> None:
-        self.workspace: Workspace = init(root, "Shop", form="big" if big else "small")
+        self.workspace: Workspace = create_project(root, "Shop", form="big" if big else "small")
         self.root = self.workspace.root
 
     def job(self, name: str, *depends_on: str, agreed: bool = True, **more: Any) -> Job:
@@ -45,32 +45,34 @@ class Shop:
         return self.workspace.job(job.id)
 
     def agree(self, *jobs: Job) -> None:
-        for one in proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
-            agree(self.workspace, one, Approval(person()))
+        for one in agreement_proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
+            agree(self.workspace, one, Approval(person_at_terminal()))
 
     def start(self, job: Job) -> bool:
-        return start(self.workspace, job.id, somebody()).started
+        return start_job(self.workspace, job.id, unproved_actor()).started
 
     def done(self, name: str, *depends_on: str) -> Job:
         job = self.job(name, *depends_on)
         assert self.start(job)
         (self.root / f"{name}.txt").write_text(f"The result of {name}.\n")
-        assert complete(self.workspace, job.id, somebody()).done
+        assert complete(self.workspace, job.id, unproved_actor()).done
         return job
 
     def decide(self, job: Job, kind: DecisionKind, value: Any = None) -> None:
         decision = Decision(kind, "We talked about it.", value)
-        assert decide(self.workspace, self.workspace.job(job.id), decision, Approval(person())).counts
+        assert decide(self.workspace, self.workspace.job(job.id), decision, Approval(person_at_terminal())).counts
 
     def history(self, name: str) -> History:
         return history_of(name, self.workspace.ledger.read(name).entries, Policy())
 
     def problems(self) -> list[tuple[str, str]]:
-        found = check_plan(self.workspace, survey(self.workspace), Policy())
+        found = check_plan(self.workspace, survey_jobs(self.workspace), Policy())
         return [(one.code, one.message) for one in found]
 
     def errors(self) -> list[str]:
-        return [f"{one.code} {one.message}" for one in audit(self.workspace).findings if one.severity == "error"]
+        return [
+            f"{one.code} {one.message}" for one in audit_workspace(self.workspace).findings if one.severity == "error"
+        ]
 
 
 @pytest.fixture
@@ -191,16 +193,16 @@ def test_one_unreadable_job_stops_nobody_else(shop: Shop, breaks: Callable[[Job]
     if views == "without views":
         shutil.rmtree(shop.workspace.base / "outputs")
     (shop.root / "first.txt").write_text("made\n")
-    result = complete(shop.workspace, first.id, somebody())
+    result = complete(shop.workspace, first.id, unproved_actor())
     assert result.done
     assert result.cascade == ()
     assert shop.start(other)
     (shop.root / "first.txt").write_text("better\n")
     assert shop.start(first)
-    assert complete(shop.workspace, first.id, somebody()).done
+    assert complete(shop.workspace, first.id, unproved_actor()).done
     (told,) = shop.problems()
     assert told[0] in ("document", "field")
-    assert {one.id for one in survey(shop.workspace).jobs} == {first.id, other.id}
+    assert {one.id for one in survey_jobs(shop.workspace).jobs} == {first.id, other.id}
 
 
 def test_every_command_about_another_job_works_beside_one_that_cannot_be_read(shop: Shop, donewhen: Donewhen) -> None:
@@ -235,7 +237,7 @@ def test_a_job_below_one_that_cannot_be_read_is_refused_with_a_reason(shop: Shop
     assert shop.start(below)
     (shop.root / "below.txt").write_text("made\n")
     above.path.write_text("---\nstatus: [\n---\n")
-    result = complete(shop.workspace, below.id, somebody())
+    result = complete(shop.workspace, below.id, unproved_actor())
     assert not result.done
     assert result.evaluation is not None
     assert "dependency" in [one.gate for one in result.evaluation.gates if not one.passed]
@@ -254,7 +256,7 @@ def test_when_a_changes_b_and_c_are_invalidated_and_the_chain_is_shown(shop: Sho
     assert [message.split()[0] for message in found] == [second.id, third.id]
     assert f"{third.id} → {second.id}" in found[1]
     assert shop.start(first)
-    result = complete(shop.workspace, first.id, somebody())
+    result = complete(shop.workspace, first.id, unproved_actor())
     assert result.done
     assert [one.id for one in result.invalidated] == [second.id, third.id]
     assert result.invalidated[1].chain == (third.id, second.id)
@@ -269,7 +271,7 @@ def test_when_a_is_completed_again_unchanged_nothing_is_invalidated(shop: Shop) 
     first = shop.done("a")
     second = shop.done("b", first.id)
     assert shop.start(first)
-    result = complete(shop.workspace, first.id, somebody())
+    result = complete(shop.workspace, first.id, unproved_actor())
     assert result.done
     assert result.invalidated == ()
     assert shop.workspace.job(second.id).status == "done"
@@ -283,7 +285,7 @@ def test_no_promise_at_iteration_99_of_3(shop: Shop) -> None:
     job.path.write_text(job.path.read_text().replace("iteration: 0", "iteration: 99", 1))
     (shop.root / "job.txt").write_text("made\n")
     shop.agree(job)
-    result = complete(shop.workspace, job.id, somebody())
+    result = complete(shop.workspace, job.id, unproved_actor())
     assert not result.done
     assert result.evaluation is not None
     assert next(one.gate for one in result.evaluation.gates if not one.passed) == "budget"
@@ -295,7 +297,7 @@ def test_99_typed_over_a_lower_count_is_tampered_with_and_not_believed_either_wa
     assert shop.start(job)
     (shop.root / "job.txt").write_text("made\n")
     job.path.write_text(job.path.read_text().replace("iteration: 0", "iteration: 99", 1))
-    result = complete(shop.workspace, job.id, somebody())
+    result = complete(shop.workspace, job.id, unproved_actor())
     assert not result.done
     assert shop.history(job.id).iteration == 1
 
@@ -304,13 +306,13 @@ def test_after_an_auto_block_a_job_starts_and_completes_again_only_after_a_decis
     job = shop.job("job")
     assert shop.start(job)
     for _ in range(4):
-        assert not complete(shop.workspace, job.id, somebody()).done
+        assert not complete(shop.workspace, job.id, unproved_actor()).done
     assert shop.workspace.job(job.id).status == "blocked"
     (shop.root / "job.txt").write_text("made\n")
-    refused = start(shop.workspace, job.id, somebody())
+    refused = start_job(shop.workspace, job.id, unproved_actor())
     assert [one.code for one in refused.reasons] == ["budget_exceeded"]
     assert "donewhen decide" in (refused.next or "")
-    assert not complete(shop.workspace, job.id, somebody()).done
+    assert not complete(shop.workspace, job.id, unproved_actor()).done
     assert shop.workspace.job(job.id).status == "blocked"
     shop.decide(job, "raise_budget", 12)
     assert shop.start(job)

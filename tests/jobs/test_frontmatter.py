@@ -14,24 +14,24 @@ from donewhen.jobs.plan.frontmatter import (
     Value,
     is_plain_word,
     plain_value,
-    read,
-    read_simple,
-    read_yaml,
+    read_frontmatter,
+    read_simple_fields,
+    read_yaml_fields,
 )
 
 
 def by_parser(text: str) -> Read:
-    return read_yaml(text, 0, len(text), "plan.md")
+    return read_yaml_fields(text, 0, len(text), "plan.md")
 
 
 def quickly(text: str) -> Read | None:
-    return read_simple(text, 0, len(text))
+    return read_simple_fields(text, 0, len(text))
 
 
 def refused(text: str) -> DocumentError:
     before = "\n---\n"
     with pytest.raises(DocumentError) as caught:
-        read(before + text, len(before), len(before) + len(text), "plan.md")
+        read_frontmatter(before + text, len(before), len(before) + len(text), "plan.md")
     assert (caught.value.code, caught.value.exit_code) == ("document", ExitCode.USAGE)
     return caught.value
 
@@ -76,7 +76,7 @@ def test_no_number_is_infinite_because_that_could_not_be_hashed(text: str) -> No
 def test_a_number_of_any_length_is_read_or_refused_with_its_place(text: str) -> None:
     for form in (f"a: {text}\n", f"a:\n  - {text}\n", f"a: {text} # long\n"):
         try:
-            fields, _ = read(form, 0, len(form), "plan.md")
+            fields, _ = read_frontmatter(form, 0, len(form), "plan.md")
         except DocumentError as error:
             assert (error.where or "").startswith("plan.md:")
         else:
@@ -116,7 +116,11 @@ def test_a_simple_list_is_read_quickly_and_the_same_as_by_the_parser(text: str, 
 
 def test_places_and_lines_count_from_the_start_of_the_whole_text() -> None:
     text = "---\na: 1\nbb:\n  - x\nc: y\n---\n"
-    for found in (read_simple(text, 4, 24), read_yaml(text, 4, 24, "plan.md"), read(text, 4, 24, "plan.md")):
+    for found in (
+        read_simple_fields(text, 4, 24),
+        read_yaml_fields(text, 4, 24, "plan.md"),
+        read_frontmatter(text, 4, 24, "plan.md"),
+    ):
         assert found == (
             {"a": 1, "bb": ["x"], "c": "y"},
             {"a": Span(2, 6, 8, False), "bb": Span(3, 12, 18, True), "c": Span(5, 21, 23, False)},
@@ -172,7 +176,7 @@ def test_a_name_too_long_for_yaml_is_refused_by_both_readers() -> None:
     ],
 )  # fmt: skip
 def test_any_yaml_is_read(text: str, fields: dict[str, Value]) -> None:
-    assert read(text, 0, len(text), "plan.md")[0] == fields
+    assert read_frontmatter(text, 0, len(text), "plan.md")[0] == fields
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from donewhen.jobs.contract.agreement import Agreement, AgreementState
-from donewhen.jobs.contract.terms import Change, ChangeKind
+from donewhen.jobs.contract.terms import ChangeKind, TermsChange
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -23,7 +23,7 @@ IDS = [state for state, _ in STATES]
 
 
 def voided(kind: ChangeKind, field: str, before: str | None, after: str | None) -> Agreement:
-    return Agreement("voided", {}, None, (Change(kind, field, before, after),))
+    return Agreement("voided", {}, None, (TermsChange(kind, field, before, after),))
 
 
 def test_the_gate_is_open_when_project_and_job_are_agreed(make_facts: MakeFacts) -> None:
@@ -32,7 +32,10 @@ def test_the_gate_is_open_when_project_and_job_are_agreed(make_facts: MakeFacts)
 
 
 def test_what_was_added_or_tightened_since_keeps_the_gate_open(make_facts: MakeFacts) -> None:
-    more = (Change("added", "criteria", None, "It is quick."), Change("tightened", "reward_target", "80", "90"))
+    more = (
+        TermsChange("added", "criteria", None, "It is quick."),
+        TermsChange("tightened", "reward_target", "80", "90"),
+    )
     assert agreement_gate(make_facts(agreement=Agreement("agreed", {}, None, more))).passed
 
 
@@ -85,9 +88,9 @@ def test_a_voided_agreement_names_what_was_loosened(make_facts: MakeFacts, chang
 
 def test_every_loosened_field_is_a_reason_and_what_was_tightened_is_none(make_facts: MakeFacts) -> None:
     several = (
-        Change("loosened", "reward_target", "80", "0"),
-        Change("tightened", "max_iterations", "3", "2"),
-        Change("removed", "outputs", "a.md", None),
+        TermsChange("loosened", "reward_target", "80", "0"),
+        TermsChange("tightened", "max_iterations", "3", "2"),
+        TermsChange("removed", "outputs", "a.md", None),
     )
     found = agreement_gate(make_facts(agreement=Agreement("voided", {}, None, several)))
     assert [one.message.split()[1] for one in found.reasons] == ["reward_target", "outputs"]

@@ -12,7 +12,7 @@ from donewhen.jobs.evidence.file_checks import FileState
 from donewhen.jobs.gates.dependency_gate import dependency_gate, dependency_reasons
 from donewhen.jobs.gates.facts import Facts, FileFact
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import Job
 
 MakeFacts = Callable[..., Facts]
@@ -111,7 +111,7 @@ def test_an_output_or_evidence_file_that_is_not_good_closes_the_gate(
 def test_a_default_that_the_plan_does_not_spell_out_is_shown_without_a_line(
     make_facts: MakeFacts, make_job: MakeJob
 ) -> None:
-    job = replace(make_job(), document=parse(b"---\nwork_item_id: WI-20260214-001\n---\n", WHERE))
+    job = replace(make_job(), document=parse_document(b"---\nwork_item_id: WI-20260214-001\n---\n", WHERE))
     facts = make_facts(job, evidence_files=(FileFact("artifacts/verification.md", "missing"),))
     assert dependency_gate(facts).reasons[0].where == WHERE
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from donewhen.jobs.evidence.requirements import needs
-from donewhen.jobs.gates.evidence_status import Standing, State
+from donewhen.jobs.evidence.requirements import requirements_of
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts, FileFact, SuiteFact
 from donewhen.jobs.gates.truth_gate import truth_gate
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.lessons.lesson_use import LessonFact
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import TRUTH_CHECKS, Job
 from donewhen.jobs.record.projection import Mismatch
 
@@ -60,8 +60,8 @@ def test_a_criterion_that_is_not_shown_closes_the_gate(
 
 def test_a_reason_says_why_and_cuts_a_long_criterion_short(make_facts: MakeFacts, make_job: MakeJob) -> None:
     job = checking(make_job, criteria=["A long wish. " * 20])
-    (need,) = needs(job)
-    facts = make_facts(job, standings=(Standing(need, "stale", ("a.md changed", "b.md is new")),))
+    (need,) = requirements_of(job)
+    facts = make_facts(job, standings=(EvidenceStatus(need, "stale", ("a.md changed", "b.md is new")),))
     (reason,) = truth_gate(facts).reasons
     assert reason.message.endswith("…) is stale: a.md changed; b.md is new.")
     assert len(reason.message) < 150
@@ -241,7 +241,9 @@ def test_a_need_that_no_criterion_of_the_plan_has_is_shown_without_a_line(
 ) -> None:
     job = checking(make_job)
     facts = make_facts(job, states={"AC-1": "missing"})
-    other = replace(job, criteria=(replace(job.criteria[0], id="AC-9"),), document=parse(b"---\na: b\n---\n", WHERE))
+    other = replace(
+        job, criteria=(replace(job.criteria[0], id="AC-9"),), document=parse_document(b"---\na: b\n---\n", WHERE)
+    )
     assert truth_gate(facts._replace(job=other)).reasons[0].where == WHERE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.foundation.git import GitError, contents
+from donewhen.foundation.git import GitError, blob_contents
 
 
 def test_an_object_that_git_has_lost_is_an_error_that_says_so(repository: Path, git: Callable[..., str]) -> None:
@@ -16,6 +16,6 @@ def test_an_object_that_git_has_lost_is_an_error_that_says_so(repository: Path, 
     git(repository, "commit", "-q", "-m", "a")
     lost = "0123456789" * 4
     with pytest.raises(GitError, match="git can't read the object 012345678901"):
-        list(contents(repository, [lost]))
+        list(blob_contents(repository, [lost]))
     blob = git(repository, "rev-parse", "HEAD:a").strip()
-    assert list(contents(repository, [blob])) == [b"a"]
+    assert list(blob_contents(repository, [blob])) == [b"a"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.ledger.ledger import Entry
 
 MakeEntry = Callable[..., Entry]
@@ -44,7 +44,7 @@ SEAL = f"sha256:{'ab' * 32}"
 def test_an_entry_is_told_in_one_sentence(
     make_entry: MakeEntry, kind: Any, data: dict[str, Any], sentence: str
 ) -> None:
-    assert told(make_entry(kind, **data)) == sentence
+    assert entry_text(make_entry(kind, **data)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_an_entry_is_told_in_one_sentence(
     "data", [{}, {"gates": [], "value": [], "writes": 3, "reason": {"a": 1}, "why": None, "hash": 3, "lessons": 3}]
 )
 def test_an_entry_of_an_odd_shape_breaks_nothing(make_entry: MakeEntry, kind: Any, data: dict[str, Any]) -> None:
-    assert "\n" not in told(make_entry(kind, **data))
+    assert "\n" not in entry_text(make_entry(kind, **data))
 
 
 def test_what_a_terminal_or_a_page_must_not_see_is_left_out(make_entry: MakeEntry) -> None:
-    sentence = told(make_entry("decided", decision="block", reason="a\x1b[31mb\u202ec" + "d" * 500))
+    sentence = entry_text(make_entry("decided", decision="block", reason="a\x1b[31mb\u202ec" + "d" * 500))
     assert sentence.startswith("block: abcd")
     assert len(sentence) == 200

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.jobs.imports.backlog import normal_id, read
-from donewhen.jobs.imports.items import Imported, Item, Text
+from donewhen.jobs.imports.backlog import normal_id, read_backlog
+from donewhen.jobs.imports.items import ImportItem, ReadSource, SourceText
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 TASK = """---
@@ -53,27 +53,27 @@ def task(
     after: str = "[]",
     more: str = "",
     folder: str = "tasks",
-) -> Text:
+) -> SourceText:
     name = f"{folder}/{identifier} - {title}.md".lstrip("/")
-    return Text(
+    return SourceText(
         name,
         f"backlog/{name}",
         TASK.format(id=identifier, title=title, status=status, after=after, more=f"{more}\n" if more else ""),
     )
 
 
-def only(imported: Imported) -> Item:
+def only(imported: ReadSource) -> ImportItem:
     assert not imported.findings, imported.findings
     (item,) = imported.items
     return item
 
 
-def codes(imported: Imported) -> list[FindingCode]:
+def codes(imported: ReadSource) -> list[FindingCode]:
     return [one.code for one in imported.findings]
 
 
 def test_a_task_becomes_an_item_with_criteria_and_definition_of_done() -> None:
-    item = only(read([task()]))
+    item = only(read_backlog([task()]))
     assert item.key == "backlog:task-4"
     assert item.title == "Ferry"
     assert item.objective == "Ferries leave on time.\n\nThey carry bicycles."
@@ -89,47 +89,47 @@ def test_a_task_becomes_an_item_with_criteria_and_definition_of_done() -> None:
 
 @pytest.mark.parametrize(("word", "number"), [("high", 1), ("medium", 2), ("low", 3), ("High", 1)])
 def test_a_priority_is_a_number_here(word: str, number: int) -> None:
-    assert only(read([task(more=f"priority: {word}")])).priority == number
+    assert only(read_backlog([task(more=f"priority: {word}")])).priority == number
 
 
 def test_an_unknown_priority_is_told_with_its_line() -> None:
-    imported = read([task(more="priority: someday")])
+    imported = read_backlog([task(more="priority: someday")])
     assert [item.priority for item in imported.items] == [2]
     assert codes(imported) == [FindingCode.IMPORT_NOT_UNDERSTOOD]
     assert imported.findings[0].where == "backlog/tasks/task-4 - Ferry.md:11"
 
 
 def test_a_milestone_is_the_wave() -> None:
-    assert only(read([task(more="milestone: m-2")])).wave == "m-2"
+    assert only(read_backlog([task(more="milestone: m-2")])).wave == "m-2"
 
 
 def test_status_and_ticks_are_claims_and_no_more() -> None:
-    assert only(read([task()])).claim == ("status To Do, 1 of 3 ticked", False)
-    assert only(read([task(status="Done")])).claim == ("status Done, 1 of 3 ticked", True)
-    assert only(read([task(folder="completed")])).claim.done
+    assert only(read_backlog([task()])).claim == ("status To Do, 1 of 3 ticked", False)
+    assert only(read_backlog([task(status="Done")])).claim == ("status Done, 1 of 3 ticked", True)
+    assert only(read_backlog([task(folder="completed")])).claim.done
 
 
 def test_the_last_column_of_the_board_is_the_word_for_done() -> None:
-    config = Text("config.yml", "backlog/config.yml", 'project_name: "P"\nstatuses: ["Open", "Shipped"]\n')
-    assert only(read([config, task(status="shipped")])).claim.done
-    assert not only(read([task(status="Shipped")])).claim.done
+    config = SourceText("config.yml", "backlog/config.yml", 'project_name: "P"\nstatuses: ["Open", "Shipped"]\n')
+    assert only(read_backlog([config, task(status="shipped")])).claim.done
+    assert not only(read_backlog([task(status="Shipped")])).claim.done
 
 
 def test_a_config_that_is_no_yaml_is_told_and_stops_nothing() -> None:
-    imported = read([Text("config.yml", "backlog/config.yml", "statuses: [open\n"), task()])
+    imported = read_backlog([SourceText("config.yml", "backlog/config.yml", "statuses: [open\n"), task()])
     assert len(imported.items) == 1
     assert codes(imported) == [FindingCode.IMPORT_NOT_UNDERSTOOD]
     assert imported.findings[0].where.startswith("backlog/config.yml:")
 
 
 def test_dependencies_are_named_alike_however_they_are_written() -> None:
-    item = only(read([task(after="[TASK-007, task-3.01]")]))
+    item = only(read_backlog([task(after="[TASK-007, task-3.01]")]))
     assert item.depends_on == ("backlog:task-7", "backlog:task-3.1")
     assert normal_id("BACK-010.09") == "back-10.9"
 
 
 def test_a_task_waits_for_its_parts() -> None:
-    imported = read(
+    imported = read_backlog(
         [
             task("task-4"),
             task("task-4.1", more="parent_task_id: task-4"),
@@ -144,14 +144,14 @@ def test_a_task_waits_for_its_parts() -> None:
 
 
 def test_a_part_of_something_that_is_not_there_is_told() -> None:
-    imported = read([task("task-4.1", more="parent_task_id: task-4")])
+    imported = read_backlog([task("task-4.1", more="parent_task_id: task-4")])
     assert len(imported.items) == 1
     assert codes(imported) == [FindingCode.IMPORT_DEPENDENCY]
 
 
 @pytest.mark.parametrize("folder", ["drafts", "archive/tasks"])
 def test_drafts_and_what_was_put_away_are_left_out_and_told(folder: str) -> None:
-    imported = read([task(), task("task-5", folder=folder)])
+    imported = read_backlog([task(), task("task-5", folder=folder)])
     assert [item.key for item in imported.items] == ["backlog:task-4"]
     assert codes(imported) == [FindingCode.IMPORT_LEFT_OUT]
     assert imported.findings[0].where == f"backlog/{folder}/task-5 - Ferry.md"
@@ -160,7 +160,7 @@ def test_drafts_and_what_was_put_away_are_left_out_and_told(folder: str) -> None
 def test_a_description_has_no_sections_of_its_own() -> None:
     text = task()
     inside = "Ferries leave on time.\n\n## Acceptance Criteria\n\n- [ ] #9 Everything is free\n"
-    item = only(read([text._replace(text=text.text.replace("Ferries leave on time.", inside))]))
+    item = only(read_backlog([text._replace(text=text.text.replace("Ferries leave on time.", inside))]))
     assert len(item.criteria) == 3
     assert "Everything is free" in item.objective
 
@@ -168,15 +168,18 @@ def test_a_description_has_no_sections_of_its_own() -> None:
 def test_a_file_of_an_older_version_has_no_markers_and_no_numbers() -> None:
     head = "---\nid: task-1\ntitle: >-\n  A long\n  title\nstatus: To Do\n---\n"
     text = f"{head}## Description\n\nShort.\n\n## Acceptance Criteria\n\n- [ ] It holds\n* It stays\n"
-    item = only(read([Text("tasks/task-1 - A.md", "t.md", text)]))
+    item = only(read_backlog([SourceText("tasks/task-1 - A.md", "t.md", text)]))
     assert item.title == "A long title"
     assert item.objective == "Short."
     assert item.criteria == ("It holds", "It stays")
 
 
 def test_without_an_id_the_file_name_says_it() -> None:
-    assert only(read([Text("tasks/task-12 - A.md", "t.md", "---\ntitle: A\n---\n")])).key == "backlog:task-12"
-    imported = read([Text("tasks/notes.md", "t.md", "---\ntitle: A\n---\n")])
+    assert (
+        only(read_backlog([SourceText("tasks/task-12 - A.md", "t.md", "---\ntitle: A\n---\n")])).key
+        == "backlog:task-12"
+    )
+    imported = read_backlog([SourceText("tasks/notes.md", "t.md", "---\ntitle: A\n---\n")])
     assert not imported.items
     assert codes(imported) == [FindingCode.IMPORT_NOT_UNDERSTOOD]
 
@@ -197,14 +200,14 @@ def test_without_an_id_the_file_name_says_it() -> None:
     ],
 )
 def test_a_broken_task_is_left_out_with_its_place_and_stops_no_other(text: str, where: str) -> None:
-    imported = read([Text("tasks/task-1 - A.md", "t.md", text), task()])
+    imported = read_backlog([SourceText("tasks/task-1 - A.md", "t.md", text), task()])
     assert [item.key for item in imported.items] == ["backlog:task-4"]
     assert codes(imported) == [FindingCode.IMPORT_NOT_UNDERSTOOD]
     assert imported.findings[0].where.startswith(where)
 
 
 def test_two_tasks_of_one_name_are_one_and_the_other_is_told() -> None:
-    imported = read([task("task-4"), task("TASK-04", title="Other")])
+    imported = read_backlog([task("task-4"), task("TASK-04", title="Other")])
     assert [item.title for item in imported.items] == ["Ferry"]
     assert codes(imported) == [FindingCode.IMPORT_NOT_UNDERSTOOD]
     assert "twice" in imported.findings[0].message
@@ -212,21 +215,21 @@ def test_two_tasks_of_one_name_are_one_and_the_other_is_told() -> None:
 
 def test_prose_among_the_criteria_is_told_with_its_line() -> None:
     text = "---\nid: task-1\n---\n## Acceptance Criteria\n\nIt should be nice.\n- [ ] It is nice\n"
-    imported = read([Text("tasks/task-1 - A.md", "t.md", text)])
+    imported = read_backlog([SourceText("tasks/task-1 - A.md", "t.md", text)])
     assert imported.items[0].criteria == ("It is nice",)
     assert [one.where for one in imported.findings] == ["t.md:6"]
 
 
 @pytest.mark.parametrize("field", ["labels: {a: b}", "dependencies: [[x]]"])
 def test_a_field_of_another_shape_is_told(field: str) -> None:
-    imported = read([Text("tasks/task-1 - A.md", "t.md", f"---\nid: task-1\n{field}\n---\n")])
+    imported = read_backlog([SourceText("tasks/task-1 - A.md", "t.md", f"---\nid: task-1\n{field}\n---\n")])
     assert imported.items[0].depends_on == ()
     assert [one.where for one in imported.findings] == ["t.md:3"]
 
 
 def test_a_word_that_yaml_takes_for_a_number_stays_what_it_is() -> None:
     text = "---\nid: task-1\ntitle: 1.10\nlabels: one\nstatus: true\n---\n"
-    item = only(read([Text("tasks/task-1 - A.md", "t.md", text)]))
+    item = only(read_backlog([SourceText("tasks/task-1 - A.md", "t.md", text)]))
     assert item.title == "1.10"
     assert item.notes == ("Labels: one",)
     assert item.claim.told == "status true"
@@ -234,4 +237,7 @@ def test_a_word_that_yaml_takes_for_a_number_stays_what_it_is() -> None:
 
 def test_line_ends_of_windows_are_line_ends() -> None:
     text = task()
-    assert only(read([text._replace(text=text.text.replace("\n", "\r\n"))])).criteria == only(read([text])).criteria
+    assert (
+        only(read_backlog([text._replace(text=text.text.replace("\n", "\r\n"))])).criteria
+        == only(read_backlog([text])).criteria
+    )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.imports.feature_list import read
-from donewhen.jobs.imports.items import Imported, Item, Text
+from donewhen.jobs.imports.feature_list import read_feature_list
+from donewhen.jobs.imports.items import ImportItem, ReadSource, SourceText
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 FEATURE: dict[str, Any] = {
@@ -20,15 +20,15 @@ FEATURE: dict[str, Any] = {
 }
 
 
-def text(data: object) -> Text:
-    return Text("feature_list.json", "feature_list.json", data if isinstance(data, str) else json.dumps(data))
+def text(data: object) -> SourceText:
+    return SourceText("feature_list.json", "feature_list.json", data if isinstance(data, str) else json.dumps(data))
 
 
-def one(**fields: Any) -> Imported:
-    return read([text([{**FEATURE, **fields}])])
+def one(**fields: Any) -> ReadSource:
+    return read_feature_list([text([{**FEATURE, **fields}])])
 
 
-def only(imported: Imported) -> Item:
+def only(imported: ReadSource) -> ImportItem:
     assert not imported.findings, imported.findings
     (item,) = imported.items
     return item
@@ -48,14 +48,14 @@ def test_a_feature_is_one_criterion_with_its_steps() -> None:
 
 def test_without_an_id_its_words_are_its_name_wherever_it_stands() -> None:
     other = {**FEATURE, "description": "The oars are dry"}
-    first, second = read([text([FEATURE, other])]).items
-    assert [item.key for item in read([text([other, FEATURE])]).items] == [second.key, first.key]
+    first, second = read_feature_list([text([FEATURE, other])]).items
+    assert [item.key for item in read_feature_list([text([other, FEATURE])]).items] == [second.key, first.key]
     assert only(one(steps=[])).key == first.key
     assert only(one(steps=[])).hash != first.hash
 
 
 def test_the_same_words_twice_are_told_apart_by_their_order() -> None:
-    first, second, third = read([text([FEATURE, FEATURE, FEATURE])]).items
+    first, second, third = read_feature_list([text([FEATURE, FEATURE, FEATURE])]).items
     assert (second.key, third.key) == (f"{first.key}-2", f"{first.key}-3")
 
 
@@ -73,7 +73,7 @@ def test_a_word_for_the_state_is_a_claim_too() -> None:
 
 @pytest.mark.parametrize("name", ["features", "userStories", "tests"])
 def test_the_list_may_stand_in_an_object(name: str) -> None:
-    assert read([text({"project": "Pier", name: [FEATURE]})]).items == one().items
+    assert read_feature_list([text({"project": "Pier", name: [FEATURE]})]).items == one().items
 
 
 @pytest.mark.parametrize("name", ["acceptance", "acceptance_criteria", "acceptanceCriteria"])
@@ -112,7 +112,7 @@ def test_a_command_is_told_and_is_no_check() -> None:
 @pytest.mark.parametrize("entry", ["text", 3, None, [], {}, {"title": ""}, {"title": 1e999}, {**FEATURE, "id": []}])
 def test_what_is_no_feature_is_left_out_and_told(entry: object) -> None:
     data = json.dumps([entry, FEATURE]).replace("Infinity", "true")
-    imported = read([text(data)])
+    imported = read_feature_list([text(data)])
     assert len(imported.items) == 1
     assert [(finding.code, finding.where) for finding in imported.findings] == [
         (FindingCode.IMPORT_NOT_UNDERSTOOD, "feature_list.json [0]")
@@ -120,7 +120,7 @@ def test_what_is_no_feature_is_left_out_and_told(entry: object) -> None:
 
 
 def test_an_id_that_is_there_twice_is_told() -> None:
-    imported = read([text([{**FEATURE, "id": "F1"}, {**FEATURE, "id": "F1", "description": "Other"}])])
+    imported = read_feature_list([text([{**FEATURE, "id": "F1"}, {**FEATURE, "id": "F1", "description": "Other"}])])
     assert len(imported.items) == 1
     assert "twice" in imported.findings[0].message
 
@@ -149,14 +149,14 @@ def test_a_step_that_is_no_text_is_told() -> None:
 )
 def test_json_that_is_no_list_of_features_is_refused_with_its_place(data: str, told: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read([text(data)])
+        read_feature_list([text(data)])
     assert told in caught.value.message
     assert (caught.value.where or "").startswith("feature_list.json")
 
 
 def test_a_mistake_has_its_line() -> None:
     with pytest.raises(UsageError) as caught:
-        read([text('[\n  {"description": }\n]')])
+        read_feature_list([text('[\n  {"description": }\n]')])
     assert caught.value.where == "feature_list.json:2:19"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.imports import gathering
-from donewhen.jobs.imports.gathering import LARGEST, Gathered, gather
+from donewhen.jobs.imports.gathering import LARGEST, GatheredSource, gather_source
 from donewhen.jobs.imports.items import Kind
 
 TASK = "---\nid: task-1\n---\n"
@@ -25,7 +25,7 @@ def put(root: Path, *names: str, text: str = TASK) -> None:
         path.write_text(text)
 
 
-def names(found: Gathered) -> list[str]:
+def names(found: GatheredSource) -> list[str]:
     return [text.name for text in found.texts]
 
 
@@ -34,7 +34,7 @@ def test_a_backlog_is_found_from_the_repository_and_from_its_own_folder(tmp_path
     root = tmp_path / "backlog"
     put(root, "tasks/task-10 - b.md", "tasks/task-2 - a.md", "tasks/README.md", "tasks/x.txt", "config.yml")
     put(root, "completed/task-1 - c.md", "drafts/draft-1 - d.md", "archive/tasks/task-3 - e.md", "docs/doc-1 - f.md")
-    found = gather(tmp_path / place, None)
+    found = gather_source(tmp_path / place, None)
     assert (found.kind, found.root, found.scope) == ("backlog", root, "backlog:")
     assert names(found) == [
         "config.yml",
@@ -48,16 +48,16 @@ def test_a_backlog_is_found_from_the_repository_and_from_its_own_folder(tmp_path
 
 def test_a_part_of_a_backlog_can_be_named(tmp_path: Path) -> None:
     put(tmp_path, "tasks/task-10 - b.md", "tasks/back-2 - a.md")
-    whole = gather(tmp_path / "tasks", None)
+    whole = gather_source(tmp_path / "tasks", None)
     assert (whole.kind, whole.scope, names(whole)) == ("backlog", None, ["back-2 - a.md", "task-10 - b.md"])
-    one = gather(tmp_path / "tasks" / "task-10 - b.md", None)
+    one = gather_source(tmp_path / "tasks" / "task-10 - b.md", None)
     assert (one.kind, one.scope, names(one)) == ("backlog", None, ["task-10 - b.md"])
 
 
 @pytest.mark.parametrize("above", ["specs", ".specify/specs"])
 def test_features_of_spec_kit_are_found(tmp_path: Path, above: str) -> None:
     put(tmp_path / above, "002-b/tasks.md", "001-a/tasks.md", "001-a/spec.md", "001-a/plan.md", text=PHASE)
-    found = gather(tmp_path, None)
+    found = gather_source(tmp_path, None)
     assert (found.kind, found.scope) == ("spec-kit", "spec-kit:")
     assert names(found) == ["001-a/tasks.md", "001-a/spec.md", "002-b/tasks.md"]
 
@@ -65,7 +65,7 @@ def test_features_of_spec_kit_are_found(tmp_path: Path, above: str) -> None:
 @pytest.mark.parametrize("place", ["specs/001-a", "specs/001-a/tasks.md"])
 def test_one_feature_of_spec_kit_can_be_named(tmp_path: Path, place: str) -> None:
     put(tmp_path / "specs", "002-b/tasks.md", "001-a/tasks.md", "001-a/spec.md", text=PHASE)
-    found = gather(tmp_path / place, None)
+    found = gather_source(tmp_path / place, None)
     assert (found.kind, found.scope) == ("spec-kit", "spec-kit:001-a/")
     assert names(found) == ["001-a/tasks.md", "001-a/spec.md"]
 
@@ -76,7 +76,7 @@ def test_changes_of_openspec_are_found(tmp_path: Path, place: str) -> None:
     put(root, "b/tasks.md", "a/proposal.md", "a/specs/gate/spec.md", "a/notes.md", text=CHANGE)
     put(root, "archive/2026-01-02-c/tasks.md", text=CHANGE)
     put(root.parent, "specs/gate/spec.md", text="# gate\n")
-    found = gather(tmp_path / place, None)
+    found = gather_source(tmp_path / place, None)
     assert (found.kind, found.scope) == ("openspec", "openspec:")
     assert names(found) == ["a/proposal.md", "a/specs/gate/spec.md", "b/tasks.md", "archive/2026-01-02-c/tasks.md"]
 
@@ -86,7 +86,7 @@ def test_one_change_can_be_named(tmp_path: Path, name: str) -> None:
     root = tmp_path / "openspec" / "changes"
     put(root, "other/proposal.md", f"{name}/tasks.md", f"{name}/specs/gate/spec.md", text=CHANGE)
     for place in (root / name, root / name / "tasks.md"):
-        found = gather(place, None)
+        found = gather_source(place, None)
         assert (found.kind, found.scope, found.root) == ("openspec", None, root)
         assert names(found) == [f"{name}/tasks.md", f"{name}/specs/gate/spec.md"]
 
@@ -94,7 +94,7 @@ def test_one_change_can_be_named(tmp_path: Path, name: str) -> None:
 def test_a_list_of_features_may_have_any_name(tmp_path: Path) -> None:
     put(tmp_path, "feature_list.json", "prd.json", text="[]")
     for place, name in ((tmp_path, "feature_list.json"), (tmp_path / "prd.json", "prd.json")):
-        found = gather(place, None)
+        found = gather_source(place, None)
         assert (found.kind, found.scope, names(found)) == ("feature-list", "feature-list:", [name])
 
 
@@ -102,11 +102,11 @@ def test_where_it_could_be_two_things_somebody_has_to_say(tmp_path: Path) -> Non
     put(tmp_path, "backlog/tasks/task-1 - a.md")
     put(tmp_path, "feature_list.json", text="[]")
     with pytest.raises(UsageError, match="It could be 2 things: backlog, feature-list") as caught:
-        gather(tmp_path, None)
+        gather_source(tmp_path, None)
     assert "--from backlog" in (caught.value.next_step or "")
-    assert gather(tmp_path, "feature-list").kind == "feature-list"
+    assert gather_source(tmp_path, "feature-list").kind == "feature-list"
     with pytest.raises(UsageError, match="There are no OpenSpec changes in it"):
-        gather(tmp_path, "openspec")
+        gather_source(tmp_path, "openspec")
 
 
 @pytest.mark.parametrize("name", ["empty", "notes.md", "missing", "tasks.txt"])
@@ -114,13 +114,13 @@ def test_what_is_nothing_of_these_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     put(tmp_path, "notes.md", "tasks.txt")
     with pytest.raises(UsageError):
-        gather(tmp_path / name, None)
+        gather_source(tmp_path / name, None)
 
 
 def test_a_folder_of_tasks_of_something_else_is_no_backlog(tmp_path: Path) -> None:
     put(tmp_path, "tasks/build.py")
     with pytest.raises(UsageError, match="nothing in it that can be imported"):
-        gather(tmp_path, None)
+        gather_source(tmp_path, None)
 
 
 BROKEN = {
@@ -151,7 +151,7 @@ def test_a_file_that_cannot_be_read_is_told_and_stops_no_other(tmp_path: Path, k
             bad.write_bytes(b"x" * (LARGEST + 1))
         case "pipe":
             os.mkfifo(bad)
-    found = gather(tmp_path, None)
+    found = gather_source(tmp_path, None)
     assert names(found) == ["tasks/task-1 - a.md"]
     (told,) = found.findings
     assert told.message == f"{BROKEN[kind]} It was left out."
@@ -163,18 +163,18 @@ def test_folders_that_are_links_lead_nowhere(tmp_path: Path) -> None:
     put(root, "openspec/changes/a/proposal.md", text=CHANGE)
     put(tmp_path / "there", "proposal.md", text=CHANGE)
     (root / "openspec" / "changes" / "b").symlink_to(tmp_path / "there")
-    found = gather(root, None)
+    found = gather_source(root, None)
     assert names(found) == ["a/proposal.md"]
     assert [one.message for one in found.findings] == ["It is a link, and links are not followed. It was left out."]
     put(root, "backlog/config.yml")
     (root / "backlog" / "tasks").symlink_to(tmp_path / "there")
-    assert names(gather(root, "backlog")) == ["config.yml"]
+    assert names(gather_source(root, "backlog")) == ["config.yml"]
 
 
 def test_a_list_of_features_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_bytes(b"[\xff]")
     with pytest.raises(UsageError, match="not UTF-8"):
-        gather(tmp_path / "list.json", None)
+        gather_source(tmp_path / "list.json", None)
 
 
 def test_a_folder_without_permission_is_an_error_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_a_folder_without_permission_is_an_error_with_its_name(tmp_path: Path, m
 
     monkeypatch.setattr(os, "scandir", refused)
     with pytest.raises(UsageError, match="Permission denied") as caught:
-        gather(tmp_path, None)
+        gather_source(tmp_path, None)
     assert caught.value.where == str(tmp_path / "backlog" / "tasks")
 
 
@@ -198,14 +198,14 @@ def test_a_source_without_measure_is_refused(tmp_path: Path, monkeypatch: pytest
     put(tmp_path, "task-1 - a.md", "task-2 - b.md")
     monkeypatch.setattr(gathering, limit, 1)
     with pytest.raises(UsageError, match="There are more than") as caught:
-        gather(tmp_path, None)
+        gather_source(tmp_path, None)
     assert caught.value.next_step == "Import it in parts."
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     path = tmp_path / "task-1 - a.md"
     path.write_bytes(b"\xef\xbb\xbf" + TASK.encode())
-    assert gather(path, None).texts[0].text == TASK
+    assert gather_source(path, None).texts[0].text == TASK
 
 
 @pytest.mark.parametrize("kind", ["backlog", "spec-kit", "openspec", "feature-list"])
@@ -215,4 +215,4 @@ def test_a_source_that_is_itself_a_link_was_named_by_somebody(tmp_path: Path, ki
     put(tmp_path / "real", "openspec/changes/a/tasks.md", text=CHANGE)
     put(tmp_path / "real", "feature_list.json", text="[]")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert len(gather(tmp_path / "link", kind).texts) == 1
+    assert len(gather_source(tmp_path / "link", kind).texts) == 1

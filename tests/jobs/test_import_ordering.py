@@ -5,50 +5,50 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.jobs.imports.items import Item
-from donewhen.jobs.imports.ordering import ordered
+from donewhen.jobs.imports.items import ImportItem
+from donewhen.jobs.imports.ordering import order_items
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
-def items(**after: str) -> list[Item]:
+def items(**after: str) -> list[ImportItem]:
     return [
-        Item(f"backlog:{name}", name, f"{name}.md", depends_on=tuple(f"backlog:{one}" for one in names.split()))
+        ImportItem(f"backlog:{name}", name, f"{name}.md", depends_on=tuple(f"backlog:{one}" for one in names.split()))
         for name, names in after.items()
     ]
 
 
-def names(found: tuple[Item, ...]) -> list[str]:
+def names(found: tuple[ImportItem, ...]) -> list[str]:
     return [item.name for item in found]
 
 
 def test_items_stand_after_what_they_depend_on_and_else_in_their_order() -> None:
-    order = ordered(items(a="c", b="", c="d", d=""))
+    order = order_items(items(a="c", b="", c="d", d=""))
     assert names(order.items) == ["d", "c", "a", "b"]
     assert not order.findings
 
 
 def test_parts_count_as_dependencies() -> None:
     whole, part = items(a="", b="")
-    order = ordered([whole._replace(parts=(part.key,)), part])
+    order = order_items([whole._replace(parts=(part.key,)), part])
     assert names(order.items) == ["b", "a"]
     assert order.items[1].depends_on == ("backlog:b",)
 
 
 def test_an_unknown_name_is_told_and_dropped_unless_it_is_a_job_already() -> None:
-    order = ordered(items(a="b x"), {"backlog:x"})
+    order = order_items(items(a="b x"), {"backlog:x"})
     assert order.items[0].depends_on == ("backlog:x",)
     assert [(one.code, one.where) for one in order.findings] == [(FindingCode.IMPORT_DEPENDENCY, "a.md")]
     assert "a depends on b, which is not there" in order.findings[0].message
 
 
 def test_an_item_that_depends_on_itself_does_not() -> None:
-    order = ordered(items(a="a"))
+    order = order_items(items(a="a"))
     assert order.items[0].depends_on == ()
     assert "itself" in order.findings[0].message
 
 
 def test_a_circle_is_told_once_and_what_leads_out_of_it_stays() -> None:
-    order = ordered(items(a="b", b="c", c="a d", d="", e="a"))
+    order = order_items(items(a="b", b="c", c="a d", d="", e="a"))
     after = {item.name: [key.partition(":")[2] for key in item.depends_on] for item in order.items}
     assert after == {"d": [], "a": [], "b": [], "c": ["d"], "e": ["a"]}
     assert len(order.findings) == 1
@@ -57,14 +57,14 @@ def test_a_circle_is_told_once_and_what_leads_out_of_it_stays() -> None:
 
 def test_a_chain_of_thousands_is_no_problem() -> None:
     chain = items(**{f"n{one}": f"n{one + 1}" if one < 19_999 else "" for one in range(20_000)})
-    order = ordered(chain)
+    order = order_items(chain)
     assert order.items[0].name == "n19999"
     assert order.items[-1].name == "n0"
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("abcdefghx"), max_size=4), max_size=8))
 def test_nothing_stands_before_what_it_depends_on_and_nothing_is_lost(graph: dict[str, list[str]]) -> None:
-    order = ordered(items(**{name: " ".join(after) for name, after in graph.items()}))
+    order = order_items(items(**{name: " ".join(after) for name, after in graph.items()}))
     assert sorted(names(order.items)) == sorted(graph)
     before: set[str] = set()
     for item in order.items:

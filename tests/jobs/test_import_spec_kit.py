@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from donewhen.jobs.imports.items import Imported, Text
-from donewhen.jobs.imports.spec_kit import read
+from donewhen.jobs.imports.items import ReadSource, SourceText
+from donewhen.jobs.imports.spec_kit import read_spec_kit
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 TASKS = """---
@@ -98,25 +98,25 @@ Visitors climb up.
 """
 
 
-def texts(tasks: str = TASKS, spec: str | None = SPEC, feature: str = "004-lighthouse") -> list[Text]:
-    found = [Text(f"{feature}/tasks.md", f"specs/{feature}/tasks.md", tasks)]
-    return found if spec is None else [*found, Text(f"{feature}/spec.md", f"specs/{feature}/spec.md", spec)]
+def texts(tasks: str = TASKS, spec: str | None = SPEC, feature: str = "004-lighthouse") -> list[SourceText]:
+    found = [SourceText(f"{feature}/tasks.md", f"specs/{feature}/tasks.md", tasks)]
+    return found if spec is None else [*found, SourceText(f"{feature}/spec.md", f"specs/{feature}/spec.md", spec)]
 
 
-def by_name(imported: Imported) -> dict[str, object]:
+def by_name(imported: ReadSource) -> dict[str, object]:
     return {item.name.partition("/")[2]: item for item in imported.items}
 
 
-def after(imported: Imported) -> dict[str, list[str]]:
+def after(imported: ReadSource) -> dict[str, list[str]]:
     return {item.name.partition("/")[2]: [key.partition("/")[2] for key in item.depends_on] for item in imported.items}
 
 
-def told(imported: Imported) -> list[tuple[str, str]]:
+def told(imported: ReadSource) -> list[tuple[str, str]]:
     return [(one.code, one.where) for one in imported.findings]
 
 
 def test_a_phase_is_an_item_and_a_story_has_its_scenarios_as_criteria() -> None:
-    imported = read(texts())
+    imported = read_spec_kit(texts())
     setup, base, light, horn, polish = imported.items
     assert [item.key for item in imported.items] == [
         "spec-kit:004-lighthouse/phase-1",
@@ -144,7 +144,7 @@ def test_a_phase_is_an_item_and_a_story_has_its_scenarios_as_criteria() -> None:
 
 
 def test_stories_stand_side_by_side_between_foundations_and_polish() -> None:
-    assert after(read(texts())) == {
+    assert after(read_spec_kit(texts())) == {
         "phase-1": [],
         "phase-2": ["phase-1"],
         "US1": ["phase-2"],
@@ -155,46 +155,50 @@ def test_stories_stand_side_by_side_between_foundations_and_polish() -> None:
 
 def test_phases_of_an_older_version_follow_each_other() -> None:
     tasks = "".join(f"## Phase 3.{one}: {name}\n- [ ] T00{one} Do it\n" for one, name in enumerate(("A", "B", "C"), 1))
-    assert after(read(texts(tasks, None))) == {"phase-3.1": [], "phase-3.2": ["phase-3.1"], "phase-3.3": ["phase-3.2"]}
+    assert after(read_spec_kit(texts(tasks, None))) == {
+        "phase-3.1": [],
+        "phase-3.2": ["phase-3.1"],
+        "phase-3.3": ["phase-3.2"],
+    }
 
 
 def test_a_task_that_names_one_of_another_phase_waits_for_that_phase() -> None:
     tasks = TASKS.replace("Blow the horn", "Blow the horn (depends on T005 and T999)")
-    assert after(read(texts(tasks)))["US2"] == ["phase-2", "US1", "T999"]
+    assert after(read_spec_kit(texts(tasks)))["US2"] == ["phase-2", "US1", "T999"]
 
 
 def test_ticks_are_claims() -> None:
-    setup, _base, light, *_ = read(texts()).items
+    setup, _base, light, *_ = read_spec_kit(texts()).items
     assert setup.claim == ("2 of 2 tasks ticked", True)
     assert light.claim == ("nothing", False)
 
 
 def test_a_story_without_tasks_is_told() -> None:
-    assert told(read(texts())) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
+    assert told(read_spec_kit(texts())) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
 
 
 def test_a_feature_without_tasks_is_told() -> None:
-    imported = read(texts()[1:])
+    imported = read_spec_kit(texts()[1:])
     assert not imported.items
     assert told(imported) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
 
 
 def test_without_a_spec_the_independent_test_is_what_there_is() -> None:
-    imported = read(texts(spec=None))
+    imported = read_spec_kit(texts(spec=None))
     assert imported.items[2].criteria == ("Independent test: Sail past at night and look",)
     assert not imported.findings
 
 
 def test_a_box_without_a_number_is_told_with_its_line() -> None:
     tasks = "# Tasks\n- [ ] T000 above all\n## Phase 1: Setup\n- [ ] TXXX later\n- [ ] **T001** now\n- [ ] T001 again\n"
-    imported = read(texts(tasks, None))
+    imported = read_spec_kit(texts(tasks, None))
     assert imported.items[0].criteria == ("T001 now", "T001 again")
     assert [one.where.rpartition(":")[2] for one in imported.findings] == ["4", "2", "6"]
     assert {one.code for one in imported.findings} == {FindingCode.IMPORT_NOT_UNDERSTOOD}
 
 
 def test_a_file_without_tasks_is_told() -> None:
-    imported = read(texts("# Tasks\n\nLater.\n", None))
+    imported = read_spec_kit(texts("# Tasks\n\nLater.\n", None))
     assert not imported.items
     assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/tasks.md")]
 
@@ -202,12 +206,12 @@ def test_a_file_without_tasks_is_told() -> None:
 def test_sections_that_are_no_phases_go_by_their_titles_and_marks_name_the_story() -> None:
     tasks = "## Setup\n- [ ] T001 a b\n## The light\n- [ ] T002 [US4] c\n- [ ] T003 [US4] d\n"
     tasks += "## Mixed\n- [ ] T004 [US4] c\n- [ ] T005 e\n"
-    assert after(read(texts(tasks, None))) == {"setup": [], "US4": ["setup"], "mixed": ["US4"]}
+    assert after(read_spec_kit(texts(tasks, None))) == {"setup": [], "US4": ["setup"], "mixed": ["US4"]}
 
 
 def test_two_phases_for_one_story_are_one() -> None:
     tasks = "## Phase 1: User Story 1 - A\n- [ ] T001 a b\n## Phase 2: User Story 1 - B\n- [x] T002 c d\n"
-    (item,) = read(texts(tasks, None)).items
+    (item,) = read_spec_kit(texts(tasks, None)).items
     assert item.criteria == ("T001 a b", "T002 c d")
     assert item.claim.told == "1 of 2 tasks ticked"
 
@@ -215,25 +219,25 @@ def test_two_phases_for_one_story_are_one() -> None:
 def test_scenarios_that_belong_to_no_story_are_told() -> None:
     spec = "## User Scenarios & Testing\n\n### Primary User Story\nSee it.\n\n"
     spec += "### Acceptance Scenarios\n1. **Given** a, **When** b, **Then** c\n"
-    imported = read(texts("## Phase 1: Setup\n- [ ] T001 a b\n", spec))
+    imported = read_spec_kit(texts("## Phase 1: Setup\n- [ ] T001 a b\n", spec))
     assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:6")]
 
 
 def test_a_heading_for_scenarios_without_a_list_is_told() -> None:
     spec = "### User Story 1 - A\n\nText.\n\n**Acceptance Scenarios**:\n\n**Given** a, **When** b, **Then** c\n"
-    imported = read(texts("## Phase 1: User Story 1 - A\n- [ ] T001 a b\n", spec))
+    imported = read_spec_kit(texts("## Phase 1: User Story 1 - A\n- [ ] T001 a b\n", spec))
     assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:1")]
     assert imported.items[0].criteria == ("T001 a b",)
 
 
 def test_two_features_keep_apart() -> None:
-    imported = read([*texts(), *texts(feature="005-harbour")])
+    imported = read_spec_kit([*texts(), *texts(feature="005-harbour")])
     assert len(imported.items) == 10
     assert len({item.key for item in imported.items}) == 10
 
 
 def test_tasks_in_a_code_fence_are_an_example() -> None:
     tasks = "## Phase 1: Setup\n```\n- [ ] T009 sample\n```\n- [ ] T001 real one\n"
-    imported = read(texts(tasks, None))
+    imported = read_spec_kit(texts(tasks, None))
     assert imported.items[0].criteria == ("T001 real one",)
     assert not imported.findings

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.imports import importing
 from donewhen.jobs.imports.drafting import LONGEST_CRITERION, LONGEST_OBJECTIVE, MOST_CRITERIA
-from donewhen.jobs.imports.importing import Import, import_jobs
+from donewhen.jobs.imports.importing import ImportResult, import_jobs
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 
 
@@ -28,7 +28,7 @@ def feature(name: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 def write(workspace: Workspace, *features: dict[str, Any]) -> Path:
@@ -37,7 +37,7 @@ def write(workspace: Workspace, *features: dict[str, Any]) -> Path:
     return path
 
 
-def imported(workspace: Workspace, *features: dict[str, Any], **options: Any) -> Import:
+def imported(workspace: Workspace, *features: dict[str, Any], **options: Any) -> ImportResult:
     return import_jobs(workspace, write(workspace, *features), **options)
 
 
@@ -106,7 +106,7 @@ def test_importing_again_makes_nothing_twice(shop: Workspace) -> None:
 def test_what_changed_in_the_source_is_told_and_touches_no_job(shop: Workspace) -> None:
     done = imported(shop, feature("F1", acceptance=["It floats", "It is red"]))
     job = shop.job(str(done.made[0].job))
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, Approval(Actor("ada", "person")))
     before = tree(shop.root / "jobs")
     again = imported(shop, feature("F1", acceptance=["It floats", "It is blue"]))
@@ -243,7 +243,7 @@ def test_odd_stamps_are_nobodys(shop: Workspace) -> None:
 
 
 def test_in_the_big_form_jobs_belong_to_a_workstream(tmp_path: Path, shop: Workspace) -> None:
-    big = init(tmp_path, "Shop", form="big")
+    big = create_project(tmp_path, "Shop", form="big")
     with pytest.raises(UsageError, match="Which workstream"):
         imported(big, feature("F1"), dry_run=True)
     done = imported(big, feature("F1"), feature("F2"), workstream="Web")
@@ -289,7 +289,7 @@ print(steps)
 def test_killed_in_the_middle_it_leaves_whole_jobs_and_goes_on_the_next_time(
     tmp_path: Path, form: Form, step: int
 ) -> None:
-    workspace = init(tmp_path, "Shop", form=form)
+    workspace = create_project(tmp_path, "Shop", form=form)
     (tmp_path / "feature_list.json").write_text(
         json.dumps([feature("F1", depends_on=["F3"]), feature("F2"), feature("F3")])
     )
@@ -310,7 +310,7 @@ def test_killed_in_the_middle_it_leaves_whole_jobs_and_goes_on_the_next_time(
 
 
 def test_two_imports_at_once_double_nothing(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     write(workspace, *(feature(f"F{one}") for one in range(60)))
     argv = [sys.executable, "-c", IMPORT, str(tmp_path), "0"]
     running = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 import donewhen.jobs.board.file_index as index_module
-from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board import survey as survey_module
-from donewhen.jobs.board.file_index import Index
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace
 
 ME = Approval(Actor("me", "person"))
@@ -59,7 +59,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def look(database: Path | None, path: Path, reader: Reader, kind: str = "kind", wait: float = 0.0) -> Any:
-    with Index(database, wait=wait) as index:
+    with FileIndex(database, wait=wait) as index:
         return index.remembered(kind, path, reader)["said"]
 
 
@@ -138,7 +138,7 @@ def test_what_is_made_of_a_file_is_remembered_for_each_kind(database: Path, file
 
 def test_two_files_with_one_content_are_read_once(database: Path, file: Path, reader: Reader) -> None:
     other = shutil.copy(file, file.with_name("other"))
-    with Index(database) as index:
+    with FileIndex(database) as index:
         both = [index.remembered("kind", path, reader) for path in (file, other)]
     assert (both[0] == both[1], reader.read) == (True, ["hello"])
 
@@ -384,9 +384,9 @@ def test_files_that_are_gone_are_forgotten_in_time(
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    made = init(tmp_path / "shop", "Shop")
+    made = create_project(tmp_path / "shop", "Shop")
     jobs = [add_job(made, title, criteria=["It works"], commands=["true"]) for title in ("One", "Two", "Three")]
-    for one in proposals(made, jobs):
+    for one in agreement_proposals(made, jobs):
         agree(made, one, ME)
     return made
 
@@ -403,25 +403,25 @@ def test_a_second_look_at_all_jobs_reads_what_changed_and_nothing_else(
             return original(raw, *rest)
 
         monkeypatch.setattr(survey_module, name, counted)
-    first = survey(shop)
+    first = survey_jobs(shop)
     assert sorted(read) == ["_chain_data"] * 3 + ["_plan_data"] * 3
     read.clear()
-    assert (survey(shop), read) == (first, [])
+    assert (survey_jobs(shop), read) == (first, [])
     two = shop.place("two").path
     two.write_text(two.read_text().replace("title: Two", "title: Second"))
-    assert [one.title for one in survey(shop).jobs] == ["One", "Second", "Three"]
+    assert [one.title for one in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
     assert read == ["_plan_data"]
     read.clear()
-    run(shop, shop.job("three"), ["true"], ME.by)
-    assert [one.events for one in survey(shop).jobs] == [1, 1, 2]
+    run_as_evidence(shop, shop.job("three"), ["true"], ME.by)
+    assert [one.events for one in survey_jobs(shop).jobs] == [1, 1, 2]
     assert read == ["_chain_data"]
     (shop.folder / "index.sqlite").unlink()
-    assert [one.title for one in survey(shop).jobs] == ["One", "Second", "Three"]
+    assert [one.title for one in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
 
 
 def poison(shop: Workspace) -> None:
     """Let the memory say that every job is agreed, untouched and done."""
-    survey(shop)
+    survey_jobs(shop)
     connection = sqlite3.connect(shop.folder / "index.sqlite")
     for kind, sha, data in connection.execute("select kind, sha, data from said").fetchall():
         said = json.loads(data) | ({"status": "done", "title": "POISON"} if "title" in json.loads(data) else {})
@@ -434,26 +434,26 @@ def test_a_poisoned_memory_deceives_the_overview_and_nobody_who_decides(shop: Wo
     one = shop.place("one").path
     one.write_text(one.read_text().replace("iteration: 0", "iteration: 2").replace("- AC-1: It works", "- AC-1: It is"))
     poison(shop)
-    assert {job.title for job in survey(shop).jobs} == {"POISON"}
-    found = audit(shop)
+    assert {job.title for job in survey_jobs(shop).jobs} == {"POISON"}
+    found = audit_workspace(shop)
     assert {(finding.code, finding.where.rpartition(":")[0]) for finding in found.findings} >= {
         ("tampered", shop.where(one)),
         ("voided", shop.where(one)),
     }
     assert shop.job("one").title == "One"
-    proposed = proposals(shop, [shop.job("one")])[1]
+    proposed = agreement_proposals(shop, [shop.job("one")])[1]
     assert (proposed.agreement.state, proposed.plan.status) == ("voided", "planned")
     agree(shop, proposed, ME)
-    assert run(shop, shop.job("one"), ["true"], ME.by).passed
+    assert run_as_evidence(shop, shop.job("one"), ["true"], ME.by).passed
     assert "POISON" not in "".join(path.read_text() for path in (shop.folder / "ledger").iterdir())
     assert shop.ledger.read(shop.job("one").id).entries[-2].data["terms"]["criteria"] == ["It is"]
 
 
 @pytest.mark.parametrize("data", ["[]", "null", "7", "{}"])
 def test_a_memory_that_says_what_can_not_be_said_does_not_stop_the_overview(shop: Workspace, data: str) -> None:
-    survey(shop)
+    survey_jobs(shop)
     connection = sqlite3.connect(shop.folder / "index.sqlite")
     connection.execute("update said set data = ?", (data,))
     connection.commit()
     connection.close()
-    assert [job.title for job in survey(shop).jobs] == ["One", "Two", "Three"]
+    assert [job.title for job in survey_jobs(shop).jobs] == ["One", "Two", "Three"]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.foundation.git import committed_files, git, toplevel
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.foundation.git import committed_files, git, worktree_root
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.contract.inputs import MISSING, is_generated, manifest, plain_hash, tracked_tree
+from donewhen.jobs.contract.inputs import MISSING, hash_file, input_manifest, is_generated, tracked_tree
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -29,7 +29,7 @@ class Place:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.job: Job = add_job(self.workspace, "First", criteria=["It works as described"])
 
     def write(self, name: str, content: str = "one") -> Path:
@@ -47,11 +47,11 @@ class Place:
         """The manifest now; with inputs, as if the job had declared these."""
         if inputs:
             self.change(inputs=list(inputs))
-        return dict(manifest(self.workspace, self.job).files)
+        return dict(input_manifest(self.workspace, self.job).files)
 
     @property
     def hash(self) -> str:
-        return manifest(self.workspace, self.job).hash
+        return input_manifest(self.workspace, self.job).hash
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def untracked(tmp_path: Path) -> Place:
 
 def test_without_declared_inputs_everything_that_git_tracks_counts_and_nothing_else(tracked: Place) -> None:
     tracked.write("notes.txt")
-    found = manifest(tracked.workspace, tracked.job)
+    found = input_manifest(tracked.workspace, tracked.job)
     assert not found.declared
     assert set(found.files) == {"src/app.py"}
 
@@ -101,7 +101,7 @@ def test_times_and_places_do_not_count(tracked: Place, git: Git, tmp_path: Path)
     assert tracked.hash == before
     git(tmp_path, "clone", "-q", str(tracked.root), "clone")
     elsewhere = Workspace((tmp_path / "clone").resolve(), "small")
-    assert manifest(elsewhere, elsewhere.job(tracked.job.id)).hash == before
+    assert input_manifest(elsewhere, elsewhere.job(tracked.job.id)).hash == before
 
 
 def test_a_link_counts_by_what_it_says(tracked: Place, git: Git) -> None:
@@ -166,7 +166,7 @@ def test_variables_can_not_point_git_elsewhere(
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / "empty-index"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tracked.root.parent))
-    assert toplevel(tracked.root) == tracked.root.resolve()
+    assert worktree_root(tracked.root) == tracked.root.resolve()
     assert tracked.hash == before
 
 
@@ -288,7 +288,7 @@ def test_a_file_that_only_has_a_similar_name_counts(tracked: Place, git: Git, na
 
 
 def test_in_the_big_form_what_donewhen_writes_stands_in_the_project_itself(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Big", form="big")
+    workspace = create_project(tmp_path, "Big", form="big")
     assert is_generated(workspace, workspace.root / "outputs/dashboard.html")
     assert is_generated(workspace, workspace.root / "workstreams/WS-1/jobs/WI-1/artifacts/input-snapshot.json")
     assert not is_generated(workspace, workspace.root / "jobs/outputs/dashboard.html")
@@ -297,7 +297,7 @@ def test_in_the_big_form_what_donewhen_writes_stands_in_the_project_itself(tmp_p
 
 def test_agreeing_and_deciding_leaves_the_inputs_as_they_are(tracked: Place) -> None:
     before = tracked.files()
-    for proposal in proposals(tracked.workspace, [tracked.job]):
+    for proposal in agreement_proposals(tracked.workspace, [tracked.job]):
         agree(tracked.workspace, proposal, PERSON, notes="as we said")
     decide(tracked.workspace, tracked.job, Decision("raise_budget", "it is hard", 9), PERSON)
     assert "agreed" in tracked.job.path.read_text()
@@ -315,11 +315,11 @@ def test_what_stands_in_plan_files_is_agreed_and_no_input(tracked: Place, git: G
 
 
 def test_in_the_big_form_the_plan_files_of_workstreams_are_no_inputs_either(repository: Path, git: Git) -> None:
-    workspace = init(repository, "Big", form="big")
+    workspace = create_project(repository, "Big", form="big")
     job = add_job(workspace, "First", workstream="Stream")
     (workspace.root / "notes.md").write_text("x")
     git(repository, "add", "--all")
-    assert set(manifest(workspace, job).files) == {f"{workspace.root.name}/notes.md"}
+    assert set(input_manifest(workspace, job).files) == {f"{workspace.root.name}/notes.md"}
 
 
 @pytest.mark.parametrize(
@@ -335,14 +335,14 @@ def test_a_file_called_plan_elsewhere_counts(tracked: Place, git: Git, name: str
 
 def test_a_folder_and_a_missing_file_have_hashes_that_no_file_has(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("folder")
-    assert plain_hash(tmp_path) == "folder"
-    assert plain_hash(tmp_path / "nothing") == MISSING
-    assert plain_hash(tmp_path / "file").startswith("sha256:")
-    assert plain_hash(tmp_path / "file" / "below") == MISSING
+    assert hash_file(tmp_path) == "folder"
+    assert hash_file(tmp_path / "nothing") == MISSING
+    assert hash_file(tmp_path / "file").startswith("sha256:")
+    assert hash_file(tmp_path / "file" / "below") == MISSING
 
 
 def test_git_says_nothing_where_it_has_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert toplevel(tmp_path) is None
+    assert worktree_root(tmp_path) is None
     assert git(tmp_path / "missing", "version") is None
     assert git(tmp_path, "no-such-command") is None
     assert (git(tmp_path, "hash-object", "--stdin", given=b"hello") or b"")[:7] == b"b6fc4c6"

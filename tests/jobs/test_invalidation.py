@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.board.validity import Validities
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.validity import ValidityChecker
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle import invalidation
 from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
-from donewhen.jobs.lifecycle.invalidation import find_invalid, invalidate
+from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs, invalidate_jobs
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.parents import chain_name, plans_above
+from donewhen.jobs.record.parents import chain_name, parent_plans
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
@@ -35,18 +35,18 @@ SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
 def mall(tmp_path: Path) -> Workspace:
     """The form with workstreams."""
-    return init(tmp_path, "Mall", form="big")
+    return create_project(tmp_path, "Mall", form="big")
 
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, ADA)
     return job
 
@@ -56,7 +56,7 @@ def put_out(job: Job, text: str = "yes\n") -> None:
 
 
 def finished(shop: Workspace, job: Job, text: str = "yes\n") -> Completion:
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     put_out(job, text)
     result = complete(shop, job.id, BOT)
     assert result.done
@@ -81,7 +81,7 @@ def statuses(shop: Workspace, *jobs: Job) -> list[Value]:
 
 
 def errors(shop: Workspace) -> list[str]:
-    return [f"{one.where}: {one.message}" for one in audit(shop).findings if one.severity == "error"]
+    return [f"{one.where}: {one.message}" for one in audit_workspace(shop).findings if one.severity == "error"]
 
 
 def real(shop: Workspace, result: Completion) -> bool:
@@ -121,7 +121,7 @@ def test_a_promise_does_not_outlive_its_invalidation(shop: Workspace) -> None:
 
 def test_a_plan_that_says_otherwise_keeps_nobody_from_being_invalidated(shop: Workspace) -> None:
     a, b = a_line(shop, "A", "B")
-    b.path.write_bytes(rewritten(shop.read(b.path), {"status": "in_progress", "completed_at": ""}))
+    b.path.write_bytes(rewrite_fields(shop.read(b.path), {"status": "in_progress", "completed_at": ""}))
     result = finished(shop, a, "yes, better\n")
     assert [one.id for one in result.invalidated] == [b.id]
     assert shop.ledger.read(b.id).entries[-1].type == "invalidated"
@@ -130,7 +130,7 @@ def test_a_plan_that_says_otherwise_keeps_nobody_from_being_invalidated(shop: Wo
 def test_the_same_output_again_invalidates_nobody(shop: Workspace) -> None:
     a, b = a_line(shop, "A", "B")
     put_out(a, "yes\n")
-    assert start(shop, a.id, BOT).started
+    assert start_job(shop, a.id, BOT).started
     result = complete(shop, a.id, BOT)
     assert (result.done, result.invalidated) == (True, ())
     assert statuses(shop, a, b) == ["done", "done"]
@@ -158,52 +158,52 @@ def test_an_invalidated_job_is_honestly_done_again_with_the_same_output(shop: Wo
     assert refused.evaluation is not None
     assert {one.code.value for one in refused.evaluation.reasons} == {"upstream_changed"}
     assert refused.evaluation.next == f"donewhen start {b.id}"
-    assert start(shop, b.id, BOT).started
+    assert start_job(shop, b.id, BOT).started
     assert complete(shop, b.id, BOT).done
 
 
 def test_a_job_in_the_middle_waits_for_the_one_above_before_it_is_done_again(shop: Workspace) -> None:
     a, b, c = a_line(shop, "A", "B", "C")
     finished(shop, a, "yes, better\n")
-    waiting = start(shop, c.id, BOT)
+    waiting = start_job(shop, c.id, BOT)
     assert [one.code.value for one in waiting.reasons] == ["dependency_open"]
     finished(shop, b)
-    assert start(shop, c.id, BOT).started
+    assert start_job(shop, c.id, BOT).started
 
 
 def test_what_was_changed_by_hand_is_found_and_only_recorded_when_asked(shop: Workspace) -> None:
     a, b, c = a_line(shop, "A", "B", "C")
     put_out(a, "yes, secretly\n")
-    seen = survey(shop)
-    found = find_invalid(shop, ANYBODY, seen)
+    seen = survey_jobs(shop)
+    found = find_invalid_jobs(shop, ANYBODY, seen)
     assert [(one.id, one.chain, one.entry) for one in found] == [(b.id, (b.id,), None), (c.id, (c.id, b.id), None)]
     assert statuses(shop, b, c) == ["done", "done"]
-    recorded = invalidate(shop, ANYBODY, BOT)
+    recorded = invalidate_jobs(shop, ANYBODY, BOT)
     assert [(one.id, one.chain) for one in recorded] == [(one.id, one.chain) for one in found]
     assert statuses(shop, a, b, c) == ["done", "in_progress", "in_progress"]
-    assert invalidate(shop, ANYBODY, BOT) == ()
-    assert find_invalid(shop, ANYBODY, survey(shop)) == ()
+    assert invalidate_jobs(shop, ANYBODY, BOT) == ()
+    assert find_invalid_jobs(shop, ANYBODY, survey_jobs(shop)) == ()
 
 
 def test_the_look_at_all_jobs_and_the_files_themselves_give_the_same_answer(shop: Workspace) -> None:
     a, b, c = a_line(shop, "A", "B", "C")
-    assert find_invalid(shop, ANYBODY, survey(shop)) == ()
+    assert find_invalid_jobs(shop, ANYBODY, survey_jobs(shop)) == ()
     put_out(b, "yes, secretly\n")
     for _ in ("cold", "warm"):
-        seen = survey(shop)
-        read = Validities(shop, ANYBODY)
-        assert {one.id: (one.chain[1:], one.why) for one in find_invalid(shop, ANYBODY, seen)} == {
+        seen = survey_jobs(shop)
+        read = ValidityChecker(shop, ANYBODY)
+        assert {one.id: (one.chain[1:], one.why) for one in find_invalid_jobs(shop, ANYBODY, seen)} == {
             one.id: (found.chain, found.why) for one in (a, b, c) if (found := read.of(one.id)).state == "invalid"
         }
-    assert [one.id for one in find_invalid(shop, ANYBODY, seen)] == [c.id]
+    assert [one.id for one in find_invalid_jobs(shop, ANYBODY, seen)] == [c.id]
 
 
 def test_a_file_that_says_done_without_a_completion_is_left_to_others(shop: Workspace) -> None:
     a = made(shop, "A")
-    a.path.write_bytes(rewritten(a.document, {"status": "done"}))
+    a.path.write_bytes(rewrite_fields(a.document, {"status": "done"}))
     before = shop.ledger.read(a.id)
-    assert find_invalid(shop, ANYBODY, survey(shop)) == ()
-    assert invalidate(shop, ANYBODY, BOT) == ()
+    assert find_invalid_jobs(shop, ANYBODY, survey_jobs(shop)) == ()
+    assert invalidate_jobs(shop, ANYBODY, BOT) == ()
     assert shop.ledger.read(a.id) == before
 
 
@@ -211,11 +211,11 @@ def test_somebody_who_was_quicker_is_not_invalidated_twice(shop: Workspace) -> N
     a, b = a_line(shop, "A", "B")
     put_out(a, "yes, secretly\n")
     before = b.path.read_bytes()
-    assert [one.id for one in invalidate(shop, ANYBODY, BOT)] == [b.id]
+    assert [one.id for one in invalidate_jobs(shop, ANYBODY, BOT)] == [b.id]
     # As if it had been killed between the ledger and the plan: the file still says done.
     b.path.write_bytes(before)
     entries = len(shop.ledger.read(b.id).entries)
-    assert invalidate(shop, ANYBODY, BOT) == ()
+    assert invalidate_jobs(shop, ANYBODY, BOT) == ()
     assert len(shop.ledger.read(b.id).entries) == entries
 
 
@@ -224,10 +224,10 @@ def test_somebody_who_was_quicker_between_the_look_and_the_lock_is_noticed(
 ) -> None:
     a, b = a_line(shop, "A", "B")
     put_out(a, "yes, secretly\n")
-    seen = find_invalid(shop, ANYBODY, survey(shop))
-    invalidate(shop, ANYBODY, Actor("other"))
+    seen = find_invalid_jobs(shop, ANYBODY, survey_jobs(shop))
+    invalidate_jobs(shop, ANYBODY, Actor("other"))
     monkeypatch.setattr(invalidation, "find_invalid", lambda *_: seen)
-    assert invalidate(shop, ANYBODY, BOT) == ()
+    assert invalidate_jobs(shop, ANYBODY, BOT) == ()
     assert [one.type for one in shop.ledger.read(b.id).entries].count("invalidated") == 1
 
 
@@ -253,9 +253,9 @@ def test_the_last_job_completes_the_project_with_a_promise_of_its_own(shop: Work
 
 def test_workstreams_are_completed_before_their_project(mall: Workspace) -> None:
     a, b = made(mall, "A", workstream="North"), made(mall, "B", workstream="South")
-    north, south = (next(plans_above(mall, one)) for one in (a, b))
-    assert list(plans_above(mall, a)) == [a.folder.parent.parent / "plan.md", mall.project_file]
-    assert start(mall, a.id, BOT).started
+    north, south = (next(parent_plans(mall, one)) for one in (a, b))
+    assert list(parent_plans(mall, a)) == [a.folder.parent.parent / "plan.md", mall.project_file]
+    assert start_job(mall, a.id, BOT).started
     assert [status(mall, one) for one in (north, south, mall.project_file)] == ["in_progress", "planned", "in_progress"]
     put_out(a)
     first = complete(mall, a.id, BOT)
@@ -270,13 +270,13 @@ def test_workstreams_are_completed_before_their_project(mall: Workspace) -> None
 def test_a_workstream_waits_for_all_of_its_jobs(mall: Workspace) -> None:
     a, b = made(mall, "A", workstream="North"), made(mall, "B", workstream="North")
     assert finished(mall, a).cascade == ()
-    assert status(mall, next(plans_above(mall, a))) == "in_progress"
+    assert status(mall, next(parent_plans(mall, a))) == "in_progress"
     assert len(finished(mall, b).cascade) == 2
 
 
 def test_a_workstream_without_an_id_goes_by_its_folder(mall: Workspace) -> None:
     a = made(mall, "A", workstream="North")
-    path = next(plans_above(mall, a))
+    path = next(parent_plans(mall, a))
     path.write_text(path.read_text().replace(f"id: {mall.read(path).fields['id']}\n", "", 1))
     assert chain_name(mall, path) == path.parent.name
 
@@ -284,9 +284,9 @@ def test_a_workstream_without_an_id_goes_by_its_folder(mall: Workspace) -> None:
 def test_a_start_reopens_everything_above(mall: Workspace) -> None:
     a = made(mall, "A", workstream="North")
     done = finished(mall, a)
-    north = next(plans_above(mall, a))
+    north = next(parent_plans(mall, a))
     assert len(done.cascade) == 2
-    assert start(mall, a.id, BOT).started
+    assert start_job(mall, a.id, BOT).started
     for path in (north, mall.project_file):
         assert status(mall, path) == "in_progress"
         last = mall.ledger.read(chain_name(mall, path)).entries[-1]
@@ -314,7 +314,7 @@ def test_a_done_job_that_is_refused_reopens_its_project(shop: Workspace) -> None
 
 def test_a_project_of_which_everything_was_cancelled_is_not_done(shop: Workspace) -> None:
     a, b = made(shop, "A"), made(shop, "B")
-    start(shop, a.id, BOT)
+    start_job(shop, a.id, BOT)
     for one in (a, b):
         decide(shop, shop.job(one.id), Decision("cancel", "no"), ADA)
         complete(shop, one.id, BOT)
@@ -326,7 +326,7 @@ def test_a_project_of_which_everything_was_cancelled_is_not_done(shop: Workspace
 def test_one_done_and_the_rest_cancelled_is_done(shop: Workspace, begun: bool) -> None:
     a, b = made(shop, "A"), made(shop, "B")
     if begun:
-        start(shop, b.id, BOT)
+        start_job(shop, b.id, BOT)
     decide(shop, shop.job(b.id), Decision("cancel", "no"), ADA)
     assert [one.id for one in finished(shop, a).cascade] == [shop.project().id]
     assert status(shop, shop.project_file) == "done"
@@ -358,18 +358,18 @@ def test_cancelling_the_last_open_job_lets_the_project_be_completed(shop: Worksp
 
 def test_a_job_that_was_only_typed_done_or_cancelled_holds_the_project_back(shop: Workspace) -> None:
     a, b = made(shop, "A"), made(shop, "B")
-    b.path.write_bytes(rewritten(b.document, {"status": "cancelled"}))
+    b.path.write_bytes(rewrite_fields(b.document, {"status": "cancelled"}))
     assert finished(shop, a).cascade == ()
     assert status(shop, shop.project_file) == "in_progress"
 
 
 def test_a_project_whose_agreement_was_voided_is_not_completed(shop: Workspace) -> None:
     a = made(shop, "A")
-    start(shop, a.id, BOT)
+    start_job(shop, a.id, BOT)
     put_out(a)
     text = shop.project_file.read_text()
     shop.project_file.write_text(text.replace("## Acceptance Criteria\n", "## Acceptance Criteria\n\n- It sells.\n"))
-    for one in proposals(shop, []):
+    for one in agreement_proposals(shop, []):
         agree(shop, one, ADA)
     shop.project_file.write_text(shop.project_file.read_text().replace("- It sells.\n", ""))
     assert not complete(shop, a.id, BOT).done
@@ -387,7 +387,7 @@ def test_one_unreadable_job_keeps_no_other_from_its_promise(shop: Workspace) -> 
 def test_done_by_two_processes_at_once_the_project_is_completed_once(shop: Workspace) -> None:
     jobs = [made(shop, title) for title in ("A", "B")]
     for one in jobs:
-        start(shop, one.id, BOT)
+        start_job(shop, one.id, BOT)
         put_out(one)
     running = [
         subprocess.Popen([sys.executable, "-m", "donewhen", "complete", one.id], cwd=shop.root, stdout=subprocess.PIPE)

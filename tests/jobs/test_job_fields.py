@@ -10,7 +10,7 @@ import pytest
 
 from donewhen.foundation.errors import ConfigError, ExitCode
 from donewhen.jobs.plan.criteria import Check
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import (
     BUDGETS,
     STAKES,
@@ -29,11 +29,11 @@ PATH = Path("/somewhere/WI-20260214-001-parse/plan.md")
 
 def job(*lines: str, body: str = "", newline: str = "\n") -> Job:
     text = newline.join(["---", "work_item_id: WI-20260214-001", *lines, "---", body])
-    return read_job(parse(text.encode(), "plan.md"), PATH, "plan.md")
+    return read_job(parse_document(text.encode(), "plan.md"), PATH, "plan.md")
 
 
 def project(*lines: str) -> Project:
-    return read_project(parse("\n".join(["---", *lines, "---", ""]).encode(), "plan.md"), PATH, "plan.md")
+    return read_project(parse_document("\n".join(["---", *lines, "---", ""]).encode(), "plan.md"), PATH, "plan.md")
 
 
 def refused(*lines: str) -> FieldError:
@@ -143,13 +143,13 @@ def test_an_empty_list_is_empty_and_not_the_default(empty: str) -> None:
 
 
 def test_a_job_may_have_its_id_under_either_name_and_must_have_one() -> None:
-    document = parse(b"---\nid: WI-7\n---\n", "plan.md")
+    document = parse_document(b"---\nid: WI-7\n---\n", "plan.md")
     assert read_job(document, PATH, "plan.md").id == "WI-7"
-    both = parse(b"---\nid: WI-7\nwork_item_id: WI-8\n---\n", "plan.md")
+    both = parse_document(b"---\nid: WI-7\nwork_item_id: WI-8\n---\n", "plan.md")
     assert read_job(both, PATH, "plan.md").id == "WI-8"
     for raw in (b"---\n---\n", b"---\nid: ''\nwork_item_id:\n---\n", b"---\nid: '  '\n---\n"):
         with pytest.raises(FieldError, match=r"^plan\.md: The job has no work_item_id\.$"):
-            read_job(parse(raw, "plan.md"), PATH, "plan.md")
+            read_job(parse_document(raw, "plan.md"), PATH, "plan.md")
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_a_project_with_nothing_has_the_name_of_its_folder() -> None:
 
 def test_a_project_has_criteria_of_its_own() -> None:
     text = "---\nid: PJ-1\n---\n# Goal\n# Acceptance Criteria\n- AC-1: x\n- y\n"
-    found = read_project(parse(text.encode(), "plan.md"), PATH, "plan.md")
+    found = read_project(parse_document(text.encode(), "plan.md"), PATH, "plan.md")
     assert [(one.id, one.text, one.line) for one in found.criteria] == [("AC-1", "x", 6), ("AC-2", "y", 7)]
 
 

@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import BOT, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.evidence.commands import store_of
-from donewhen.jobs.judge.job_ticket import fitted
+from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.judge.job_ticket import fit_to_size
 from donewhen.jobs.judge.judge_evidence import NothingToJudgeError
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.start import start_job
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -117,7 +117,7 @@ def test_starting_again_does_not_make_the_earlier_work_vanish_from_the_changes(c
     job = court.job(JUDGED)
     court.write("src/app.py", "sneaky = 1\n")
     court.commit()
-    assert start(court.workspace, job.id, BOT.by).started
+    assert start_job(court.workspace, job.id, BOT.by).started
     assert "+sneaky = 1" in court.ticket(job)["diff"]
 
 
@@ -258,11 +258,11 @@ def test_a_huge_output_is_not_shown_and_its_change_is_noticed(court: Court) -> N
 
 def test_where_there_is_no_room_a_part_is_named_by_its_hash(court: Court) -> None:
     parts = {str(number): str(number) * 500 for number in range(40)}
-    found = fitted(parts, 1000)
+    found = fit_to_size(parts, 1000)
     # Whole: a name that is cut off could be taken for a text.
     assert all(one.startswith("[") and one.endswith(" characters left out …]") for one in found.values())
     assert len(set(found.values())) == 40
-    assert fitted({**parts, "7": "7" * 499 + "8"}, 1000)["7"] != found["7"]
+    assert fit_to_size({**parts, "7": "7" * 499 + "8"}, 1000)["7"] != found["7"]
 
 
 # Which files
@@ -382,7 +382,7 @@ def test_secrets_are_redacted_wherever_they_stand(court: Court, monkeypatch: pyt
     assert set(found) == {"task", "output report.md", "diff", "evidence AC-1 1"}
     assert not any(TOKEN in text or "hunter2" in text for text in found.values())
     assert "[redacted]" in found["output report.md"]
-    kept = store_of(court.workspace).get_json(str(court.ask(job, "AC-2").entry.data["ticket"]))
+    kept = evidence_store(court.workspace).get_json(str(court.ask(job, "AC-2").entry.data["ticket"]))
     assert TOKEN not in str(kept) and "hunter2" not in str(kept)
 
 

@@ -18,15 +18,15 @@ from donewhen.completion import JobChecker, TaskCompletionContext
 from donewhen.completion.checking import run_check
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.evidence.commands import store_of
-from donewhen.jobs.judge.missions import accept
+from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.judge.missions import accept_guidance
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.ledger.signing import new_key, open_key
 from donewhen.jobs.lifecycle.completion import policy_of
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.guidance import Change
+from donewhen.judging.guidance import GuidanceChange
 from donewhen.judging.labels import ticket_hash
 from donewhen.models.roles import ModelError
 from donewhen.runtime import Session
@@ -52,9 +52,11 @@ def learn(court: Court, text: str = "A report without a date fails.", *, accepte
     """One more rule, as learning would make it; by default a person lets the gates follow it."""
     mission = court.mission
     mission.store.seed(mission.initial_guidance())
-    guidance = mission.store.apply(Change(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1")
+    guidance = mission.store.apply(
+        GuidanceChange(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1"
+    )
     if accepted:
-        assert accept(court.workspace, "reports", mission, guidance, ADA)
+        assert accept_guidance(court.workspace, "reports", mission, guidance, ADA)
 
 
 # On record
@@ -87,7 +89,7 @@ def test_a_verdict_is_on_record_with_everything_that_it_rests_on(court: Court) -
     }.items() <= data.items()
     assert data["reason"] == "it is fine"
     assert data["told"] == "the judge says pass (3:0, guidance step 0): it is fine"
-    kept = store_of(court.workspace).get_json(str(data["ticket"]))
+    kept = evidence_store(court.workspace).get_json(str(data["ticket"]))
     assert kept["evidence"] == dict(court.ticket(job))
     assert ticket_hash(question.ticket) == question.subject
 
@@ -474,7 +476,7 @@ def test_nobody_else_lets_it_begin_anew(court: Court, tmp_path: Path, who: str) 
     by = BOT
     if who != "an agent":
         new_key(tmp_path / "key", "pass phrase")
-        public, sign = opened(tmp_path / "key", "pass phrase")
+        public, sign = open_key(tmp_path / "key", "pass phrase")
         by = Approval(Actor("mine", "key"), public, sign)
     court.overrule(job, "fail", by)
     court.write("report.md", "better now\n")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 from donewhen.testing import ManualClock
@@ -194,11 +194,11 @@ def prepared(folder: Path, form: Form) -> Path:
     """A project with an agreed job ("done") and one that is not agreed yet ("open")."""
     folder.mkdir()
     (folder / "main.py").write_text("pass\n")
-    made = init(folder, "Shop", form=form, clock=ManualClock())
+    made = create_project(folder, "Shop", form=form, clock=ManualClock())
     stream = "Web" if form == "big" else None
     done = add_job(made, "Done", criteria=["It works"], workstream=stream)
     add_job(made, "Open", criteria=["It works"], workstream=stream)
-    for one in proposals(made, [done]):
+    for one in agreement_proposals(made, [done]):
         agree(made, one, ME)
     return made.root
 
@@ -220,7 +220,7 @@ def leftovers(root: Path) -> list[str]:
 
 
 def codes(workspace: Workspace) -> set[str]:
-    return {str(one.code) for one in audit(workspace).findings} - BESIDE_THE_POINT
+    return {str(one.code) for one in audit_workspace(workspace).findings} - BESIDE_THE_POINT
 
 
 def listed(document: Document, field: str) -> set[str]:
@@ -239,7 +239,7 @@ def next_command(what: str, root: Path) -> Workspace:
     elif what == "add_stream":
         add_job(workspace, "Next", workstream="Another")
     elif what == "agree":
-        for one in proposals(workspace, [workspace.job("open")]):
+        for one in agreement_proposals(workspace, [workspace.job("open")]):
             if one.agreement.state != "agreed":
                 agree(workspace, one, ME)
     job = workspace.job("open" if what in ("agree", "target_of_open") else "done")
@@ -287,7 +287,7 @@ def test_killed_before_any_step_each_file_is_the_old_or_the_new_one(tmp_path: Pa
             assert chains_after[name].startswith(content)
             assert content.startswith(chains_before.get(name, b""))
         workspace = find_workspace(root, clock=ManualClock())
-        assert survey(workspace).problems == ()
+        assert survey_jobs(workspace).problems == ()
         assert codes(workspace) <= EXPECTED, step
         next_command(what, root)
         assert codes(workspace) == set(), step
@@ -328,12 +328,12 @@ def test_a_beginning_that_was_killed_can_be_made_again(tmp_path: Path, kennel: K
         assert status == -9
         made = list(plans(root).values())
         assert all(one.startswith(b"---\n") and one.endswith(b"## Decisions\n") for one in made)
-        workspace = find_workspace(root, clock=ManualClock()) if made else init(root, "Shop", form=form)
+        workspace = find_workspace(root, clock=ManualClock()) if made else create_project(root, "Shop", form=form)
         add_job(workspace, "Next", workstream="Web" if form == "big" else None)
-        agree(workspace, proposals(workspace, [])[0], ME)
+        agree(workspace, agreement_proposals(workspace, [])[0], ME)
         assert len([one for one in plans(root) if one.count("/") <= 1 and "WI-" not in one]) == 1
         assert leftovers(root) == [], step
-        assert (survey(workspace).problems, codes(workspace)) == ((), set())
+        assert (survey_jobs(workspace).problems, codes(workspace)) == ((), set())
     assert step > 5
 
 
@@ -355,11 +355,11 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
             else:
                 assert isinstance(value, int)
                 notes[name] = value
-        found = survey(workspace)
+        found = survey_jobs(workspace)
         assert found.problems == ()
         assert jobs <= {one.id for one in found.jobs}
         assert [one.tampered for one in found.jobs] == [()] * len(found.jobs)
-        findings = audit(workspace).findings
+        findings = audit_workspace(workspace).findings
         assert {str(one.code) for one in findings} <= EXPECTED | BESIDE_THE_POINT, findings
         chains = {name: {one.hash for one in workspace.ledger.read(name).entries} for name in workspace.ledger.chains()}
         assert all(value in chains[name] for name, value in entries)
@@ -374,7 +374,7 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
         if any(place.startswith("jobs/.") for place in dirty):
             jobs.add(add_job(workspace, "Next", criteria=["It works"]).id)
         if any("PJ-" in place or "jobs/plan.md" in place or place.startswith("jobs/.") for place in dirty):
-            agree(workspace, proposals(workspace, [])[0], ME)
+            agree(workspace, agreement_proposals(workspace, [])[0], ME)
         assert codes(workspace) == set()
         assert leftovers(root) == []
     assert len(entries) + sum(notes.values()) > ROUNDS / 4

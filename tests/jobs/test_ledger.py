@@ -23,8 +23,8 @@ from donewhen.jobs.ledger.ledger import (
     Ledger,
     LedgerError,
     first_link,
-    parsed,
-    verified,
+    parse_entry,
+    verify_chain,
 )
 
 ME = Actor("me", "person")
@@ -245,19 +245,21 @@ def test_a_changed_entry_is_shown_with_its_line(ledger: Ledger, tmp_path: Path) 
 
 def test_a_removed_entry_is_shown(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
-    assert not any(one.torn for one in verified("WI-1", lines[0] + lines[2]).breaks)
-    assert verified("WI-1", lines[0] + lines[2]).breaks == (
+    assert not any(one.torn for one in verify_chain("WI-1", lines[0] + lines[2]).breaks)
+    assert verify_chain("WI-1", lines[0] + lines[2]).breaks == (
         Break("WI-1", 2, "sequence number 3 where 2 belongs"),
         Break("WI-1", 2, "it does not follow the line before it"),
     )
-    assert [one.line for one in verified("WI-1", lines[1] + lines[2]).breaks] == [1, 1, 2]
+    assert [one.line for one in verify_chain("WI-1", lines[1] + lines[2]).breaks] == [1, 1, 2]
 
 
 def test_a_line_that_starts_another_chain_does_not_follow(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
     foreign = line_with(seq=2, prev="sha256:" + "0" * 64) + b"\n"
-    assert verified("WI-1", lines[0] + foreign).breaks == (Break("WI-1", 2, "it does not follow the line before it"),)
-    assert verified("WI-1", line_with(prev="sha256:0") + b"\n").breaks == (
+    assert verify_chain("WI-1", lines[0] + foreign).breaks == (
+        Break("WI-1", 2, "it does not follow the line before it"),
+    )
+    assert verify_chain("WI-1", line_with(prev="sha256:0") + b"\n").breaks == (
         Break("WI-1", 1, "it does not follow the line before it"),
     )
 
@@ -287,7 +289,7 @@ CHANGED = "the entry was changed after it was written"
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -> None:
-    assert parsed(line) == problem
+    assert parse_entry(line) == problem
 
 
 @pytest.mark.parametrize(
@@ -308,7 +310,7 @@ def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -
 )  # fmt: skip
 def test_no_line_however_odd_stops_the_reading_of_a_chain(line: bytes, ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
-    chain = verified("WI-1", lines[0] + line + b"\n" + lines[1])
+    chain = verify_chain("WI-1", lines[0] + line + b"\n" + lines[1])
     assert 2 in {one.line for one in chain.breaks}
     assert chain.entries[0].line() == lines[0]
 

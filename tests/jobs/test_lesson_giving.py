@@ -7,26 +7,32 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
-from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
-from donewhen.jobs.lessons.lesson_search import Found
-from donewhen.jobs.lessons.lesson_suggestions import HEADING, MOST, query_of, with_lessons, write_into_plan
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, capture_lesson
+from donewhen.jobs.lessons.lesson_search import LessonMatch
+from donewhen.jobs.lessons.lesson_suggestions import (
+    HEADING,
+    MOST,
+    lesson_query_for,
+    with_lessons,
+    write_lessons_into_plan,
+)
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import find_section
 
 Bench = Any
 BOT = Actor("bot")
 ADA = Approval(Actor("ada", "person"))
 ABOUT = "Parse the shop log"
-SAID = Said("The shop log ends without a newline.", "Reading all of the log.", "Parse a log without a newline.")
+SAID = LessonDraft("The shop log ends without a newline.", "Reading all of the log.", "Parse a log without a newline.")
 
 
-def kept(bench: Bench, said: Said = SAID, *jobs: Any) -> Lesson:
-    return capture(bench.workspace, said, jobs, BOT).lesson
+def kept(bench: Bench, said: LessonDraft = SAID, *jobs: Any) -> Lesson:
+    return capture_lesson(bench.workspace, said, jobs, BOT).lesson
 
 
 def section(job: Any) -> str:
@@ -35,8 +41,8 @@ def section(job: Any) -> str:
     return found.text
 
 
-def found(name: str = "LL-1", text: str = "a word", reasons: tuple[str, ...] = ("says word",)) -> Found:
-    return Found(Lesson(name, context=text, worked=text, recommendation=text), 1.0, reasons, relevant=True)
+def found(name: str = "LL-1", text: str = "a word", reasons: tuple[str, ...] = ("says word",)) -> LessonMatch:
+    return LessonMatch(Lesson(name, context=text, worked=text, recommendation=text), 1.0, reasons, relevant=True)
 
 
 def test_a_job_is_given_what_fits_quoted_in_its_plan_and_on_record(bench: Bench) -> None:
@@ -81,7 +87,7 @@ def test_it_neither_voids_the_agreement_nor_looks_like_tampering_nor_makes_evide
 
 def test_only_the_few_that_fit_best_are_given(bench: Bench) -> None:
     for number in range(MOST + 2):
-        kept(bench, Said(f"The shop log number{number}.", "Reading the log.", "Parse it."))
+        kept(bench, LessonDraft(f"The shop log number{number}.", "Reading the log.", "Parse it."))
     started = bench.start(bench.job(ABOUT, started=False))
     assert [one.lesson.id[-1] for one in started.lessons] == ["5", "4", "3"]
 
@@ -138,25 +144,25 @@ def test_starting_again_gives_what_is_new_and_repeats_nothing(bench: Bench) -> N
 
 
 def test_around_a_job_is_its_workstream(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Demo", form="big")
+    workspace = create_project(tmp_path, "Demo", form="big")
     one = add_job(workspace, "One", workstream="A", criteria=["It is there.\n  check: file outputs/primary.md"])
     two = add_job(workspace, "Two", workstream="A", criteria=["It is there.\n  check: file outputs/primary.md"])
     three = add_job(workspace, "Three", workstream="B", criteria=["It is there.\n  check: file outputs/primary.md"])
-    around = query_of(workspace, one, []).workstream
+    around = lesson_query_for(workspace, one, []).workstream
     assert two.id in around
     assert not {one.id, three.id} & around
     assert any(name.startswith("WS-") for name in around)
-    capture(workspace, Said("Painting one fence.", "Sanding it.", "Sand fence one."), [], BOT)
-    for proposal in proposals(workspace, [one]):
+    capture_lesson(workspace, LessonDraft("Painting one fence.", "Sanding it.", "Sand fence one."), [], BOT)
+    for proposal in agreement_proposals(workspace, [one]):
         agree(workspace, proposal, ADA)
-    assert start(workspace, one.id, BOT).started
+    assert start_job(workspace, one.id, BOT).started
 
 
 def test_the_question_of_a_job_is_its_title_its_objective_and_its_criteria(bench: Bench) -> None:
     job = bench.job(ABOUT, agreed=False, criteria=["Every order is counted.", "TBD"])
     job = bench.edit(job, "## Objective\n", "## Objective\n\nNo customer waits.\n")
     lessons = [Lesson("LL-1", tags=("Shop log", "order", "customer"))]
-    query = query_of(bench.workspace, job, lessons)
+    query = lesson_query_for(bench.workspace, job, lessons)
     assert query.words == ("parse", "shop", "log", "customer", "wait", "order", "counted")
     # What is asked for in passing is no subject.
     assert query.tags == {"shop log", "customer"}
@@ -247,7 +253,7 @@ def test_a_plan_with_an_open_fence_is_left_as_it_is_and_the_lesson_is_given_all_
 )
 def test_words_of_a_lesson_stay_words(bench: Bench, text: str) -> None:
     tricky = text.replace(" - ", "\n- ").replace(" check", "\n  check")
-    kept(bench, Said(f"{tricky}\nThe shop log.", f"{tricky}\nParse it.", f"{tricky}\nAgain."))
+    kept(bench, LessonDraft(f"{tricky}\nThe shop log.", f"{tricky}\nParse it.", f"{tricky}\nAgain."))
     job = bench.job(ABOUT, started=False)
     headings = [line for line in job.document.body.splitlines() if line.startswith("#")]
     started = bench.start(job)
@@ -266,7 +272,7 @@ def test_words_of_a_lesson_stay_words(bench: Bench, text: str) -> None:
 def test_nothing_is_written_that_would_make_another_plan(bench: Bench, name: str) -> None:
     job = bench.job(ABOUT)
     before = job.path.read_bytes()
-    assert write_into_plan(bench.workspace, job, [found(name)]) == job
+    assert write_lessons_into_plan(bench.workspace, job, [found(name)]) == job
     assert job.path.read_bytes() == before
 
 
@@ -336,10 +342,10 @@ def test_each_given_lesson_wants_an_answer_and_the_newest_counts(bench: Bench) -
     lesson = kept(bench)
     job = bench.job(ABOUT)
     assert bench.facts(job).lessons[4:] == ((lesson.id,), ())
-    answer(bench.workspace, lesson.id, job, "not_relevant", "There is no shop.", BOT)
+    answer_lesson(bench.workspace, lesson.id, job, "not_relevant", "There is no shop.", BOT)
     assert bench.facts(job).lessons[4:] == ((lesson.id,), (lesson.id,))
     lessons_path(bench.workspace).unlink()
-    entry = answer(bench.workspace, lesson.id, job, "used", "There is one, after all.", BOT)
+    entry = answer_lesson(bench.workspace, lesson.id, job, "used", "There is one, after all.", BOT)
     assert entry.data["hash"] == lesson.hash
     assert bench.facts(job).lessons.answered == (lesson.id,)
 

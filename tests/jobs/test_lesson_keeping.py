@@ -13,19 +13,27 @@ import pytest
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
-from donewhen.jobs.lessons.lesson_recording import LONGEST, Said, adopt, answer, capture, lesson_named, refresh_index
-from donewhen.jobs.lessons.lesson_use import usage
+from donewhen.jobs.lessons.lesson_recording import (
+    LONGEST,
+    LessonDraft,
+    adopt_lesson,
+    answer_lesson,
+    capture_lesson,
+    find_lesson,
+    refresh_lesson_index,
+)
+from donewhen.jobs.lessons.lesson_use import lesson_usage
 
 Bench = Any
 BOT = Actor("bot")
-SAID = Said(
+SAID = LessonDraft(
     "Logs end without a newline.", "Reading to the end.", "Test without a newline.", tags=("Parsing, io", "#io")
 )
 DAY = "LL-20260214"
 
 
-def said(text: str) -> Said:
-    return Said(f"{text} happened.", f"{text} worked.", f"Do {text} again.")
+def said(text: str) -> LessonDraft:
+    return LessonDraft(f"{text} happened.", f"{text} worked.", f"Do {text} again.")
 
 
 def index_of(bench: Bench) -> Any:
@@ -38,7 +46,7 @@ def entries_of(bench: Bench, job: Any) -> list[dict[str, Any]]:
 
 def test_the_first_lesson_makes_the_file_in_the_form_of_the_other_tool(bench: Bench) -> None:
     job = bench.job()
-    kept = capture(bench.workspace, SAID, [job, job], BOT)
+    kept = capture_lesson(bench.workspace, SAID, [job, job], BOT)
     at = kept.lesson.captured_at
     assert lessons_path(bench.workspace).read_text() == (
         f"# Lessons Learned\n\n## {DAY}-001\n- Applies to: parsing, io\n- Linked: {job.id}\n- Captured at: {at}\n\n"
@@ -70,7 +78,7 @@ def test_not_a_byte_of_what_is_there_is_lost(bench: Bench, before: bytes, gap: b
     path = lessons_path(bench.workspace)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(before)
-    kept = capture(bench.workspace, SAID, [], BOT)
+    kept = capture_lesson(bench.workspace, SAID, [], BOT)
     after = path.read_bytes()
     assert after.startswith(before + gap + b"## LL-")
     assert kept.lesson.id == f"{DAY}-{'042' if b'041' in before else '001'}"
@@ -79,16 +87,16 @@ def test_not_a_byte_of_what_is_there_is_lost(bench: Bench, before: bytes, gap: b
 
 def test_an_id_is_the_highest_of_the_day_and_one_and_none_is_given_twice(bench: Bench) -> None:
     job = bench.job()
-    assert [capture(bench.workspace, said(one), [job], BOT).lesson.id for one in ("a1", "b2")] == [
+    assert [capture_lesson(bench.workspace, said(one), [job], BOT).lesson.id for one in ("a1", "b2")] == [
         f"{DAY}-001",
         f"{DAY}-002",
     ]
     path = lessons_path(bench.workspace)
     path.write_text("# Lessons Learned\n\nSee LL-20260213-077.\n")
     # Both are gone from the file; the ledger knows them.
-    assert capture(bench.workspace, said("c3"), [], BOT).lesson.id == f"{DAY}-003"
+    assert capture_lesson(bench.workspace, said("c3"), [], BOT).lesson.id == f"{DAY}-003"
     path.write_text(path.read_text() + f"\n## {DAY}-999\n")
-    assert capture(bench.workspace, said("d4"), [], BOT).lesson.id == f"{DAY}-1000"
+    assert capture_lesson(bench.workspace, said("d4"), [], BOT).lesson.id == f"{DAY}-1000"
 
 
 @pytest.mark.timeout(120)
@@ -119,7 +127,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_id(bench: Bench) -> No
 @pytest.mark.parametrize("text", ["", "  \n", "TBD", "x", "[what worked]"])
 def test_a_placeholder_is_refused(bench: Bench, field: str, text: str) -> None:
     with pytest.raises(UsageError, match=f"says nothing in --{field}"):
-        capture(bench.workspace, SAID._replace(**{field: text}), [], BOT)
+        capture_lesson(bench.workspace, SAID._replace(**{field: text}), [], BOT)
     assert not lessons_path(bench.workspace).exists()
 
 
@@ -128,35 +136,35 @@ def test_a_secret_is_refused_and_not_repeated(bench: Bench, field: str) -> None:
     secret = "ghp_" + "a1B2" * 8
     value: Any = (secret,) if field == "tags" else f"The token {secret} works."
     with pytest.raises(UsageError, match="looks like a secret") as refused:
-        capture(bench.workspace, SAID._replace(**{field: value}), [], BOT)
+        capture_lesson(bench.workspace, SAID._replace(**{field: value}), [], BOT)
     assert secret not in str(refused.value)
     assert not lessons_path(bench.workspace).exists()
 
 
 def test_what_is_too_long_is_refused(bench: Bench) -> None:
-    capture(bench.workspace, SAID._replace(context="word " * (LONGEST // 5)), [], BOT)
+    capture_lesson(bench.workspace, SAID._replace(context="word " * (LONGEST // 5)), [], BOT)
     with pytest.raises(UsageError, match=f"{LONGEST + 1} characters"):
-        capture(bench.workspace, SAID._replace(worked="w" * (LONGEST + 1)), [], BOT)
+        capture_lesson(bench.workspace, SAID._replace(worked="w" * (LONGEST + 1)), [], BOT)
     with pytest.raises(UsageError, match="too long to be one"):
-        capture(bench.workspace, said("tag")._replace(tags=("t" * 61,)), [], BOT)
+        capture_lesson(bench.workspace, said("tag")._replace(tags=("t" * 61,)), [], BOT)
 
 
 def test_a_copy_is_refused_and_leads_to_the_one_that_is_there(bench: Bench) -> None:
     job = bench.job()
-    capture(bench.workspace, SAID, [job], BOT)
+    capture_lesson(bench.workspace, SAID, [job], BOT)
     shouted = SAID._replace(context=SAID.context.upper(), tags=())
     with pytest.raises(UsageError, match=f"{DAY}-001 says the same") as refused:
-        capture(bench.workspace, shouted, [], BOT)
+        capture_lesson(bench.workspace, shouted, [], BOT)
     assert refused.value.next_step == f"donewhen lessons show {DAY}-001"
     with pytest.raises(UsageError) as refused:
-        capture(bench.workspace, shouted, [job], BOT)
+        capture_lesson(bench.workspace, shouted, [job], BOT)
     assert refused.value.next_step == f"donewhen lessons adopt {DAY}-001 --job {job.id}"
     assert len(read_lessons(bench.workspace)) == 1
 
 
 def test_a_text_with_lines_can_not_become_other_fields_or_lessons(bench: Bench) -> None:
     trick = "one\n\n## LL-20260101-001\n- Linked: WI-1\n\n**What worked:** smuggled\n<!-- hidden"
-    kept = capture(bench.workspace, SAID._replace(context=trick, tags=("a\n## LL-9",)), [], BOT)
+    kept = capture_lesson(bench.workspace, SAID._replace(context=trick, tags=("a\n## LL-9",)), [], BOT)
     (only,) = read_lessons(bench.workspace)
     assert (only.id, only.worked, only.linked) == (kept.lesson.id, SAID.worked, ())
     assert "<!--" not in lessons_path(bench.workspace).read_text()
@@ -164,7 +172,7 @@ def test_a_text_with_lines_can_not_become_other_fields_or_lessons(bench: Bench) 
 
 def test_a_job_to_which_nothing_has_happened_gets_no_chain_by_a_lesson(bench: Bench) -> None:
     job = bench.job(agreed=False)
-    kept = capture(bench.workspace, SAID, [job], BOT)
+    kept = capture_lesson(bench.workspace, SAID, [job], BOT)
     assert (kept.recorded, kept.unrecorded) == ((), (job.id,))
     assert bench.workspace.ledger.read(job.id).entries == ()
     assert read_lessons(bench.workspace)[0].linked == (job.id,)
@@ -172,7 +180,7 @@ def test_a_job_to_which_nothing_has_happened_gets_no_chain_by_a_lesson(bench: Be
 
 def test_a_lesson_after_the_end_leaves_a_job_done(bench: Bench) -> None:
     job = bench.done()
-    capture(bench.workspace, SAID, [job], BOT)
+    capture_lesson(bench.workspace, SAID, [job], BOT)
     again = bench.complete(job)
     assert (again.done, again.repeated) == (True, True)
 
@@ -182,7 +190,7 @@ def test_keeping_a_lesson_makes_no_evidence_stale_and_no_plan_suspect(bench: Ben
     bench.write(job)
     bench.git(bench.root, "add", "--all")
     assert bench.complete(job).done
-    capture(bench.workspace, SAID, [job], BOT)
+    capture_lesson(bench.workspace, SAID, [job], BOT)
     bench.git(bench.root, "add", "--all", "--force")
     facts = bench.facts(job)
     assert [one.state for one in facts.standings] == ["passed"]
@@ -203,24 +211,24 @@ def typed(bench: Bench, job: Any, name: str = "LL-7", text: str = "Logs end.") -
 def test_a_lesson_that_was_typed_can_be_put_on_record(bench: Bench) -> None:
     job, other = bench.job(), bench.job("Other")
     typed(bench, job)
-    kept = adopt(bench.workspace, "LL-7", job, BOT)
+    kept = adopt_lesson(bench.workspace, "LL-7", job, BOT)
     assert kept.recorded == (job.id,)
-    assert entries_of(bench, job)[-1]["hash"] == lesson_named(bench.workspace, "LL-7").hash
+    assert entries_of(bench, job)[-1]["hash"] == find_lesson(bench.workspace, "LL-7").hash
     with pytest.raises(UsageError, match=f"LL-7 does not name {other.id}"):
-        adopt(bench.workspace, "LL-7", other, BOT)
+        adopt_lesson(bench.workspace, "LL-7", other, BOT)
     typed(bench, job, "LL-8", "TBD")
     lessons_path(bench.workspace).write_text(lessons_path(bench.workspace).read_text().replace("TBD So.", "x"))
     with pytest.raises(UsageError, match="does not say"):
-        adopt(bench.workspace, "LL-8", job, BOT)
+        adopt_lesson(bench.workspace, "LL-8", job, BOT)
     with pytest.raises(UsageError, match="There is no lesson 'LL-9'"):
-        adopt(bench.workspace, "LL-9", job, BOT)
+        adopt_lesson(bench.workspace, "LL-9", job, BOT)
 
 
 def test_of_two_lessons_with_one_id_the_later_is_meant(bench: Bench) -> None:
     job = bench.job()
     typed(bench, job, text="First one.")
     typed(bench, job, text="Second one.")
-    assert lesson_named(bench.workspace, "LL-7").context == "Second one."
+    assert find_lesson(bench.workspace, "LL-7").context == "Second one."
 
 
 # The index
@@ -228,24 +236,24 @@ def test_of_two_lessons_with_one_id_the_later_is_meant(bench: Bench) -> None:
 
 def test_a_look_makes_the_index_anew_when_the_file_has_changed_and_only_then(bench: Bench) -> None:
     job = bench.job()
-    capture(bench.workspace, SAID, [job], BOT)
+    capture_lesson(bench.workspace, SAID, [job], BOT)
     made = index_of(bench)
-    refresh_index(bench.workspace)
+    refresh_lesson_index(bench.workspace)
     assert index_of(bench) == made
     typed(bench, job)
-    refresh_index(bench.workspace)
+    refresh_lesson_index(bench.workspace)
     assert [one["id"] for one in index_of(bench)["lessons"]] == [f"{DAY}-001", "LL-7"]
     path = bench.workspace.base / "notes" / "lessons-index.json"
     path.write_text("{broken")
-    refresh_index(bench.workspace)
+    refresh_lesson_index(bench.workspace)
     assert len(index_of(bench)["lessons"]) == 2
     path.unlink()
-    refresh_index(bench.workspace)
+    refresh_lesson_index(bench.workspace)
     assert path.exists()
 
 
 def test_without_lessons_there_is_no_index(bench: Bench) -> None:
-    refresh_index(bench.workspace)
+    refresh_lesson_index(bench.workspace)
     assert not (bench.workspace.base / "notes" / "lessons-index.json").exists()
 
 
@@ -254,13 +262,13 @@ def test_an_index_that_is_a_link_is_not_followed(bench: Bench) -> None:
     victim.write_text("mine")
     (bench.workspace.base / "notes").mkdir(exist_ok=True)
     (bench.workspace.base / "notes" / "lessons-index.json").symlink_to(victim)
-    capture(bench.workspace, SAID, [], BOT)
+    capture_lesson(bench.workspace, SAID, [], BOT)
     assert victim.read_text() == "mine"
 
 
 def test_an_index_that_can_not_be_written_keeps_nobody_from_a_lesson(bench: Bench) -> None:
     (bench.workspace.base / "notes" / "lessons-index.json").mkdir(parents=True)
-    capture(bench.workspace, SAID, [], BOT)
+    capture_lesson(bench.workspace, SAID, [], BOT)
     assert len(read_lessons(bench.workspace)) == 1
 
 
@@ -271,14 +279,14 @@ def test_a_folder_that_can_not_be_written_to_is_a_sentence(bench: Bench) -> None
     notes.chmod(0o500)
     try:
         with pytest.raises(LessonError, match="can't be written"):
-            capture(bench.workspace, SAID, [], BOT)
+            capture_lesson(bench.workspace, SAID, [], BOT)
     finally:
         notes.chmod(0o700)
 
 
 def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     job = bench.job()
-    capture(bench.workspace, said("a1"), [job], BOT)
+    capture_lesson(bench.workspace, said("a1"), [job], BOT)
     before = lessons_path(bench.workspace).read_bytes()
 
     def full(*_: Any) -> None:
@@ -286,7 +294,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkey
 
     monkeypatch.setattr("donewhen.jobs.plan.workspace.write_atomically", full)
     with pytest.raises(LessonError, match="can't be written: No space left on device"):
-        capture(bench.workspace, SAID, [job], BOT)
+        capture_lesson(bench.workspace, SAID, [job], BOT)
     assert lessons_path(bench.workspace).read_bytes() == before
     assert len(entries_of(bench, job)) == 1
 
@@ -295,7 +303,7 @@ def test_notes_that_are_a_file_are_a_sentence(bench: Bench) -> None:
     notes = bench.workspace.base / "notes"
     notes.write_text("a file")
     with pytest.raises(LessonError):
-        capture(bench.workspace, SAID, [], BOT)
+        capture_lesson(bench.workspace, SAID, [], BOT)
     assert notes.read_text() == "a file"
 
 
@@ -304,55 +312,55 @@ def test_notes_that_are_a_file_are_a_sentence(bench: Bench) -> None:
 
 def test_an_answer_is_on_record_and_counts_as_use(bench: Bench) -> None:
     job, other = bench.job(), bench.job("Other")
-    name = capture(bench.workspace, SAID, [job], BOT).lesson.id
-    entry = answer(bench.workspace, name, other, "used", "We test\nwithout one now.", BOT)
+    name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
+    entry = answer_lesson(bench.workspace, name, other, "used", "We test\nwithout one now.", BOT)
     assert dict(entry.data) == {
         "lesson": name,
-        "hash": lesson_named(bench.workspace, name).hash,
+        "hash": find_lesson(bench.workspace, name).hash,
         "how": "used",
         "said": "We test without one now.",
     }
-    assert usage(bench.workspace) == ({name: 1}, frozenset({name}))
-    answer(bench.workspace, name, other, "used", "Once more.", BOT)
-    assert usage(bench.workspace).used == {name: 1}
-    answer(bench.workspace, name, bench.job("Third"), "used", "Here as well.", BOT)
-    assert usage(bench.workspace).used == {name: 2}
+    assert lesson_usage(bench.workspace) == ({name: 1}, frozenset({name}))
+    answer_lesson(bench.workspace, name, other, "used", "Once more.", BOT)
+    assert lesson_usage(bench.workspace).used == {name: 1}
+    answer_lesson(bench.workspace, name, bench.job("Third"), "used", "Here as well.", BOT)
+    assert lesson_usage(bench.workspace).used == {name: 2}
 
 
 def test_whoever_wrote_a_lesson_down_is_not_counted_among_those_who_used_it(bench: Bench) -> None:
     job = bench.job()
-    name = capture(bench.workspace, SAID, [job], BOT).lesson.id
-    answer(bench.workspace, name, job, "used", "By myself.", BOT)
-    assert not usage(bench.workspace).used
+    name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
+    answer_lesson(bench.workspace, name, job, "used", "By myself.", BOT)
+    assert not lesson_usage(bench.workspace).used
 
 
 @pytest.mark.parametrize("text", ["", "TBD", "yes", "x", "…"])
 def test_an_answer_has_to_say_something(bench: Bench, text: str) -> None:
     job = bench.job()
-    name = capture(bench.workspace, SAID, [job], BOT).lesson.id
+    name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
     with pytest.raises(UsageError, match="Say how it was used"):
-        answer(bench.workspace, name, job, "used", text, BOT)
+        answer_lesson(bench.workspace, name, job, "used", text, BOT)
     with pytest.raises(UsageError, match="Say why it is not relevant"):
-        answer(bench.workspace, name, job, "not_relevant", text, BOT)
+        answer_lesson(bench.workspace, name, job, "not_relevant", text, BOT)
 
 
 def test_an_answer_without_a_start_a_lesson_or_a_question_is_refused(bench: Bench) -> None:
     job, waiting = bench.job(), bench.job("Waiting", started=False)
-    name = capture(bench.workspace, SAID, [job], BOT).lesson.id
+    name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
     with pytest.raises(UsageError, match="was not started yet"):
-        answer(bench.workspace, name, waiting, "used", "We did so.", BOT)
+        answer_lesson(bench.workspace, name, waiting, "used", "We did so.", BOT)
     with pytest.raises(UsageError, match="There is no lesson"):
-        answer(bench.workspace, "LL-1", job, "used", "We did so.", BOT)
+        answer_lesson(bench.workspace, "LL-1", job, "used", "We did so.", BOT)
     with pytest.raises(UsageError, match="was not given"):
-        answer(bench.workspace, name, job, "not_relevant", "It does not fit.", BOT)
+        answer_lesson(bench.workspace, name, job, "not_relevant", "It does not fit.", BOT)
     with pytest.raises(UsageError, match="looks like a secret"):
-        answer(bench.workspace, name, job, "used", "with password=hunter2hunter2", BOT)
+        answer_lesson(bench.workspace, name, job, "used", "with password=hunter2hunter2", BOT)
     with pytest.raises(UsageError, match="characters"):
-        answer(bench.workspace, name, job, "used", "w " * LONGEST, BOT)
+        answer_lesson(bench.workspace, name, job, "used", "w " * LONGEST, BOT)
 
 
 def test_a_chain_that_can_not_be_read_hides_no_other_use(bench: Bench) -> None:
     job = bench.job()
-    name = capture(bench.workspace, SAID, [job], BOT).lesson.id
+    name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
     (bench.workspace.folder / "ledger" / "WI-20990101-001.jsonl").mkdir()
-    assert usage(bench.workspace).known == {name}
+    assert lesson_usage(bench.workspace).known == {name}

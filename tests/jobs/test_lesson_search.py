@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from donewhen.jobs.lessons.lesson_file import Lesson
-from donewhen.jobs.lessons.lesson_search import Query, query_words, ranked
+from donewhen.jobs.lessons.lesson_search import LessonQuery, query_words, rank_lessons
 
 
 def lesson(number: int, text: str = "nothing in common", **values: object) -> Lesson:
     return Lesson(f"LL-20260214-{number:03d}", context=text, line=number, **values)  # type: ignore[arg-type]
 
 
-def names(lessons: list[Lesson], query: Query, used: dict[str, int] | None = None) -> list[int]:
-    return [int(one.lesson.id[-3:]) for one in ranked(lessons, query, used or {})]
+def names(lessons: list[Lesson], query: LessonQuery, used: dict[str, int] | None = None) -> list[int]:
+    return [int(one.lesson.id[-3:]) for one in rank_lessons(lessons, query, used or {})]
 
 
-def asking(text: str, **values: object) -> Query:
-    return Query(query_words(text), **values)  # type: ignore[arg-type]
+def asking(text: str, **values: object) -> LessonQuery:
+    return LessonQuery(query_words(text), **values)  # type: ignore[arg-type]
 
 
 FILLER = [lesson(number, f"filler{number} text") for number in range(100, 140)]
@@ -28,7 +28,7 @@ def test_the_words_of_a_question_are_those_that_tell_texts_apart() -> None:
 
 
 def test_what_shares_no_word_is_not_found() -> None:
-    assert ranked([], asking("parser"), {}) == []
+    assert rank_lessons([], asking("parser"), {}) == []
     assert names([lesson(1), lesson(2, "the parser")], asking("parsers")) == [2]
 
 
@@ -63,7 +63,7 @@ def test_other_scripts_are_found_too() -> None:
 def test_each_is_explained() -> None:
     lessons = [lesson(1, "the parser and the newline", tags=("Parsing",), linked=("WI-1",)), *FILLER]
     query = asking("parser newline", tags=frozenset({"parsing"}), upstream=frozenset({"WI-1"}))
-    (found,) = ranked(lessons, query, {"LL-20260214-001": 2})
+    (found,) = rank_lessons(lessons, query, {"LL-20260214-001": 2})
     assert found.reasons == (
         "says newline, parser",
         "tagged parsing",
@@ -73,9 +73,9 @@ def test_each_is_explained() -> None:
 
 
 def test_its_own_job_comes_before_what_it_builds_on_and_that_before_its_workstream() -> None:
-    query = Query(itself="WI-1", upstream=frozenset({"WI-2"}), workstream=frozenset({"WS-1", "WI-3"}))
+    query = LessonQuery(itself="WI-1", upstream=frozenset({"WI-2"}), workstream=frozenset({"WS-1", "WI-3"}))
     lessons = [lesson(number, linked=(name,)) for number, name in enumerate(("WS-1", "WI-2", "WI-1", "WI-4"), 1)]
-    found = ranked(lessons, query, {})
+    found = rank_lessons(lessons, query, {})
     assert [one.lesson.linked[0] for one in found] == ["WI-1", "WI-2", "WS-1"]
     assert [one.reasons[0] for one in found] == [
         "linked to WI-1 itself",
@@ -86,12 +86,12 @@ def test_its_own_job_comes_before_what_it_builds_on_and_that_before_its_workstre
 
 
 def test_a_lesson_that_linked_to_nothing_is_not_linked_to_a_job_without_a_name() -> None:
-    assert ranked([lesson(1, linked=("",))], asking("parser"), {}) == []
+    assert rank_lessons([lesson(1, linked=("",))], asking("parser"), {}) == []
 
 
 def test_tags_count_whatever_their_case() -> None:
     lessons = [lesson(1, tags=("Parsing",)), lesson(2, tags=("other",))]
-    assert names(lessons, Query(tags=frozenset({"parsing"}))) == [1]
+    assert names(lessons, LessonQuery(tags=frozenset({"parsing"}))) == [1]
 
 
 def test_what_others_used_comes_first_among_equals_but_is_not_found_by_that_alone() -> None:
@@ -108,17 +108,21 @@ def test_among_equals_the_newest_comes_first_wherever_it_stands() -> None:
 def test_one_word_in_common_is_found_but_not_enough_to_be_given() -> None:
     lessons = [lesson(1, "parser"), lesson(2, "parser newline"), lesson(3, tags=("parser",)), *FILLER]
     query = asking("parser newline", tags=frozenset({"parser"}))
-    assert {one.lesson.id[-1]: one.relevant for one in ranked(lessons, query, {})} == {"1": False, "2": True, "3": True}
+    assert {one.lesson.id[-1]: one.relevant for one in rank_lessons(lessons, query, {})} == {
+        "1": False,
+        "2": True,
+        "3": True,
+    }
 
 
 def test_within_a_workstream_one_word_in_common_is_enough() -> None:
     lessons = [lesson(1, "parser", linked=("WS-1",)), *FILLER]
-    (found,) = ranked(lessons, asking("parser", workstream=frozenset({"WS-1"})), {})
+    (found,) = rank_lessons(lessons, asking("parser", workstream=frozenset({"WS-1"})), {})
     assert found.relevant
 
 
 def test_words_and_tags_that_every_lesson_has_do_not_make_one_relevant() -> None:
     common = [lesson(number, "test file", tags=("work",)) for number in range(1, 31)]
-    assert not any(one.relevant for one in ranked(common, asking("test file", tags=frozenset({"work"})), {}))
+    assert not any(one.relevant for one in rank_lessons(common, asking("test file", tags=frozenset({"work"})), {}))
     few = common[:5]
-    assert all(one.relevant for one in ranked(few, asking("test file"), {}))
+    assert all(one.relevant for one in rank_lessons(few, asking("test file"), {}))

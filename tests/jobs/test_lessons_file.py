@@ -10,15 +10,15 @@ import pytest
 from donewhen.jobs.lessons.lesson_file import (
     Lesson,
     LessonError,
+    find_same_lesson,
     lessons_path,
     one_paragraph,
-    parse,
+    parse_lessons,
     read_lessons,
-    rendered,
-    twin_of,
-    words_of,
+    render_lesson,
+    words_in,
 )
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.creating import create_project
 
 OTHER_TOOL = """\
 # Lessons Learned
@@ -53,7 +53,7 @@ so the last order was lost.
 
 
 def test_a_file_of_the_other_tool_is_read_as_it_is() -> None:
-    first, second = parse(OTHER_TOOL)
+    first, second = parse_lessons(OTHER_TOOL)
     assert (first.id, first.tags, first.linked, first.captured_at, first.line) == (
         "LL-20260214-001",
         ("planning", "verification"),
@@ -74,21 +74,23 @@ def test_a_file_of_the_other_tool_is_read_as_it_is() -> None:
 
 def test_line_ends_of_every_kind_read_the_same() -> None:
     for end in ("\r\n", "\r"):
-        assert [one.said for one in parse(OTHER_TOOL.replace("\n", end))] == [one.said for one in parse(OTHER_TOOL)]
+        assert [one.said for one in parse_lessons(OTHER_TOOL.replace("\n", end))] == [
+            one.said for one in parse_lessons(OTHER_TOOL)
+        ]
 
 
 def test_a_heading_may_have_a_title_and_a_field_may_be_a_list_item() -> None:
-    (one,) = parse("### LL-1: Prices need a currency\n\n* Context: Two shops.\n- **What worked:** A column.\n")
+    (one,) = parse_lessons("### LL-1: Prices need a currency\n\n* Context: Two shops.\n- **What worked:** A column.\n")
     assert (one.id, one.title, one.context, one.worked) == ("LL-1", "Prices need a currency", "Two shops.", "A column.")
 
 
 def test_the_first_of_two_fields_with_one_name_counts_and_a_heading_ends_a_field() -> None:
-    (one,) = parse("## LL-1\nContext: first\nContext: second\nWhat worked: this\n### Notes\nnot a part of it\n")
+    (one,) = parse_lessons("## LL-1\nContext: first\nContext: second\nWhat worked: this\n### Notes\nnot a part of it\n")
     assert (one.context, one.worked) == ("first", "this")
 
 
 def test_the_snippet_is_the_first_lines_on_one() -> None:
-    first, _ = parse(OTHER_TOOL)
+    first, _ = parse_lessons(OTHER_TOOL)
     assert first.snippet == (
         "## LL-20260214-001 - Applies to: planning, verification - Linked: WI-20260214-001, WS-20260214-001 - "
         "Captured at: 2026-02-14T00:00:00Z **Context:** The log had no newline at its end, so the last order was lost. "
@@ -98,7 +100,7 @@ def test_the_snippet_is_the_first_lines_on_one() -> None:
 
 def test_what_is_written_reads_the_same_again() -> None:
     lesson = Lesson("LL-20260214-001", "", ("a", "b"), ("WI-1",), "2026-02-14T00:00:00Z", "one", "two", "", "four")
-    (again,) = parse(rendered(lesson))
+    (again,) = parse_lessons(render_lesson(lesson))
     assert (again.id, again.tags, again.linked, again.captured_at) == (
         lesson.id,
         lesson.tags,
@@ -131,7 +133,7 @@ def test_a_lesson_has_to_say_what_happened_what_worked_and_what_to_do(field: str
 
 
 def test_words_are_found_in_any_script_and_in_any_width() -> None:
-    assert words_of("Parse_log: ＡＢＣ, naïve Straße 日本") == [
+    assert words_in("Parse_log: ＡＢＣ, naïve Straße 日本") == [
         "parse", "log", "abc", "naïve", "strasse", "日", "本",
     ]  # fmt: skip
 
@@ -152,10 +154,13 @@ def test_a_text_becomes_one_line_that_hides_nothing(text: str, expected: str) ->
 def test_a_copy_is_found_whatever_its_case_and_punctuation() -> None:
     first = Lesson("LL-1", context="Read the LAST line.", worked="it", recommendation="again")
     second = Lesson("LL-2", context="read the last line", worked="It!", recommendation="again…")
-    assert twin_of(second, [first]) is first
-    assert twin_of(Lesson("LL-3", context="read the last line", worked="It", recommendation="twice"), [first]) is None
+    assert find_same_lesson(second, [first]) is first
+    assert (
+        find_same_lesson(Lesson("LL-3", context="read the last line", worked="It", recommendation="twice"), [first])
+        is None
+    )
     wide = Lesson("LL-4", context="Ｒｅａｄ the last line", worked="it", recommendation="again")
-    assert twin_of(first, [wide]) is wide
+    assert find_same_lesson(first, [wide]) is wide
 
 
 def test_the_newest_is_the_one_with_the_highest_number_of_the_latest_day() -> None:
@@ -166,7 +171,7 @@ def test_the_newest_is_the_one_with_the_highest_number_of_the_latest_day() -> No
 
 
 def test_no_file_is_no_lesson_and_bytes_that_are_no_text_are_read_as_far_as_they_go(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Demo")
+    workspace = create_project(tmp_path, "Demo")
     assert read_lessons(workspace) == ()
     path = lessons_path(workspace)
     path.parent.mkdir(exist_ok=True)
@@ -175,7 +180,7 @@ def test_no_file_is_no_lesson_and_bytes_that_are_no_text_are_read_as_far_as_they
 
 
 def test_a_folder_a_link_and_a_pipe_are_refused_with_a_sentence(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Demo")
+    workspace = create_project(tmp_path, "Demo")
     path = lessons_path(workspace)
     path.mkdir(parents=True)
     with pytest.raises(LessonError, match="it is a folder") as folder:
@@ -194,7 +199,7 @@ def test_a_folder_a_link_and_a_pipe_are_refused_with_a_sentence(tmp_path: Path) 
 def test_a_folder_of_notes_that_leads_out_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "project").mkdir()
-    workspace = init(tmp_path / "project", "Demo")
+    workspace = create_project(tmp_path / "project", "Demo")
     (workspace.base / "notes").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(LessonError, match="a link out of the project"):
         read_lessons(workspace)

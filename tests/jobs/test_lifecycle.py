@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import Started, start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import StartResult, start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -30,7 +30,7 @@ SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 def made(shop: Workspace, title: str = "Job", *, sealed: bool = True, **about: object) -> Job:
@@ -41,7 +41,7 @@ def made(shop: Workspace, title: str = "Job", *, sealed: bool = True, **about: o
 
 
 def seal(shop: Workspace, *jobs: Job) -> None:
-    for one in proposals(shop, [shop.job_at(job.path) for job in jobs]):
+    for one in agreement_proposals(shop, [shop.job_at(job.path) for job in jobs]):
         agree(shop, one, ADA)
 
 
@@ -50,7 +50,7 @@ def put_out(job: Job, text: str = "yes\n") -> None:
 
 
 def finished(shop: Workspace, job: Job, text: str = "yes\n") -> Completion:
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     put_out(job, text)
     result = complete(shop, job.id, BOT)
     assert result.done
@@ -58,7 +58,7 @@ def finished(shop: Workspace, job: Job, text: str = "yes\n") -> Completion:
 
 
 def typed(shop: Workspace, path: Path, **fields: Value) -> None:
-    path.write_bytes(rewritten(shop.read(path), fields))
+    path.write_bytes(rewrite_fields(shop.read(path), fields))
 
 
 def field(shop: Workspace, path: Path, name: str) -> Value:
@@ -69,12 +69,12 @@ def kinds(shop: Workspace, chain: str) -> list[str]:
     return [one.type for one in shop.ledger.read(chain).entries]
 
 
-def codes(result: Started) -> list[str]:
+def codes(result: StartResult) -> list[str]:
     return [one.code.value for one in result.reasons]
 
 
 def errors(shop: Workspace) -> list[str]:
-    return [f"{one.where}: {one.message}" for one in audit(shop).findings if one.severity == "error"]
+    return [f"{one.where}: {one.message}" for one in audit_workspace(shop).findings if one.severity == "error"]
 
 
 # Starting
@@ -85,7 +85,7 @@ def test_a_start_notes_what_there_is_and_writes_when(shop: Workspace) -> None:
     finished(shop, above)
     job = made(shop, "Below", depends_on=[above.id])
     put_out(job, "draft\n")
-    result = start(shop, job.id, BOT)
+    result = start_job(shop, job.id, BOT)
     assert result.started
     assert result.entry is not None
     assert list(result.entry.data["outputs"]) == [shop.where(job.folder / "outputs" / "primary.md")]
@@ -97,19 +97,19 @@ def test_a_start_notes_what_there_is_and_writes_when(shop: Workspace) -> None:
 
 def test_the_first_start_costs_nothing_and_each_further_one_counts(shop: Workspace) -> None:
     job = made(shop)
-    assert start(shop, job.id, BOT).job.iteration == 0
+    assert start_job(shop, job.id, BOT).job.iteration == 0
     began = field(shop, job.path, "started_at")
-    assert [start(shop, job.id, BOT).job.iteration for _ in range(2)] == [1, 2]
+    assert [start_job(shop, job.id, BOT).job.iteration for _ in range(2)] == [1, 2]
     assert field(shop, job.path, "started_at") == began
 
 
 def test_no_job_is_in_progress_beyond_its_budget(shop: Workspace) -> None:
     job = made(shop, stakes="low")
     for _ in range(6):
-        start(shop, job.id, BOT)
+        start_job(shop, job.id, BOT)
         now = shop.job(job.id)
         assert now.iteration <= now.max_iterations or now.status == "blocked"
-    assert codes(start(shop, job.id, BOT)) == ["budget_exceeded"]
+    assert codes(start_job(shop, job.id, BOT)) == ["budget_exceeded"]
 
 
 @pytest.mark.parametrize("typed_in", [False, True], ids=["proposed", "typed"])
@@ -117,7 +117,7 @@ def test_nothing_starts_without_an_agreement(shop: Workspace, typed_in: bool) ->
     job = made(shop, sealed=False)
     if typed_in:
         typed(shop, shop.project_file, agreement_status="agreed")
-    result = start(shop, job.id, BOT)
+    result = start_job(shop, job.id, BOT)
     assert not result.started
     assert set(codes(result)) == {"agreement_unsealed" if typed_in else "not_agreed_yet"}
     assert result.next == "donewhen agree"
@@ -126,15 +126,15 @@ def test_nothing_starts_without_an_agreement(shop: Workspace, typed_in: bool) ->
 
 def test_the_word_of_an_agent_starts_nothing(shop: Workspace) -> None:
     job = made(shop, sealed=False)
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, Approval(BOT))
-    assert set(codes(start(shop, job.id, BOT))) == {"not_agreed_yet"}
+    assert set(codes(start_job(shop, job.id, BOT))) == {"not_agreed_yet"}
 
 
 def test_a_loosened_contract_starts_nothing_and_names_the_edit(shop: Workspace) -> None:
     job = made(shop)
     typed(shop, job.path, reward_target=10)
-    result = start(shop, job.id, BOT)
+    result = start_job(shop, job.id, BOT)
     assert (codes(result), result.next) == (["agreement_voided"], "donewhen contract diff")
     assert "reward_target" in result.reasons[0].message
 
@@ -142,26 +142,26 @@ def test_a_loosened_contract_starts_nothing_and_names_the_edit(shop: Workspace) 
 def test_what_was_tightened_before_the_start_is_sealed_with_it(shop: Workspace) -> None:
     job = made(shop)
     typed(shop, job.path, reward_target=90)
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     typed(shop, job.path, reward_target=80)
-    assert codes(start(shop, job.id, BOT)) == ["agreement_voided"]
+    assert codes(start_job(shop, job.id, BOT)) == ["agreement_voided"]
 
 
 def test_a_job_waits_for_those_before_it(shop: Workspace) -> None:
     above = made(shop, "Above")
     job = made(shop, "Below", depends_on=[above.id])
-    result = start(shop, job.id, BOT)
+    result = start_job(shop, job.id, BOT)
     assert (codes(result), result.next) == (["dependency_open"], "donewhen ready")
     assert above.id in result.reasons[0].message
     finished(shop, above)
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
 
 
 def test_a_dependency_that_only_says_done_does_not_help(shop: Workspace) -> None:
     above = made(shop, "Above")
     job = made(shop, "Below", depends_on=[above.id])
     typed(shop, above.path, status="done", completed_at="2026-01-01T00:00:00Z")
-    assert codes(start(shop, job.id, BOT)) == ["dependency_open"]
+    assert codes(start_job(shop, job.id, BOT)) == ["dependency_open"]
 
 
 @pytest.mark.parametrize("who", [None, Approval(BOT)], ids=["nobody", "an agent"])
@@ -169,30 +169,30 @@ def test_no_restart_after_the_budget_ran_out_until_somebody_who_may_decides(
     shop: Workspace, who: Approval | None
 ) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     for _ in range(4):
         complete(shop, job.id, BOT)
     if who is not None:
         decide(shop, shop.job(job.id), Decision("raise_budget", "more", 9), who)
-    result = start(shop, job.id, BOT)
+    result = start_job(shop, job.id, BOT)
     assert codes(result) == ["budget_exceeded"]
     assert str(result.next).startswith(f"donewhen decide {job.id} --raise-budget ")
     assert shop.job(job.id).status == "blocked"
     decide(shop, shop.job(job.id), Decision("raise_budget", "more", 9), ADA)
-    again = start(shop, job.id, BOT)
+    again = start_job(shop, job.id, BOT)
     assert (again.started, again.job.status, again.job.iteration) == (True, "in_progress", 5)
 
 
 def test_a_second_block_needs_a_second_decision(shop: Workspace) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     for _ in range(4):
         complete(shop, job.id, BOT)
     decide(shop, shop.job(job.id), Decision("raise_budget", "more", 5), ADA)
     for _ in range(2):
         complete(shop, job.id, BOT)
     assert shop.job(job.id).status == "blocked"
-    assert codes(start(shop, job.id, BOT)) == ["budget_exceeded"]
+    assert codes(start_job(shop, job.id, BOT)) == ["budget_exceeded"]
 
 
 def test_the_promise_is_never_printed_at_iteration_99_of_3(shop: Workspace) -> None:
@@ -200,7 +200,7 @@ def test_the_promise_is_never_printed_at_iteration_99_of_3(shop: Workspace) -> N
     typed(shop, job.path, iteration=99)
     seal(shop, job)
     put_out(job)
-    assert codes(start(shop, job.id, BOT)) == ["budget_exceeded"]
+    assert codes(start_job(shop, job.id, BOT)) == ["budget_exceeded"]
     result = complete(shop, job.id, BOT)
     assert (result.done, result.job.status, result.job.iteration) == (False, "blocked", 99)
 
@@ -208,11 +208,11 @@ def test_the_promise_is_never_printed_at_iteration_99_of_3(shop: Workspace) -> N
 def test_a_cancelled_job_starts_again_only_after_a_decision(shop: Workspace) -> None:
     job = made(shop)
     decide(shop, job, Decision("cancel", "no"), ADA)
-    result = start(shop, job.id, BOT)
+    result = start_job(shop, job.id, BOT)
     assert (codes(result), shop.job(job.id).status) == (["cancelled"], "cancelled")
     assert result.next == f'donewhen decide {job.id} --rescope --reason "…"'
     decide(shop, shop.job(job.id), Decision("rescope", "yes after all"), ADA)
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
 
 
 def test_tests_are_run_once_before_anybody_touches_them(shop: Workspace) -> None:
@@ -220,8 +220,8 @@ def test_tests_are_run_once_before_anybody_touches_them(shop: Workspace) -> None
     job = made(
         shop, commands=["python3 -m pytest -p no:cacheprovider -q test_a.py", "./absent --junit {junit}", "true"]
     )
-    told: list[Need] = []
-    assert start(shop, job.id, BOT, tell=told.append).started
+    told: list[Requirement] = []
+    assert start_job(shop, job.id, BOT, tell=told.append).started
     assert [one.check.argv[0] for one in told] == ["python3", "./absent"]
     assert kinds(shop, job.id) == ["agreed", "ran", "started"]
 
@@ -229,10 +229,10 @@ def test_tests_are_run_once_before_anybody_touches_them(shop: Workspace) -> None
 def test_a_job_that_is_changed_while_its_tests_run_is_looked_at_again(shop: Workspace) -> None:
     job = made(shop, commands=["./absent --junit {junit}"])
 
-    def meanwhile(_: Need) -> None:
+    def meanwhile(_: Requirement) -> None:
         typed(shop, job.path, reward_target=0)
 
-    result = start(shop, job.id, BOT, tell=meanwhile)
+    result = start_job(shop, job.id, BOT, tell=meanwhile)
     assert (result.started, codes(result)) == (False, ["agreement_voided"])
     assert "started" not in kinds(shop, job.id)
 
@@ -245,8 +245,8 @@ def test_a_job_that_is_changed_while_its_tests_run_is_looked_at_again(shop: Work
 )
 def test_resting_is_recorded_with_its_words(shop: Workspace, said: dict[str, str], kind: str) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
-    entry = set_aside(shop, job.id, BOT, **said)
+    start_job(shop, job.id, BOT)
+    entry = set_job_aside(shop, job.id, BOT, **said)
     assert (entry.type, entry.data["decision"], entry.by) == ("decided", kind, BOT)
     assert entry.data["reason"] == next(iter(said.values())).strip()
     assert shop.job(job.id).status == "blocked"
@@ -258,30 +258,30 @@ def test_resting_is_recorded_with_its_words(shop: Workspace, said: dict[str, str
 def test_resting_needs_words(shop: Workspace, said: dict[str, str]) -> None:
     job = made(shop)
     with pytest.raises(UsageError, match="Say w"):
-        set_aside(shop, job.id, BOT, **said)
+        set_job_aside(shop, job.id, BOT, **said)
     assert (kinds(shop, job.id), shop.job(job.id).status) == (["agreed"], "planned")
 
 
 def test_a_job_that_rests_is_taken_up_again_by_a_start(shop: Workspace) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
-    set_aside(shop, job.id, BOT, reason="waiting")
-    assert start(shop, job.id, BOT).job.status == "in_progress"
+    start_job(shop, job.id, BOT)
+    set_job_aside(shop, job.id, BOT, reason="waiting")
+    assert start_job(shop, job.id, BOT).job.status == "in_progress"
 
 
 def test_an_agent_can_not_undo_a_cancellation_by_blocking(shop: Workspace) -> None:
     job = made(shop)
     decide(shop, job, Decision("cancel", "no"), ADA)
     with pytest.raises(UsageError):
-        set_aside(shop, job.id, BOT, reason="I want it back")
-    assert codes(start(shop, job.id, BOT)) == ["cancelled"]
+        set_job_aside(shop, job.id, BOT, reason="I want it back")
+    assert codes(start_job(shop, job.id, BOT)) == ["cancelled"]
 
 
 def test_what_is_done_does_not_rest(shop: Workspace) -> None:
     job = made(shop)
     finished(shop, job)
     with pytest.raises(UsageError):
-        set_aside(shop, job.id, BOT, question="Is it?")
+        set_job_aside(shop, job.id, BOT, question="Is it?")
     assert shop.job(job.id).status == "done"
 
 
@@ -290,7 +290,7 @@ def test_what_is_done_does_not_rest(shop: Workspace) -> None:
 
 def test_a_look_is_shown_in_the_plan_recorded_once_and_never_counted(shop: Workspace) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     before = kinds(shop, job.id)
     seen = [evaluate_and_record(shop, job.id, BOT, collecting=False) for _ in range(3)]
     assert kinds(shop, job.id) == [*before, "evaluated"]
@@ -307,7 +307,7 @@ def test_a_look_is_shown_in_the_plan_recorded_once_and_never_counted(shop: Works
 
 def test_without_collecting_nothing_is_run(shop: Workspace) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     put_out(job)
     seen = evaluate_and_record(shop, job.id, BOT, collecting=False)
     assert {one.code.value for one in seen.evaluation.truth.reasons} == {"criterion_not_shown"}
@@ -325,7 +325,7 @@ def test_a_look_at_what_is_done_leaves_it_alone(shop: Workspace) -> None:
 
 def test_a_dozen_looks_do_not_use_up_the_budget(shop: Workspace) -> None:
     job = made(shop)
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     for number in range(12):
         put_out(job, f"no {number}\n")
         evaluate_and_record(shop, job.id, BOT, collecting=True)

@@ -14,17 +14,24 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.judge.person_overrides import overrule
+from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.agent_loop import Limits, Looped, Turn, loop, prompt_for, resting
+from donewhen.jobs.lifecycle.agent_loop import (
+    LoopLimits,
+    LoopResult,
+    LoopTurn,
+    prompt_for,
+    reason_to_rest,
+    run_agent_loop,
+)
 from donewhen.jobs.lifecycle.completion import complete, policy_of
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.missions.new_mission import create_mission
@@ -78,7 +85,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Agent]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
@@ -88,13 +95,13 @@ def job(shop: Workspace) -> Job:
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, ADA)
     return job
 
 
-def looped(shop: Workspace, job: Job, agent: Agent, *words: str, **limits: float) -> Looped:
-    return loop(shop, job.id, [*agent.argv, *words], BOT, limits=Limits(**limits))  # type: ignore[arg-type]
+def looped(shop: Workspace, job: Job, agent: Agent, *words: str, **limits: float) -> LoopResult:
+    return run_agent_loop(shop, job.id, [*agent.argv, *words], BOT, limits=LoopLimits(**limits))  # type: ignore[arg-type]
 
 
 def kinds(shop: Workspace, job: Job) -> list[str]:
@@ -108,8 +115,8 @@ def test_an_agent_that_gets_it_right_at_the_second_turn_is_done_then(
     shop: Workspace, job: Job, agent: Callable[[str], Agent]
 ) -> None:
     worker = agent("out('yes' if turn == 2 else 'no')")
-    turns: list[Turn] = []
-    ended = loop(shop, job.id, worker.argv, BOT, tell=turns.append)
+    turns: list[LoopTurn] = []
+    ended = run_agent_loop(shop, job.id, worker.argv, BOT, tell=turns.append)
     assert (ended.ending, ended.turns, worker.turns) == ("done", 2, 2)
     assert ended.promise is not None
     assert verify_promise(shop, ended.promise.text, policy_of(shop)).real
@@ -130,14 +137,14 @@ def test_a_planned_job_is_started_and_one_in_progress_is_not_started_again(
 def test_a_job_that_waits_for_a_person_costs_no_further_run(shop: Workspace, agent: Callable[[str], Agent]) -> None:
     create_mission(shop.root / "missions" / "tone", "tone", "en", ())
     job = add_job(shop, "Say it well", criteria=["It reads well.\n  check: judge:tone"])
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, ADA)
     worker = agent("out('yes')")
     ended = looped(shop, job, worker)
     assert (ended.ending, ended.turns) == ("waiting", 1)
     assert "needs a person" in ended.why
-    overrule(shop, shop.job(job.id), "AC-1", "pass", "It does.", ADA)
-    assert resting(shop, shop.job(job.id)) is None
+    override_gate(shop, shop.job(job.id), "AC-1", "pass", "It does.", ADA)
+    assert reason_to_rest(shop, shop.job(job.id)) is None
     assert looped(shop, job, worker).ending == "done"
 
 
@@ -217,7 +224,7 @@ def test_time_that_runs_out_during_a_turn_ends_the_agent_and_then_the_loop(
 
 
 def test_a_cancelled_job_is_not_worked_on(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     decide(shop, shop.job(job.id), Decision("cancel", "no"), ADA)
     worker = agent("out('yes')")
     ended = looped(shop, job, worker)
@@ -241,13 +248,13 @@ def test_a_job_that_waits_for_others_does_not_start(shop: Workspace, job: Job, a
 
 
 def test_a_job_that_rests_is_told_apart(shop: Workspace, job: Job) -> None:
-    assert resting(shop, shop.job(job.id)) is None
-    start(shop, job.id, BOT)
-    assert resting(shop, shop.job(job.id)) is None
-    set_aside(shop, job.id, BOT, question="Which?")
-    assert resting(shop, shop.job(job.id)) == Looped("waiting", 0, None, "Which?")
-    start(shop, job.id, BOT)
-    assert resting(shop, shop.job(job.id)) is None
+    assert reason_to_rest(shop, shop.job(job.id)) is None
+    start_job(shop, job.id, BOT)
+    assert reason_to_rest(shop, shop.job(job.id)) is None
+    set_job_aside(shop, job.id, BOT, question="Which?")
+    assert reason_to_rest(shop, shop.job(job.id)) == LoopResult("waiting", 0, None, "Which?")
+    start_job(shop, job.id, BOT)
+    assert reason_to_rest(shop, shop.job(job.id)) is None
 
 
 # Agents that go wrong
@@ -255,8 +262,8 @@ def test_a_job_that_rests_is_told_apart(shop: Workspace, job: Job) -> None:
 
 def test_an_agent_that_crashes_is_asked_again(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
     worker = agent("if turn == 1: os._exit(7)\nout('yes')")
-    turns: list[Turn] = []
-    ended = loop(shop, job.id, worker.argv, BOT, tell=turns.append)
+    turns: list[LoopTurn] = []
+    ended = run_agent_loop(shop, job.id, worker.argv, BOT, tell=turns.append)
     assert (ended.ending, ended.turns) == ("done", 2)
     assert [one.agent.exit_code for one in turns] == [7, 0]
 
@@ -278,9 +285,9 @@ def test_an_agent_that_hangs_is_ended_with_all_it_started(
         "    time.sleep(600)\n"
         "out('yes')"
     )
-    turns: list[Turn] = []
-    limits = Limits(turn_seconds=1.5)
-    ended = loop(shop, job.id, worker.argv, BOT, limits=limits, tell=turns.append)
+    turns: list[LoopTurn] = []
+    limits = LoopLimits(turn_seconds=1.5)
+    ended = run_agent_loop(shop, job.id, worker.argv, BOT, limits=limits, tell=turns.append)
     assert ended.ending == "done"
     assert {one.agent.ending for one in turns[:-1]} == {"timed_out"}
     assert turns[-1].agent.ending == "exited"
@@ -289,7 +296,7 @@ def test_an_agent_that_hangs_is_ended_with_all_it_started(
 
 def test_an_agent_that_does_not_exist_is_an_error(shop: Workspace, job: Job) -> None:
     with pytest.raises(CommandNotRunnableError):
-        loop(shop, job.id, ["/nowhere/agent"], BOT)
+        run_agent_loop(shop, job.id, ["/nowhere/agent"], BOT)
     assert shop.job(job.id).iteration == 0
 
 
@@ -335,7 +342,7 @@ def test_placeholders_are_replaced_in_every_word_and_once(shop: Workspace, agent
 
 def test_the_agent_gets_the_whole_environment(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
     worker = agent("out('yes')")
-    loop(shop, job.id, worker.argv, BOT, environ={**os.environ, "MY_API_KEY": "secret"})
+    run_agent_loop(shop, job.id, worker.argv, BOT, environ={**os.environ, "MY_API_KEY": "secret"})
     env = worker.told(1)["env"]
     assert isinstance(env, dict)
     assert env["MY_API_KEY"] == "secret"

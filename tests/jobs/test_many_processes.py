@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.templates import job_plan
@@ -78,7 +78,7 @@ def at_once(root: Path, script: str, count: int, writers: int = WRITERS) -> list
 
 def many_jobs(folder: Path, count: int) -> tuple[Workspace, list[Job]]:
     """A project whose jobs are agreed."""
-    made = init(folder, "Shop")
+    made = create_project(folder, "Shop")
     for number in range(1, count + 1):
         identifier = f"WI-20260214-{number:03d}"
         place = made.root / "jobs" / f"{identifier}-job"
@@ -86,16 +86,16 @@ def many_jobs(folder: Path, count: int) -> tuple[Workspace, list[Job]]:
         criteria = ["It works", "There is a file\n  check: file outputs/primary.md"]
         (place / "plan.md").write_bytes(job_plan(identifier, "Job", made.now(), criteria=criteria))
     jobs = [made.job_at(one.path) for one in made.places()]
-    for one in proposals(made, jobs):
+    for one in agreement_proposals(made, jobs):
         agree(made, one, ME)
     return made, [made.job_at(one.path) for one in made.places()]
 
 
 def in_order(workspace: Workspace) -> bool:
     """Every plan is valid, every chain holds, every projection fits, and nothing half-done lies about."""
-    found = [(one.code, one.where) for one in audit(workspace).findings if one.code != "anchor_absent"]
+    found = [(one.code, one.where) for one in audit_workspace(workspace).findings if one.code != "anchor_absent"]
     assert found == []
-    assert survey(workspace).problems == ()
+    assert survey_jobs(workspace).problems == ()
     assert list(workspace.root.rglob(".donewhen-*")) == []
     return True
 
@@ -114,7 +114,7 @@ for number in range(count):
 
 
 def test_eight_processes_that_add_jobs_at_once_get_an_id_each(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop")
+    made = create_project(tmp_path, "Shop")
     told = [one for said in at_once(tmp_path, ADD, ADDED) for (one,) in said]
     assert len(told) == len(set(told)) == WRITERS * ADDED
     assert sorted(one.id for one in made.places()) == sorted(map(str, told))
@@ -133,7 +133,7 @@ for number in range(count):
 
 
 def test_workstreams_that_are_made_at_once_are_made_once_and_all_are_listed(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop", form="big")
+    made = create_project(tmp_path, "Shop", form="big")
     count = max(1, ADDED // 2)
     told = [one for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (one,) in said]
     assert len(set(told)) == len(told) == 2 * WRITERS * count
@@ -227,7 +227,7 @@ def test_lookers_and_deciders_that_run_together_wipe_no_job(tmp_path: Path) -> N
         now = made.job(job.id)
         assert now.stakes == "high"
         assert [one.text for one in now.criteria] == ["It works", "There is a file"]
-    assert [one.agreement for one in survey(made).jobs] == ["agreed"] * len(jobs)
+    assert [one.agreement for one in survey_jobs(made).jobs] == ["agreed"] * len(jobs)
     assert in_order(made)
 
 
@@ -244,7 +244,7 @@ for number in range(count):
 
 @pytest.mark.parametrize("turn", range(5))
 def test_the_project_file_survives_eight_writers(tmp_path: Path, turn: int) -> None:
-    made = init(tmp_path, f"Shop {turn}", form="big")
+    made = create_project(tmp_path, f"Shop {turn}", form="big")
     count = 10 if LONG else 2
     told = [one for said in at_once(made.root, PROJECT_WRITERS, count) for one in said]
     project = made.project()
@@ -259,7 +259,7 @@ def test_the_project_file_survives_eight_writers(tmp_path: Path, turn: int) -> N
 
 
 def in_order_apart_from_unsealed(workspace: Workspace) -> bool:
-    found = {one.code for one in audit(workspace).findings} - {"anchor_absent", "unsealed"}
+    found = {one.code for one in audit_workspace(workspace).findings} - {"anchor_absent", "unsealed"}
     assert found == set()
     return list(workspace.root.rglob(".donewhen-*")) == []
 
@@ -275,7 +275,7 @@ def test_whoever_looks_meanwhile_never_sees_half_a_file(tmp_path: Path) -> None:
         writer.stdin.flush()
         looks = 0
         while writer.poll() is None and looks < 1000:
-            found = survey(made)
+            found = survey_jobs(made)
             assert (len(found.jobs), found.problems) == (3, ())
             assert {one.agreement for one in found.jobs} == {"agreed"}
             looks += 1

@@ -14,15 +14,21 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BOT, JUDGED, RULES, Court, write_mission
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.contract.agreement import agreement_proposals
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
 from donewhen.jobs.contract.terms import project_terms, terms_hash
-from donewhen.jobs.judge.missions import accept, accepted, find_mission, gate_guidance, mission_name
+from donewhen.jobs.judge.missions import (
+    accept_guidance,
+    accepted_guidance,
+    find_mission,
+    gate_guidance,
+    gate_mission_name,
+)
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.plan.frontmatter import DocumentError
-from donewhen.judging.guidance import Change, Guidance, GuidanceError
+from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError
 from donewhen.judging.mission import read_mission
 
 CI = Approval(Actor("robot", "ci"))
@@ -37,17 +43,17 @@ def learned(court: Court, text: str = "A report without a date fails.") -> Guida
     """One more rule, as learning makes it; nobody has accepted it yet."""
     mission = court.mission
     mission.store.seed(mission.initial_guidance())
-    return mission.store.apply(Change(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1")
+    return mission.store.apply(GuidanceChange(op="add", text=text, rationale="seen", evidence=("a::fail",)), "run-1")
 
 
 def followed(court: Court) -> tuple[int, bool]:
     """Which step the gates follow, and whether somebody has accepted it."""
-    found = accepted(court.workspace, "reports", court.mission)
+    found = accepted_guidance(court.workspace, "reports", court.mission)
     return found.step, found.entry is not None
 
 
 def accepts(court: Court, guidance: Guidance, by: Approval = ADA, run: str | None = None) -> bool:
-    return accept(court.workspace, "reports", court.mission, guidance, by, run=run)
+    return accept_guidance(court.workspace, "reports", court.mission, guidance, by, run=run)
 
 
 def rules(court: Court) -> dict[str, str]:
@@ -194,7 +200,7 @@ def test_the_gate_names_the_step_that_it_followed(court: Court) -> None:
 
 def changed(court: Court, field: str) -> list[str]:
     """What became of the agreement, and where that can be seen."""
-    (about, *_) = proposals(court.workspace, [])
+    (about, *_) = agreement_proposals(court.workspace, [])
     found = [one for one in about.agreement.changes if one.field == field]
     assert found, about.agreement.changes
     return [f"{one.kind} {about.place(one)}" for one in found]
@@ -341,9 +347,9 @@ def test_many_commands_add_nothing_to_the_projects_chain(court: Court) -> None:
 
 def test_missions_are_known_by_their_folders(court: Court, tmp_path: Path) -> None:
     assert find_mission(court.workspace, "reports").name == "reports"
-    assert mission_name(court.workspace, court.mission) == "reports"
+    assert gate_mission_name(court.workspace, court.mission) == "reports"
     elsewhere = read_mission(write_mission(tmp_path / "elsewhere"))
-    assert mission_name(court.workspace, elsewhere) is None
+    assert gate_mission_name(court.workspace, elsewhere) is None
     with pytest.raises(ConfigError, match=r"There is no mission 'other'; there are: reports\.") as caught:
         find_mission(court.workspace, "other")
     assert caught.value.next_step == "donewhen mission new missions/other"

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.evidence.requirements import VERIFICATION, is_asked_for, need_of, needs
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.evidence.requirements import VERIFICATION, is_required_evidence, requirement_for, requirements_of
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import find_workspace
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    init(tmp_path, "Demo")
+    create_project(tmp_path, "Demo")
     return tmp_path
 
 
@@ -26,7 +26,7 @@ def job_with(root: Path, criteria: Sequence[str] = (), commands: Sequence[str] =
 
 def test_commands_come_first_and_criteria_follow_in_their_order(root: Path) -> None:
     job = job_with(root, ["It is fast", "It is small\n  check: file x"], ["make  test", "make lint"])
-    assert [(one.name, one.text, one.check.kind) for one in needs(job)] == [
+    assert [(one.name, one.text, one.check.kind) for one in requirements_of(job)] == [
         (VERIFICATION, "make  test", "run"),
         (VERIFICATION, "make lint", "run"),
         ("AC-1", "It is fast", "verification"),
@@ -50,14 +50,14 @@ def test_commands_come_first_and_criteria_follow_in_their_order(root: Path) -> N
 def test_evidence_is_filed_under_what_decides_however_it_is_written(
     root: Path, check: str, kind: str, evidence: str
 ) -> None:
-    need = need_of(job_with(root, [f"It is nice\n  check: {check}"]), "AC-1")
+    need = requirement_for(job_with(root, [f"It is nice\n  check: {check}"]), "AC-1")
     assert (need.name, need.text, need.check.kind) == ("AC-1", "It is nice", kind)
     assert need.evidence == evidence
 
 
 def test_two_patterns_that_differ_in_white_space_are_two_questions(root: Path) -> None:
     job = job_with(root, ["One\n  check: file x matches /a b/", "Two\n  check: file x matches /a  b/"])
-    one, two = needs(job)
+    one, two = requirements_of(job)
     assert one.evidence != two.evidence
 
 
@@ -65,26 +65,26 @@ def test_two_patterns_that_differ_in_white_space_are_two_questions(root: Path) -
 def test_no_command_is_filed_under_what_is_not_one(root: Path, check: str) -> None:
     job = job_with(root, [f"works\n  check: {check}"])
     command = check if check != "manual" else "manual works"
-    assert not is_asked_for(job, command)
+    assert not is_required_evidence(job, command)
 
 
 def test_prose_is_covered_by_the_verification_or_else_by_a_person(root: Path) -> None:
-    assert need_of(job_with(root, ["It is nice"]), "AC-1").check.kind == "manual"
+    assert requirement_for(job_with(root, ["It is nice"]), "AC-1").check.kind == "manual"
     with_commands = job_with(root, ["It is nice", "It is good\n  check: manual"], ["true"])
-    assert need_of(with_commands, "AC-1").check.kind == "verification"
-    assert need_of(with_commands, "AC-2").check.kind == "manual"
+    assert requirement_for(with_commands, "AC-1").check.kind == "verification"
+    assert requirement_for(with_commands, "AC-2").check.kind == "manual"
 
 
 def test_a_job_without_criteria_and_commands_needs_nothing(root: Path) -> None:
     job = job_with(root)
     job.path.write_text(job.path.read_text().replace("- AC-1:", "AC-1"))
-    assert needs(find_workspace(root).job(job.id)) == ()
+    assert requirements_of(find_workspace(root).job(job.id)) == ()
 
 
 def test_a_criterion_that_is_not_there_is_named_with_those_that_are(root: Path) -> None:
     job = job_with(root, ["It is nice", "It is good"])
     with pytest.raises(ConfigError) as caught:
-        need_of(job, "AC-3")
+        requirement_for(job, "AC-3")
     assert "'AC-3'" in caught.value.message
     assert "AC-1, AC-2" in caught.value.message
     assert str(job.path) == caught.value.where
@@ -94,7 +94,7 @@ def test_of_a_job_without_criteria_it_is_said_that_there_are_none(root: Path) ->
     job = job_with(root)
     job.path.write_text(job.path.read_text().replace("- AC-1:", "AC-1"))
     with pytest.raises(ConfigError, match="there are: none"):
-        need_of(find_workspace(root).job(job.id), "AC-1")
+        requirement_for(find_workspace(root).job(job.id), "AC-1")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_command_that_needs_a_shell_is_a_mistake_in_the_plan_and_has_a_line(
 ) -> None:
     job = job_with(root, ["It is nice"], [command])
     with pytest.raises(ConfigError) as caught:
-        needs(job)
+        requirements_of(job)
     assert sign in caught.value.message
     line = job.document.line_of("truth_required_commands")
     assert line is not None
@@ -114,7 +114,7 @@ def test_a_command_that_needs_a_shell_is_a_mistake_in_the_plan_and_has_a_line(
 
 def test_evidence_is_asked_for_when_some_need_asks_for_it(root: Path) -> None:
     job = job_with(root, ["It is nice\n  check: run make nice", "It is there\n  check: file x"], ["make  test"])
-    assert is_asked_for(job, "make test")
-    assert is_asked_for(job, "make nice")
-    assert not is_asked_for(job, "make other")
-    assert not is_asked_for(job, "make")
+    assert is_required_evidence(job, "make test")
+    assert is_required_evidence(job, "make nice")
+    assert not is_required_evidence(job, "make other")
+    assert not is_required_evidence(job, "make")

@@ -14,17 +14,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.judge.person_overrides import newest_word, overrule, subject_of, was_overruled
+from donewhen.jobs.judge.person_overrides import has_override, newest_override, override_gate, subject_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, LedgerError
-from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.ledger.signing import new_key, open_key
 from donewhen.jobs.lifecycle.completion import policy_of
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.labels import log_of
-from donewhen.review.verdicts import settle
+from donewhen.judging.labels import read_label_log
+from donewhen.review.verdicts import record_verdict
 
 
 @pytest.fixture
@@ -161,8 +161,8 @@ def test_a_label_in_a_tracked_file_does_not_undo_the_word_that_made_it(court: Co
     court.complete(job)
     length = len(court.entries(job))
     (item,) = court.queue()
-    assert settle(court.workspace, item, "pass", ADA).counts
-    assert log_of(court.folder)
+    assert record_verdict(court.workspace, item, "pass", ADA).counts
+    assert read_label_log(court.folder)
     assert court.complete(job).done
     assert [one.type for one in court.entries(job)[length:]] == ["overridden", "completed"]
 
@@ -173,7 +173,7 @@ def test_what_was_changed_while_a_person_looked_is_not_overruled(court: Court) -
     court.write("report.md", "quickly exchanged\n")
     length = len(court.entries(job))
     with pytest.raises(UsageError, match="was changed while it was being looked at"):
-        overrule(court.workspace, court.read(job), "AC-1", "pass", "fine", ADA, seen=seen)
+        override_gate(court.workspace, court.read(job), "AC-1", "pass", "fine", ADA, seen=seen)
     assert len(court.entries(job)) == length
 
 
@@ -188,7 +188,7 @@ def test_an_agents_word_is_on_record_and_has_no_effect(court: Court) -> None:
     assert (said.counts, said.entry.type, said.entry.by.kind) == (False, "overridden", "agent")
     assert court.standing(job).state == "needs_human"
     assert court.codes(job) == {"needs_human"}
-    assert log_of(court.folder) == ()
+    assert read_label_log(court.folder) == ()
 
 
 def test_an_agents_word_takes_nothing_back(court: Court) -> None:
@@ -200,7 +200,7 @@ def test_an_agents_word_takes_nothing_back(court: Court) -> None:
 
 def test_an_agents_word_ends_nobodys_waiting(court: Court) -> None:
     job = court.job(JUDGED)
-    set_aside(court.workspace, job.id, BOT.by, question="Which format?")
+    set_job_aside(court.workspace, job.id, BOT.by, question="Which format?")
     court.overrule(job, "pass", BOT)
     assert court.history(job).waiting is not None
     assert court.history(job).status == "blocked"
@@ -210,7 +210,7 @@ def test_an_agents_word_ends_nobodys_waiting(court: Court) -> None:
 
 
 def keyed(path: Path) -> Approval:
-    public, sign = opened(path, "pass phrase")
+    public, sign = open_key(path, "pass phrase")
     return Approval(Actor(public.partition(":")[2][:12], "key"), public, sign)
 
 
@@ -290,16 +290,16 @@ def test_a_criterion_that_nobody_has_spoken_of_has_no_word(court: Court) -> None
     court.overrule(job, "pass", name="AC-2")
     entries, policy = court.entries(job), policy_of(court.workspace)
     need = court.need(job)
-    assert not was_overruled(entries, need)
-    assert newest_word(entries, job.id, need, "sha256:0", policy) is None
+    assert not has_override(entries, need)
+    assert newest_override(entries, job.id, need, "sha256:0", policy) is None
     other = court.need(job, "AC-2")
     subject = subject_of(court.workspace, job, other, entries)
-    assert newest_word(entries, job.id, other, subject, policy) is entries[-1]
-    assert newest_word(entries, job.id, other, "sha256:0", policy) is None
+    assert newest_override(entries, job.id, other, subject, policy) is entries[-1]
+    assert newest_override(entries, job.id, other, "sha256:0", policy) is None
 
 
 def test_starting_again_keeps_a_word_about_the_same_work(court: Court) -> None:
     job = court.job(WRITTEN)
     court.overrule(job, "fail")
-    assert start(court.workspace, job.id, BOT.by).started
+    assert start_job(court.workspace, job.id, BOT.by).started
     assert court.standing(job).state == "failed"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.board.survey import JobRecord, survey
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.planning import Ready, check_plan, cycles, ready
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.planning import ReadyPlan, check_plan, dependency_cycles, find_ready_jobs
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -35,48 +35,48 @@ def one(name: str, *depends_on: str, status: str = "planned", hours: float = 1.0
 
 
 def test_without_jobs_there_is_nothing_to_do() -> None:
-    assert ready([]) == Ready((), (), (), 0.0)
+    assert find_ready_jobs([]) == ReadyPlan((), (), (), 0.0)
 
 
 def test_what_depends_on_nothing_open_can_start_and_the_rest_follows_in_waves() -> None:
     jobs = [one("d", "b", "c"), one("b", "a"), one("c", "a"), one("a"), one("e")]
-    found = ready(jobs)
+    found = find_ready_jobs(jobs)
     assert found.now == ("a", "e")
     assert found.waves == (("a", "e"), ("b", "c"), ("d",))
 
 
 def test_what_is_done_is_out_of_the_way() -> None:
-    found = ready([one("a", status="done"), one("b", "a"), one("c", "b")])
+    found = find_ready_jobs([one("a", status="done"), one("b", "a"), one("c", "b")])
     assert (found.now, found.waves) == (("b",), (("b",), ("c",)))
 
 
 @pytest.mark.parametrize("status", ["in_progress", "blocked"])
 def test_what_was_begun_is_in_the_first_wave_but_does_not_start_again(status: str) -> None:
-    found = ready([one("a", status=status), one("b", "a"), one("c")])
+    found = find_ready_jobs([one("a", status=status), one("b", "a"), one("c")])
     assert (found.now, found.waves) == (("c",), (("a", "c"), ("b",)))
 
 
 def test_what_depends_on_a_cancelled_or_unknown_job_waits_for_ever() -> None:
-    found = ready([one("a", status="cancelled"), one("b", "a"), one("c", "nobody"), one("d", "b")])
-    assert found == Ready((), (), (), 0.0)
+    found = find_ready_jobs([one("a", status="cancelled"), one("b", "a"), one("c", "nobody"), one("d", "b")])
+    assert found == ReadyPlan((), (), (), 0.0)
 
 
 def test_the_critical_path_is_the_longest_in_hours_not_in_jobs() -> None:
     jobs = [one("a"), one("b", "a"), one("c", "b"), one("long", hours=8.0), one("end", "c", "long", hours=0.5)]
-    found = ready(jobs)
+    found = find_ready_jobs(jobs)
     assert (found.critical_path, found.hours) == (("long", "end"), 8.5)
     shorter = [*jobs[:3], one("long", hours=2.0), jobs[4]]
-    assert ready(shorter).critical_path == ("a", "b", "c", "end")
-    assert ready(shorter).hours == 3.5
+    assert find_ready_jobs(shorter).critical_path == ("a", "b", "c", "end")
+    assert find_ready_jobs(shorter).hours == 3.5
 
 
 def test_done_jobs_do_not_count_for_the_critical_path() -> None:
-    found = ready([one("a", status="done", hours=99.0), one("b", "a", hours=2.0), one("c", hours=1.0)])
+    found = find_ready_jobs([one("a", status="done", hours=99.0), one("b", "a", hours=2.0), one("c", hours=1.0)])
     assert (found.critical_path, found.hours) == (("b",), 2.0)
 
 
 def test_jobs_in_a_circle_never_get_their_turn_and_hold_nobody_else_up() -> None:
-    found = ready([one("a", "b"), one("b", "a"), one("c"), one("d", "a")])
+    found = find_ready_jobs([one("a", "b"), one("b", "a"), one("c"), one("d", "a")])
     assert (found.now, found.waves) == (("c",), (("c",),))
 
 
@@ -87,7 +87,7 @@ def line_of(count: int) -> list[JobRecord]:
 
 def test_five_thousand_jobs_in_a_line_are_five_thousand_waves() -> None:
     jobs = line_of(5000)
-    found = ready(jobs)
+    found = find_ready_jobs(jobs)
     assert found.now == (jobs[0].id,)
     assert len(found.waves) == len(found.critical_path) == 5000
     assert found.critical_path[-1] == jobs[-1].id
@@ -102,16 +102,16 @@ def same(found: Sequence[tuple[str, ...]]) -> set[frozenset[str]]:
 
 
 def test_a_plan_that_goes_forward_has_no_circles() -> None:
-    assert cycles([one("a"), one("b", "a"), one("c", "a", "b"), one("d", "b", "c", "nobody")]) == ()
-    assert cycles([]) == ()
+    assert dependency_cycles([one("a"), one("b", "a"), one("c", "a", "b"), one("d", "b", "c", "nobody")]) == ()
+    assert dependency_cycles([]) == ()
 
 
 def test_a_circle_is_found_once_and_in_order() -> None:
-    assert cycles([one("a", "c"), one("b", "a"), one("c", "b")]) == (("a", "c", "b"),)
+    assert dependency_cycles([one("a", "c"), one("b", "a"), one("c", "b")]) == (("a", "c", "b"),)
 
 
 def test_a_job_that_depends_on_itself_is_a_circle() -> None:
-    assert cycles([one("a"), one("b", "b")]) == (("b",),)
+    assert dependency_cycles([one("a"), one("b", "b")]) == (("b",),)
 
 
 def test_every_circle_is_found() -> None:
@@ -124,25 +124,27 @@ def test_every_circle_is_found() -> None:
         one("f", "a", "c"),
         one("g", "g"),
     ]
-    assert same(cycles(jobs)) == {frozenset("ab"), frozenset("cde"), frozenset("g")}
-    assert len(cycles(jobs)) == 3
+    assert same(dependency_cycles(jobs)) == {frozenset("ab"), frozenset("cde"), frozenset("g")}
+    assert len(dependency_cycles(jobs)) == 3
 
 
 def test_two_circles_that_share_a_job_are_both_found() -> None:
     jobs = [one("a", "b", "c"), one("b", "a"), one("c", "a")]
-    assert same(cycles(jobs)) == {frozenset("ab"), frozenset("ac")}
+    assert same(dependency_cycles(jobs)) == {frozenset("ab"), frozenset("ac")}
 
 
 def test_a_job_outside_of_the_circle_that_leads_to_it_is_no_part_of_it() -> None:
-    assert same(cycles([one("in", "a"), one("a", "b"), one("b", "a", "out"), one("out")])) == {frozenset("ab")}
+    assert same(dependency_cycles([one("in", "a"), one("a", "b"), one("b", "a", "out"), one("out")])) == {
+        frozenset("ab")
+    }
 
 
 def test_five_thousand_jobs_in_one_circle_are_one_circle() -> None:
     jobs = line_of(5000)
-    assert cycles(jobs) == ()
-    assert cycles(list(reversed(jobs))) == ()
+    assert dependency_cycles(jobs) == ()
+    assert dependency_cycles(list(reversed(jobs))) == ()
     closed = [jobs[0]._replace(depends_on=(jobs[-1].id,)), *jobs[1:]]
-    found = cycles(closed)
+    found = dependency_cycles(closed)
     assert [len(circle) for circle in found] == [5000]
 
 
@@ -151,12 +153,12 @@ def test_five_thousand_jobs_in_one_circle_are_one_circle() -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for proposal in proposals(shop, [job]):
+    for proposal in agreement_proposals(shop, [job]):
         agree(shop, proposal, ADA)
     return job
 
@@ -166,17 +168,17 @@ def put_out(job: Job, text: str = "yes\n") -> None:
 
 
 def finished(shop: Workspace, job: Job) -> None:
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     put_out(job)
     assert complete(shop, job.id, BOT).done
 
 
 def typed(shop: Workspace, job: Job, **fields: Value) -> None:
-    job.path.write_bytes(rewritten(shop.read(job.path), fields))
+    job.path.write_bytes(rewrite_fields(shop.read(job.path), fields))
 
 
 def problems(shop: Workspace) -> list[tuple[str, str]]:
-    return [(str(one.code), one.message) for one in check_plan(shop, survey(shop), Policy())]
+    return [(str(one.code), one.message) for one in check_plan(shop, survey_jobs(shop), Policy())]
 
 
 def found(shop: Workspace) -> list[str]:
@@ -204,7 +206,7 @@ def test_a_circle_is_shown_whole(shop: Workspace) -> None:
     typed(shop, b, depends_on=[a.id])
     told = f"Jobs depend on each other in a circle: {a.id} → {b.id} → {a.id}."
     assert problems(shop) == [("dependency_circle", told)]
-    place = check_plan(shop, survey(shop), Policy())[0].where
+    place = check_plan(shop, survey_jobs(shop), Policy())[0].where
     assert place == shop.where(a.path)
 
 
@@ -233,7 +235,7 @@ def test_a_job_under_which_the_ground_was_taken_away_is_found(shop: Workspace, a
     if after == "cancelled":
         decide(shop, shop.job(a.id), Decision("cancel", "no"), ADA)
     else:
-        start(shop, a.id, BOT)
+        start_job(shop, a.id, BOT)
     told = dict(problems(shop))
     assert told["done_too_early"].endswith(f"is {after}.")
     assert f"({b.id} → {a.id})" in told["done_invalid"]

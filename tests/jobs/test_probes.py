@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
-from donewhen.jobs.evidence.file_checks import Seen, count_rows, file_state, files_of, probe
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.evidence.file_checks import FileCheckResult, checked_files, count_rows, file_state, run_file_check
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -25,18 +25,18 @@ LIMIT = 64 * 1024 * 1024
 
 class Place:
     def __init__(self, root: Path) -> None:
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.job: Job = add_job(self.workspace, "First")
 
-    def look(self, check: str) -> Seen:
-        return probe(self.workspace, self.job, parse_check(f"file {check}", "here"))
+    def look(self, check: str) -> FileCheckResult:
+        return run_file_check(self.workspace, self.job, parse_check(f"file {check}", "here"))
 
     def write(self, name: str, content: str | bytes) -> Path:
         path = self.job.folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def against(self, data: str, schema: Any) -> Seen:
+    def against(self, data: str, schema: Any) -> FileCheckResult:
         self.write("data.json", data)
         self.write("schema.json", schema if isinstance(schema, str) else json.dumps(schema))
         return self.look("data.json schema schema.json")
@@ -49,7 +49,7 @@ def place(tmp_path: Path) -> Place:
 
 def test_a_file_with_something_in_it_is_there(place: Place) -> None:
     place.write("outputs/report.md", "done\n")
-    assert place.look("outputs/report.md") == Seen(True, "5 bytes")
+    assert place.look("outputs/report.md") == FileCheckResult(True, "5 bytes")
 
 
 def test_a_path_with_a_slash_in_front_stands_in_the_project(place: Place) -> None:
@@ -61,12 +61,12 @@ def test_a_path_with_a_slash_in_front_stands_in_the_project(place: Place) -> Non
 @pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n\x0b\x0c"], ids=["empty", "a newline", "white space"])
 def test_a_file_with_nothing_in_it_does_not_pass(place: Place, content: bytes) -> None:
     place.write("x", content)
-    assert place.look("x") == Seen(False, "it is empty", "empty")
-    assert place.look("x matches /^/") == Seen(False, "it is empty", "empty")
+    assert place.look("x") == FileCheckResult(False, "it is empty", "empty")
+    assert place.look("x matches /^/") == FileCheckResult(False, "it is empty", "empty")
 
 
 def test_a_file_that_is_not_there_does_not_pass(place: Place) -> None:
-    assert place.look("x") == Seen(False, "it is not there", "missing")
+    assert place.look("x") == FileCheckResult(False, "it is not there", "missing")
     place.write("file", "text")
     found = place.look("file/below")
     assert not found.passed
@@ -75,13 +75,13 @@ def test_a_file_that_is_not_there_does_not_pass(place: Place) -> None:
 
 def test_a_folder_is_no_file(place: Place) -> None:
     before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
-    assert place.look("outputs") == Seen(False, "it is not a regular file", "not_a_file")
+    assert place.look("outputs") == FileCheckResult(False, "it is not a regular file", "not_a_file")
     assert not before or set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_pipe_is_no_file_and_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.job.folder / "pipe")
-    assert place.look("pipe") == Seen(False, "it is not a regular file", "not_a_file")
+    assert place.look("pipe") == FileCheckResult(False, "it is not a regular file", "not_a_file")
 
 
 def test_a_link_is_not_followed(place: Place) -> None:
@@ -149,7 +149,7 @@ def test_of_a_huge_file_nothing_is_read(place: Place) -> None:
 def test_a_pattern_is_searched_line_by_line(place: Place, pattern: str, passed: bool) -> None:
     place.write("x", "first\nsecond /slashes/ ü\nPASS\n")
     found = place.look(f"x matches /{pattern}/")
-    assert found == Seen(passed, f"/{pattern}/ {'matches' if passed else 'does not match'}")
+    assert found == FileCheckResult(passed, f"/{pattern}/ {'matches' if passed else 'does not match'}")
 
 
 def test_a_file_that_is_not_utf_8_can_still_be_searched(place: Place) -> None:
@@ -190,8 +190,10 @@ def test_rows_are_rows_of_data(place: Place, suffix: str, content: str, rows: in
     assert count_rows(content.encode(), suffix) == rows
     if rows:
         place.write(f"data{suffix}", content)
-        assert place.look(f"data{suffix} rows >= {rows}") == Seen(True, f"{rows} rows, {rows} asked for")
-        assert place.look(f"data{suffix} rows >= {rows + 1}") == Seen(False, f"{rows} rows, {rows + 1} asked for")
+        assert place.look(f"data{suffix} rows >= {rows}") == FileCheckResult(True, f"{rows} rows, {rows} asked for")
+        assert place.look(f"data{suffix} rows >= {rows + 1}") == FileCheckResult(
+            False, f"{rows} rows, {rows + 1} asked for"
+        )
 
 
 def test_zero_rows_may_be_asked_for_but_an_empty_file_is_still_none(place: Place) -> None:
@@ -205,7 +207,7 @@ PERSON = {"type": "object", "required": ["name"], "properties": {"age": {"type":
 
 
 def test_data_that_fits_its_schema_passes(place: Place) -> None:
-    assert place.against('{"name": "x", "age": 3}', PERSON) == Seen(True, "fits the schema")
+    assert place.against('{"name": "x", "age": 3}', PERSON) == FileCheckResult(True, "fits the schema")
     assert place.against('{"name": "x"}', {**PERSON, "$schema": "http://json-schema.org/draft-07/schema#"}).passed
     assert place.against("5", True).passed
 
@@ -310,7 +312,7 @@ def test_without_the_extra_it_is_said_how_to_get_it(place: Place, monkeypatch: p
 
 def test_a_check_depends_on_its_file_and_its_schema(place: Place) -> None:
     def names(check: str) -> set[str]:
-        return set(files_of(place.workspace, place.job, parse_check(check, "here")))
+        return set(checked_files(place.workspace, place.job, parse_check(check, "here")))
 
     inside = f"jobs/{place.job.folder.name}"
     assert names("file x") == {f"{inside}/x"}

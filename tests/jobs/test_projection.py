@@ -10,21 +10,21 @@ import pytest
 
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind, Ledger
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.projection import (
     PROJECTED,
     WRITTEN_BY_DONEWHEN,
     Mismatch,
-    adopted,
-    compared,
-    expected,
+    adopted_fields,
+    compare_fields,
+    expected_fields,
+    finish_interrupted_write,
     last_writes,
     mismatches,
-    pending,
-    record,
-    repair,
+    pending_writes,
+    record_and_project,
 )
 
 NEW: dict[str, Any] = {"work_item_id": "WI-20260214-001", "title": "x", **PROJECTED}
@@ -66,8 +66,8 @@ def test_every_projected_field_is_one_that_donewhen_writes_and_has_another_value
 def test_a_new_plan_says_what_an_empty_ledger_says() -> None:
     assert mismatches(NEW, []) == ()
     assert mismatches({}, []) == ()
-    assert expected([]) == PROJECTED
-    assert pending(NEW, []) == {}
+    assert expected_fields([]) == PROJECTED
+    assert pending_writes(NEW, []) == {}
     assert last_writes([]) == {}
 
 
@@ -104,8 +104,8 @@ def test_the_last_word_of_the_ledger_holds() -> None:
         entry({"writes": {}}),
         entry({}),
     ]
-    assert expected(entries) == {**PROJECTED, "status": "blocked", "iteration": 1}
-    assert "stakes" not in expected(entries)
+    assert expected_fields(entries) == {**PROJECTED, "status": "blocked", "iteration": 1}
+    assert "stakes" not in expected_fields(entries)
     assert mismatches({**NEW, "status": "blocked", "iteration": 1}, entries) == ()
     assert [one.field for one in mismatches({**NEW, "status": "in_progress", "iteration": 1}, entries)] == ["status"]
 
@@ -116,7 +116,7 @@ def test_the_last_word_of_the_ledger_holds() -> None:
     ids=["none", "list", "text", "no pair", "half", "three"],
 )
 def test_writes_of_another_form_are_no_writes(writes: Any) -> None:
-    assert expected([entry({"writes": writes})]) == PROJECTED
+    assert expected_fields([entry({"writes": writes})]) == PROJECTED
     assert last_writes([entry({"writes": writes})]) == {}
 
 
@@ -127,23 +127,23 @@ def test_what_the_last_entry_wrote_and_the_file_does_not_have_is_pending_and_no_
     entries = [wrote(status=("planned", "in_progress"), started_at=("", "now"), updated_at=("old", "new"))]
     before = {**NEW, "updated_at": "old"}
     after = {**NEW, "updated_at": "new", "status": "in_progress", "started_at": "now"}
-    assert pending(before, entries) == {"status": "in_progress", "started_at": "now", "updated_at": "new"}
+    assert pending_writes(before, entries) == {"status": "in_progress", "started_at": "now", "updated_at": "new"}
     assert mismatches(before, entries) == ()
-    assert pending(after, entries) == {}
+    assert pending_writes(after, entries) == {}
     assert mismatches(after, entries) == ()
 
 
 def test_a_field_that_was_not_there_before_is_pending_too() -> None:
     entries = [wrote(agreed_by=(None, "ada (person)"), agreement_status=(None, "agreed"))]
     fields = {"title": "x"}
-    assert pending(fields, entries) == {"agreed_by": "ada (person)", "agreement_status": "agreed"}
+    assert pending_writes(fields, entries) == {"agreed_by": "ada (person)", "agreement_status": "agreed"}
     assert mismatches(fields, entries) == ()
 
 
 def test_a_value_that_is_neither_the_old_nor_the_new_one_is_a_forgery() -> None:
     entries = [wrote(status=("planned", "in_progress"), iteration=(0, 1))]
     fields = {**NEW, "status": "done"}
-    assert pending(fields, entries) == {}
+    assert pending_writes(fields, entries) == {}
     assert [one.field for one in mismatches(fields, entries)] == ["status", "iteration"]
 
 
@@ -151,13 +151,13 @@ def test_a_field_put_back_after_the_write_is_a_forgery_and_no_interruption() -> 
     entries = [wrote(iteration=(2, 3), updated_at=("old", "new"))]
     fields = {**NEW, "iteration": 2, "updated_at": "new"}
     assert mismatches(fields, entries) == (Mismatch("iteration", 2, 3),)
-    assert pending(fields, entries) == {}
+    assert pending_writes(fields, entries) == {}
 
 
 def test_a_term_put_back_by_hand_after_the_write_is_left_alone() -> None:
     entries = [wrote(max_iterations=(3, 6), updated_at=("old", "new"))]
-    assert pending({**NEW, "max_iterations": 3, "updated_at": "new"}, entries) == {}
-    assert pending({**NEW, "max_iterations": 3, "updated_at": "old"}, entries) == {
+    assert pending_writes({**NEW, "max_iterations": 3, "updated_at": "new"}, entries) == {}
+    assert pending_writes({**NEW, "max_iterations": 3, "updated_at": "old"}, entries) == {
         "max_iterations": 6,
         "updated_at": "new",
     }
@@ -165,14 +165,14 @@ def test_a_term_put_back_by_hand_after_the_write_is_left_alone() -> None:
 
 def test_only_the_last_entry_can_have_been_cut_off() -> None:
     entries = [wrote(status=("planned", "in_progress")), entry({})]
-    assert pending(NEW, entries) == {}
+    assert pending_writes(NEW, entries) == {}
     assert mismatches(NEW, entries) == (Mismatch("status", "planned", "in_progress"),)
 
 
 def test_the_same_answer_comes_from_what_a_chain_comes_to() -> None:
     entries = [wrote(status=("planned", "blocked")), wrote(iteration=(0, 1))]
     fields = {**NEW, "reward_last_score": 100, "status": "blocked"}
-    found = compared(fields, {**expected(entries), "unknown": 1}, last_writes(entries))
+    found = compare_fields(fields, {**expected_fields(entries), "unknown": 1}, last_writes(entries))
     assert found == mismatches(fields, entries) == (Mismatch("reward_last_score", 100, 0),)
 
 
@@ -181,7 +181,7 @@ def test_the_same_answer_comes_from_what_a_chain_comes_to() -> None:
 
 def test_what_others_have_written_is_taken_over_once() -> None:
     fields = {**NEW, "status": "in_progress", "iteration": 2, "started_at": "2026", "title": "mine"}
-    kept = adopted(fields)
+    kept = adopted_fields(fields)
     assert (kept["status"], kept["iteration"], kept["started_at"]) == ("in_progress", 2, "2026")
     assert set(kept) <= set(PROJECTED)
     assert not {"agreed_at", "completed_at", "truth_last_failures", "title"} & set(kept)
@@ -191,18 +191,21 @@ def test_what_others_have_written_is_taken_over_once() -> None:
 
 def test_that_something_is_done_is_never_taken_over() -> None:
     fields = {**NEW, "status": "done", "completed_at": "2026", "iteration": 1}
-    kept = adopted(fields)
+    kept = adopted_fields(fields)
     assert not {"status", "completed_at"} & set(kept)
     assert kept["iteration"] == 1
     assert [one.field for one in mismatches(fields, [entry({"adopted": kept})])] == ["status", "completed_at"]
 
 
 def test_when_something_was_completed_is_kept_where_it_does_not_say_done() -> None:
-    assert adopted({"status": "blocked", "completed_at": "2026"}) == {"status": "blocked", "completed_at": "2026"}
+    assert adopted_fields({"status": "blocked", "completed_at": "2026"}) == {
+        "status": "blocked",
+        "completed_at": "2026",
+    }
 
 
 def test_that_something_is_agreed_is_never_taken_over() -> None:
-    kept = adopted({**NEW, "agreement_status": "agreed", "agreed_at": "2026", "agreed_by": "me"})
+    kept = adopted_fields({**NEW, "agreement_status": "agreed", "agreed_at": "2026", "agreed_by": "me"})
     assert "agreement_status" not in kept
     assert (kept["agreed_at"], kept["agreed_by"]) == ("2026", "me")
 
@@ -214,11 +217,11 @@ def test_that_something_is_agreed_is_never_taken_over() -> None:
 )
 def test_nothing_is_taken_over_later_on(later: Mapping[str, Any]) -> None:
     entries = [entry({"adopted": {"iteration": 2}}), entry(later)]
-    assert expected(entries) == {**PROJECTED, "iteration": 2}
+    assert expected_fields(entries) == {**PROJECTED, "iteration": 2}
 
 
 def test_a_first_entry_that_takes_over_a_done_is_not_believed() -> None:
-    assert expected([entry({"adopted": {"status": "done", "iteration": 1}})])["status"] == "planned"
+    assert expected_fields([entry({"adopted": {"status": "done", "iteration": 1}})])["status"] == "planned"
 
 
 # Writing: the ledger first, then the file.
@@ -227,7 +230,7 @@ def test_a_first_entry_that_takes_over_a_done_is_not_believed() -> None:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / ".git").mkdir()
-    made = init(tmp_path, "Demo")
+    made = create_project(tmp_path, "Demo")
     add_job(made, "Parser", criteria=["The log is parsed."])
     return made
 
@@ -239,7 +242,7 @@ def the_job(workspace: Workspace) -> Job:
 def write(workspace: Workspace, **writes: Any) -> Entry:
     job = the_job(workspace)
     by = Approval(Actor("gate", "agent"))
-    found, after = record(workspace, job.id, job.document, job.path, "evaluated", {"score": 7}, by, writes)
+    found, after = record_and_project(workspace, job.id, job.document, job.path, "evaluated", {"score": 7}, by, writes)
     assert after.fields == the_job(workspace).document.fields
     return found
 
@@ -281,8 +284,8 @@ def test_a_repair_finishes_the_write_and_is_not_needed_twice(workspace: Workspac
     found = write(workspace, reward_last_score=7, truth_last_status="pass")
     after = job.path.read_bytes()
     job.path.write_bytes(before)
-    assert repair(workspace, job.document, job.path, [found]).fields["reward_last_score"] == 7
+    assert finish_interrupted_write(workspace, job.document, job.path, [found]).fields["reward_last_score"] == 7
     assert job.path.read_bytes() == after
     document = the_job(workspace).document
-    assert repair(workspace, document, job.path, [found]) is document
+    assert finish_interrupted_write(workspace, document, job.path, [found]) is document
     assert job.path.read_bytes() == after

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete, policy_of
-from donewhen.jobs.lifecycle.promise import Promise, Verified, promise_of, verify_promise
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.promise import Promise, PromiseCheck, promise_of, verify_promise
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
@@ -26,18 +26,18 @@ NOBODYS = "sha256:" + "0" * 64
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, ADA)
     return job
 
 
 def finished(shop: Workspace, job: Job, text: str = "yes\n") -> Promise:
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     (job.folder / "outputs" / "primary.md").write_text(text)
     promise = complete(shop, job.id, BOT).promise
     assert promise is not None
@@ -54,12 +54,12 @@ def promise(shop: Workspace, job: Job) -> Promise:
     return finished(shop, job)
 
 
-def verified(shop: Workspace, text: str) -> Verified:
+def verified(shop: Workspace, text: str) -> PromiseCheck:
     return verify_promise(shop, text, policy_of(shop))
 
 
 def test_a_real_promise_is_real_also_in_the_middle_of_a_text(shop: Workspace, job: Job, promise: Promise) -> None:
-    assert verified(shop, promise.text) == Verified(job.id, True, "the ledger has it")
+    assert verified(shop, promise.text) == PromiseCheck(job.id, True, "the ledger has it")
     assert verified(shop, f"I am glad to say:\n\n{promise.text}\n\nBye.\n").real
     assert verified(shop, promise.text.replace("\n", "\r\n")).real
 
@@ -72,7 +72,7 @@ def test_a_promise_names_what_is_done_and_the_entry_that_shows_it(shop: Workspac
 
 def test_a_text_without_a_promise_has_none(shop: Workspace, promise: Promise) -> None:
     for text in ("", "It is done.", f"receipt: {promise.receipt}", "<promise>DONE</promise>"):
-        assert verified(shop, text) == Verified(None, False, "there is no promise in it")
+        assert verified(shop, text) == PromiseCheck(None, False, "there is no promise in it")
 
 
 def test_a_promise_that_was_typed_has_no_receipt(shop: Workspace, job: Job, promise: Promise) -> None:
@@ -124,14 +124,14 @@ def test_only_a_completion_is_a_receipt(shop: Workspace, job: Job, promise: Prom
 
 
 def test_a_refusal_is_no_receipt(shop: Workspace, job: Job) -> None:
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     refused = complete(shop, job.id, BOT).entry
     assert refused.type == "refused"
     assert not verified(shop, promise_of(job.id, refused).text).real
 
 
 def test_a_job_that_was_started_again_takes_its_promise_back(shop: Workspace, job: Job, promise: Promise) -> None:
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     found = verified(shop, promise.text)
     assert (found.id, found.real) == (job.id, False)
     assert "does not stand any more" in found.why
@@ -177,7 +177,7 @@ def test_a_broken_chain_verifies_nothing(shop: Workspace, job: Job, promise: Pro
     lines = path.read_bytes().splitlines(keepends=True)
     lines[line] = lines[line].replace(b'"bot"', b'"bob"').replace(b'"ada"', b'"bob"')
     path.write_bytes(b"".join(lines))
-    assert verified(shop, promise.text) == Verified(job.id, False, "the ledger does not hold together")
+    assert verified(shop, promise.text) == PromiseCheck(job.id, False, "the ledger does not hold together")
 
 
 def test_a_chain_without_its_beginning_verifies_nothing(shop: Workspace, job: Job, promise: Promise) -> None:
@@ -189,7 +189,7 @@ def test_a_chain_without_its_beginning_verifies_nothing(shop: Workspace, job: Jo
 def test_a_chain_of_another_project_verifies_nothing_here(
     shop: Workspace, job: Job, promise: Promise, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    elsewhere = init(tmp_path_factory.mktemp("elsewhere"), "Elsewhere")
+    elsewhere = create_project(tmp_path_factory.mktemp("elsewhere"), "Elsewhere")
     assert made(elsewhere, "First").id == job.id
     assert not verified(elsewhere, promise.text).real
 

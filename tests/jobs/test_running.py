@@ -14,12 +14,21 @@ import pytest
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.contract.inputs import manifest
-from donewhen.jobs.evidence.commands import Ran, fresh, look, newest_run, reports_tests, run, situation, store_of
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.inputs import input_manifest
+from donewhen.jobs.evidence.commands import (
+    EvidenceRun,
+    evidence_store,
+    find_fresh_run,
+    newest_run,
+    record_file_check,
+    reports_tests,
+    run_as_evidence,
+    run_conditions,
+)
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -35,27 +44,27 @@ class Place:
         self.root = root
         self.beside = root.parent / "beside"
         self.beside.mkdir()
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.job: Job = add_job(self.workspace, "First", criteria=["It works"], commands=["sh check.sh"])
         (root / "check.sh").write_text("exit 0\n")
         git(root, "add", "--all")
 
-    def sh(self, script: str, **options: Any) -> Ran:
-        return run(self.workspace, self.job, ["sh", "-c", script], AGENT, **options)
+    def sh(self, script: str, **options: Any) -> EvidenceRun:
+        return run_as_evidence(self.workspace, self.job, ["sh", "-c", script], AGENT, **options)
 
-    def python(self, script: str, *arguments: str, **options: Any) -> Ran:
-        return run(self.workspace, self.job, [sys.executable, "-c", script, *arguments], AGENT, **options)
+    def python(self, script: str, *arguments: str, **options: Any) -> EvidenceRun:
+        return run_as_evidence(self.workspace, self.job, [sys.executable, "-c", script, *arguments], AGENT, **options)
 
     def entries(self) -> tuple[Entry, ...]:
         return self.workspace.ledger.read(self.job.id).entries
 
-    def record(self, ran: Ran) -> dict[str, Any]:
-        found = store_of(self.workspace).get_json(ran.entry.data["record"])
+    def record(self, ran: EvidenceRun) -> dict[str, Any]:
+        found = evidence_store(self.workspace).get_json(ran.entry.data["record"])
         assert isinstance(found, dict)
         return found
 
-    def output(self, ran: Ran) -> str:
-        content = store_of(self.workspace).get(ran.entry.data["output"])
+    def output(self, ran: EvidenceRun) -> str:
+        content = evidence_store(self.workspace).get(ran.entry.data["output"])
         assert content is not None
         return content.decode()
 
@@ -81,7 +90,7 @@ def place(repository: Path, git: Git) -> Place:
 
 
 def test_what_was_seen_is_written_down(place: Place) -> None:
-    inputs = manifest(place.workspace, place.job)
+    inputs = input_manifest(place.workspace, place.job)
     ran = place.sh("echo to stdout; echo to stderr >&2", criterion="AC-1")
     assert (ran.passed, ran.reused, ran.output) == (True, False, "to stdout\nto stderr\n")
     assert ran.entry == place.entries()[-1]
@@ -100,7 +109,7 @@ def test_what_was_seen_is_written_down(place: Place) -> None:
     assert record["executable"]["path"].endswith("/sh")
     assert record["environment"]["platform"] == f"{sys.platform} {platform.machine()}"
     assert record["inputs"] == {"manifest": data["manifest"], "declared": False}
-    assert store_of(place.workspace).get_json(data["manifest"]) == dict(inputs.files)
+    assert evidence_store(place.workspace).get_json(data["manifest"]) == dict(inputs.files)
     assert (record["changed_meanwhile"], record["report"], record["report_problem"]) == ([], None, None)
     assert (record["ending"], record["exit_code"], record["output"]) == ("exited", 0, data["output"])
     assert record["started_at"].endswith("Z")
@@ -108,7 +117,7 @@ def test_what_was_seen_is_written_down(place: Place) -> None:
 
 
 def test_a_command_of_the_contract_is_marked_as_asked_for(place: Place) -> None:
-    assert run(place.workspace, place.job, ["sh", "check.sh"], AGENT).entry.data["asked_for"] is True
+    assert run_as_evidence(place.workspace, place.job, ["sh", "check.sh"], AGENT).entry.data["asked_for"] is True
 
 
 @pytest.mark.parametrize(
@@ -132,13 +141,13 @@ def test_a_command_that_takes_too_long_is_ended_and_does_not_pass(place: Place) 
 def test_a_command_that_can_not_be_found_leaves_no_record(place: Place) -> None:
     for argv in (["no-such-program"], ["./missing"], ["./jobs"]):
         with pytest.raises(CommandNotRunnableError):
-            run(place.workspace, place.job, argv, AGENT)
+            run_as_evidence(place.workspace, place.job, argv, AGENT)
     assert place.entries() == ()
 
 
 def test_a_command_that_can_not_be_written_down_is_refused(place: Place) -> None:
     with pytest.raises(DonewhenError):
-        run(place.workspace, place.job, ["echo", os.fsdecode(b"\xff")], AGENT)
+        run_as_evidence(place.workspace, place.job, ["echo", os.fsdecode(b"\xff")], AGENT)
     assert place.entries() == ()
 
 
@@ -152,7 +161,7 @@ def test_inputs_that_change_while_it_runs_make_it_stale(place: Place) -> None:
     assert ran.passed
     assert ran.entry.data["settled"] is False
     assert place.record(ran)["changed_meanwhile"] == ["check.sh"]
-    assert fresh(place.entries(), ran.entry.data["evidence"], ran.entry.data["key"]) is None
+    assert find_fresh_run(place.entries(), ran.entry.data["evidence"], ran.entry.data["key"]) is None
     assert not place.sh(script).reused
     assert place.count == 2
 
@@ -212,7 +221,7 @@ def test_the_newest_record_of_a_command_is_found_among_others(place: Place) -> N
     assert newest_run(place.entries(), one.entry.data["evidence"]) == again.entry
     assert newest_run(place.entries(), other.entry.data["evidence"]) == other.entry
     assert newest_run(place.entries(), "something else") is None
-    assert fresh(place.entries(), "something else", "key") is None
+    assert find_fresh_run(place.entries(), "something else", "key") is None
 
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -220,12 +229,12 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 def test_pytest_reports_its_tests_without_being_asked_to(place: Place) -> None:
     (place.root / "test_it.py").write_text("def test_one(): pass\ndef test_two(): pass\n")
-    ran = run(place.workspace, place.job, PYTEST, AGENT)
+    ran = run_as_evidence(place.workspace, place.job, PYTEST, AGENT)
     assert ran.passed
     assert ran.entry.data["report"] == {"formats": ["junit"], "passed": 2, "failed": 0, "skipped": 0}
     record = place.record(ran)
     assert record["argv"] == PYTEST
-    assert store_of(place.workspace).get_json(record["report"]["outcomes"]) == {
+    assert evidence_store(place.workspace).get_json(record["report"]["outcomes"]) == {
         "test_it::test_one": "passed",
         "test_it::test_two": "passed",
     }
@@ -242,12 +251,12 @@ def test_pytest_reports_its_tests_without_being_asked_to(place: Place) -> None:
 )
 def test_pytest_that_does_not_come_to_report_a_passed_test_does_not_pass(place: Place, text: str) -> None:
     (place.root / "test_it.py").write_text(text)
-    assert not run(place.workspace, place.job, PYTEST, AGENT).passed
+    assert not run_as_evidence(place.workspace, place.job, PYTEST, AGENT).passed
 
 
 def test_pytest_that_writes_its_report_elsewhere_may_do_so(place: Place) -> None:
     (place.root / "test_it.py").write_text("def test_one(): pass\n")
-    ran = run(place.workspace, place.job, [*PYTEST, f"--junitxml={place.beside}/own.xml"], AGENT)
+    ran = run_as_evidence(place.workspace, place.job, [*PYTEST, f"--junitxml={place.beside}/own.xml"], AGENT)
     assert ran.passed
     assert (place.beside / "own.xml").is_file()
 
@@ -256,7 +265,7 @@ def test_options_that_were_passed_on_to_pytest_still_reach_it(place: Place, monk
     place.settings('[jobs]\npass_env = ["PYTEST_ADDOPTS"]\n')
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k test_one")
     (place.root / "test_it.py").write_text("def test_one(): pass\ndef test_two(): assert 0\n")
-    ran = run(place.workspace, place.job, PYTEST, AGENT)
+    ran = run_as_evidence(place.workspace, place.job, PYTEST, AGENT)
     assert ran.entry.data["report"]["passed"] == 1
     assert ran.passed
 
@@ -325,39 +334,44 @@ def test_the_program_s_place_is_written_down_without_the_name_of_the_account(
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
     monkeypatch.setenv("HOME", str(place.beside))
-    assert place.record(run(place.workspace, place.job, [str(script)], AGENT))["executable"]["path"] == "~/tool"
+    assert (
+        place.record(run_as_evidence(place.workspace, place.job, [str(script)], AGENT))["executable"]["path"]
+        == "~/tool"
+    )
     for home in ("/", str(place.beside)[:-1]):
         monkeypatch.setenv("HOME", home)
-        again = run(place.workspace, place.job, [str(script)], AGENT, again=True)
+        again = run_as_evidence(place.workspace, place.job, [str(script)], AGENT, again=True)
         assert place.record(again)["executable"]["path"] == str(script)
 
 
 def test_evidence_holds_in_a_clone_at_another_place(place: Place, git: Git, tmp_path: Path) -> None:
-    ran = run(place.workspace, place.job, ["sh", "check.sh"], AGENT)
+    ran = run_as_evidence(place.workspace, place.job, ["sh", "check.sh"], AGENT)
     git(place.root, "add", "--all")
     git(place.root, "commit", "-qm", "all")
     git(tmp_path, "clone", "-q", str(place.root), "clone")
     for path in (tmp_path / "clone").rglob("*.*"):
         os.utime(path, (1, 1))
     clone = Workspace((tmp_path / "clone").resolve(), "small")
-    again = run(clone, clone.job(place.job.id), ["sh", "check.sh"], AGENT)
+    again = run_as_evidence(clone, clone.job(place.job.id), ["sh", "check.sh"], AGENT)
     assert again.reused
     assert again.entry == ran.entry
-    assert store_of(clone).get_json(again.entry.data["record"]) == place.record(ran)
+    assert evidence_store(clone).get_json(again.entry.data["record"]) == place.record(ran)
 
 
 def test_given_inputs_are_not_looked_for_again(place: Place) -> None:
-    inputs = manifest(place.workspace, place.job)
+    inputs = input_manifest(place.workspace, place.job)
     (place.root / "check.sh").write_text("changed")
-    assert situation(place.workspace, place.job, ["sh"], inputs).inputs is inputs
-    assert situation(place.workspace, place.job, ["sh"]).parts.differing(
-        situation(place.workspace, place.job, ["sh"], inputs).parts._asdict()
+    assert run_conditions(place.workspace, place.job, ["sh"], inputs).inputs is inputs
+    assert run_conditions(place.workspace, place.job, ["sh"]).parts.differing(
+        run_conditions(place.workspace, place.job, ["sh"], inputs).parts._asdict()
     ) == ("inputs",)
 
 
-def looked(place: Place, check: str = "/out.md") -> Ran:
+def looked(place: Place, check: str = "/out.md") -> EvidenceRun:
     evidence = f"file {check}"
-    return look(place.workspace, place.job, parse_check(evidence, "here"), evidence, AGENT, criterion="AC-1")
+    return record_file_check(
+        place.workspace, place.job, parse_check(evidence, "here"), evidence, AGENT, criterion="AC-1"
+    )
 
 
 def test_a_look_at_a_file_is_written_down_once_while_it_would_see_the_same(place: Place) -> None:
@@ -422,7 +436,7 @@ def sealed(place: Place) -> Sequence[str]:
 
 
 def test_a_run_seals_what_was_added_to_the_contract(place: Place) -> None:
-    for proposal in proposals(place.workspace, [place.job]):
+    for proposal in agreement_proposals(place.workspace, [place.job]):
         agree(place.workspace, proposal, Approval(Actor("me", "person")))
     place.job = place.workspace.job(place.job.id)
     place.sh("exit 0")

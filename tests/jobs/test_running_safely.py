@@ -11,9 +11,15 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.evidence.commands import Ran, look, run, situation, store_of
+from donewhen.jobs.evidence.commands import (
+    EvidenceRun,
+    evidence_store,
+    record_file_check,
+    run_as_evidence,
+    run_conditions,
+)
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -30,27 +36,27 @@ class Place:
         self.root = root
         self.beside = root.parent / "beside"
         self.beside.mkdir()
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.job: Job = add_job(self.workspace, "First", criteria=["It works"], commands=["sh check.sh"])
         (root / "check.sh").write_text("exit 0\n")
         git(root, "add", "--all")
 
-    def sh(self, script: str, **options: Any) -> Ran:
-        return run(self.workspace, self.job, ["sh", "-c", script], AGENT, **options)
+    def sh(self, script: str, **options: Any) -> EvidenceRun:
+        return run_as_evidence(self.workspace, self.job, ["sh", "-c", script], AGENT, **options)
 
-    def python(self, script: str, *arguments: str, **options: Any) -> Ran:
-        return run(self.workspace, self.job, [sys.executable, "-c", script, *arguments], AGENT, **options)
+    def python(self, script: str, *arguments: str, **options: Any) -> EvidenceRun:
+        return run_as_evidence(self.workspace, self.job, [sys.executable, "-c", script, *arguments], AGENT, **options)
 
     def entries(self) -> tuple[Entry, ...]:
         return self.workspace.ledger.read(self.job.id).entries
 
-    def record(self, ran: Ran) -> dict[str, Any]:
-        found = store_of(self.workspace).get_json(ran.entry.data["record"])
+    def record(self, ran: EvidenceRun) -> dict[str, Any]:
+        found = evidence_store(self.workspace).get_json(ran.entry.data["record"])
         assert isinstance(found, dict)
         return found
 
-    def output(self, ran: Ran) -> str:
-        content = store_of(self.workspace).get(ran.entry.data["output"])
+    def output(self, ran: EvidenceRun) -> str:
+        content = evidence_store(self.workspace).get(ran.entry.data["output"])
         assert content is not None
         return content.decode()
 
@@ -108,7 +114,7 @@ def test_what_changes_how_programs_speak_changes_the_key(
     keys = set()
     for value in ("one", "two", None):
         monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
-        now = situation(place.workspace, place.job, ["sh"])
+        now = run_conditions(place.workspace, place.job, ["sh"])
         keys.add(now.parts.key)
         assert (name in now.fingerprint) == (value is not None)
     assert len(keys) == 3
@@ -118,9 +124,9 @@ def test_what_changes_how_programs_speak_changes_the_key(
 def test_where_things_are_installed_does_not_change_the_key(
     place: Place, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = situation(place.workspace, place.job, ["sh"]).parts
+    before = run_conditions(place.workspace, place.job, ["sh"]).parts
     monkeypatch.setenv(name, f"{os.environ['PATH']}:/opt/somewhere/else")
-    assert situation(place.workspace, place.job, ["sh"]).parts == before
+    assert run_conditions(place.workspace, place.job, ["sh"]).parts == before
 
 
 def test_the_value_of_a_variable_that_was_passed_on_is_not_written_down(
@@ -136,7 +142,7 @@ def test_the_value_of_a_variable_that_was_passed_on_is_not_written_down(
     assert b"plain-looking-value" not in place.written()
     assert (
         b"something-plain"
-        not in store_of(place.workspace).get_json(ran.entry.data["record"])["environment"]["PLAIN"].encode()
+        not in evidence_store(place.workspace).get_json(ran.entry.data["record"])["environment"]["PLAIN"].encode()
     )
 
 
@@ -153,8 +159,10 @@ def leaks(place: Place) -> dict[str, Callable[[], object]]:
         "token in the command": lambda: place.sh(f"echo {TOKEN} >/dev/null"),
         "value in the command": lambda: place.sh(f"echo {os.environ['DEPLOY_KEY']} >/dev/null"),
         "id of a test": lambda: place.python(reports, "{junit}"),
-        "look": lambda: look(place.workspace, place.job, check, "file /data.json", AGENT, criterion=None),
-        "evidence of a look": lambda: look(place.workspace, place.job, check, f"file {TOKEN}", AGENT, criterion=None),
+        "look": lambda: record_file_check(place.workspace, place.job, check, "file /data.json", AGENT, criterion=None),
+        "evidence of a look": lambda: record_file_check(
+            place.workspace, place.job, check, f"file {TOKEN}", AGENT, criterion=None
+        ),
     }
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.gates.evidence_status import Standing, sign_off, standings
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses, sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -31,7 +31,7 @@ class Place:
         self.root = root
         self.beside = root.parent / "beside"
         self.beside.mkdir()
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.git = git
         self.job: Job
 
@@ -45,10 +45,10 @@ class Place:
         self.workspace.write(self.workspace.read(self.job.path), self.job.path, fields)
         self.job = self.workspace.job(self.job.id)
 
-    def all(self) -> list[Standing]:
-        return list(standings(self.workspace, self.job))
+    def all(self) -> list[EvidenceStatus]:
+        return list(evidence_statuses(self.workspace, self.job))
 
-    def one(self) -> Standing:
+    def one(self) -> EvidenceStatus:
         (found,) = self.all()
         return found
 
@@ -97,7 +97,7 @@ def test_a_ci_run_may_sign_off_only_where_a_person_has_agreed_to_it(place: Place
     (place.root / "donewhen.toml").write_text("[approval]\nci = true\n")
     assert not place.sign(CI)
     assert place.one().state == "asserted"
-    for proposal in proposals(place.workspace, [place.job]):
+    for proposal in agreement_proposals(place.workspace, [place.job]):
         agree(place.workspace, proposal, PERSON)
     place.job = place.workspace.job(place.job.id)
     assert place.sign(CI)

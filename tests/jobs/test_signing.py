@@ -17,12 +17,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from donewhen.foundation.errors import ExitCode, MissingExtraError
-from donewhen.jobs.contract.agreement import agree, proposals, seal_in
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, seal_in
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.ledger.signing import SigningError, new_key, opened, verify
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.ledger.signing import SigningError, new_key, open_key, verify_signature
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -35,7 +35,7 @@ def key(tmp_path: Path) -> Approval:
     """Somebody who signs with a key of their own."""
     path = tmp_path / "key"
     public = new_key(path, WORDS)
-    found, sign = opened(path, WORDS)
+    found, sign = open_key(path, WORDS)
     assert found == public
     return Approval(Actor("k", "key"), public, sign)
 
@@ -44,7 +44,7 @@ def key(tmp_path: Path) -> Approval:
 def workspace(tmp_path: Path) -> Workspace:
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
-    made = init(folder, "Demo")
+    made = create_project(folder, "Demo")
     for title in ("Parser", "Printer"):
         add_job(made, title, criteria=["It works as described."])
     return made
@@ -55,13 +55,13 @@ def jobs(workspace: Workspace) -> list[Job]:
 
 
 def states(workspace: Workspace) -> list[str]:
-    return [one.agreement.state for one in proposals(workspace, jobs(workspace))]
+    return [one.agreement.state for one in agreement_proposals(workspace, jobs(workspace))]
 
 
 def trust(workspace: Workspace, *keys: str | None) -> None:
     """A person agrees that these keys count."""
     (workspace.root / "donewhen.toml").write_text(f"[approval]\nkeys = {json.dumps(keys)}\n")
-    agree(workspace, proposals(workspace, [])[0], ADA)
+    agree(workspace, agreement_proposals(workspace, [])[0], ADA)
 
 
 def protected(key: Any, passphrase: bytes | None = None) -> bytes:
@@ -116,7 +116,7 @@ def test_a_key_in_a_folder_that_is_not_there_is_refused_in_a_sentence(tmp_path: 
 def test_a_wrong_passphrase_opens_nothing(tmp_path: Path, passphrase: str) -> None:
     new_key(tmp_path / "key", WORDS)
     with pytest.raises(SigningError, match="passphrase is wrong") as caught:
-        opened(tmp_path / "key", passphrase)
+        open_key(tmp_path / "key", passphrase)
     assert caught.value.where == str(tmp_path / "key")
     assert caught.value.exit_code == ExitCode.USAGE
 
@@ -127,21 +127,21 @@ def test_a_wrong_passphrase_opens_nothing(tmp_path: Path, passphrase: str) -> No
 def test_a_file_that_is_no_key_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "key").write_bytes(content)
     with pytest.raises(SigningError, match="no key"):
-        opened(tmp_path / "key", WORDS)
+        open_key(tmp_path / "key", WORDS)
 
 
 def test_a_key_that_can_not_be_read_is_told_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(SigningError, match="can't be read: No such file"):
-        opened(tmp_path / "key", WORDS)
+        open_key(tmp_path / "key", WORDS)
     with pytest.raises(SigningError, match="can't be read: Is a directory"):
-        opened(tmp_path, WORDS)
+        open_key(tmp_path, WORDS)
 
 
 def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     (tmp_path / "key").write_bytes(protected(other, WORDS.encode()))
     with pytest.raises(SigningError, match="not an ed25519 key") as caught:
-        opened(tmp_path / "key", WORDS)
+        open_key(tmp_path / "key", WORDS)
     assert "donewhen key new" in str(caught.value.next_step)
 
 
@@ -149,7 +149,7 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_a_key_that_lies_there_without_a_passphrase_is_refused(tmp_path: Path, passphrase: str) -> None:
     (tmp_path / "key").write_bytes(protected(ed25519.Ed25519PrivateKey.generate()))
     with pytest.raises(SigningError):
-        opened(tmp_path / "key", passphrase)
+        open_key(tmp_path / "key", passphrase)
 
 
 def test_a_signature_fits_its_key_and_its_subject_and_nothing_else(tmp_path: Path, key: Approval) -> None:
@@ -157,10 +157,10 @@ def test_a_signature_fits_its_key_and_its_subject_and_nothing_else(tmp_path: Pat
     assert key.sign is not None
     signed = key.sign(b"subject")
     other = new_key(tmp_path / "other", WORDS)
-    assert verify(key.key, signed, b"subject")
-    assert not verify(key.key, signed, b"subject ")
-    assert not verify(other, signed, b"subject")
-    assert not verify(key.key, base64.b64encode(bytes(64)).decode(), b"subject")
+    assert verify_signature(key.key, signed, b"subject")
+    assert not verify_signature(key.key, signed, b"subject ")
+    assert not verify_signature(other, signed, b"subject")
+    assert not verify_signature(key.key, base64.b64encode(bytes(64)).decode(), b"subject")
 
 
 KEY, SIGNED = "ed25519:{bare}", "{signed}"
@@ -179,12 +179,12 @@ KEY, SIGNED = "ed25519:{bare}", "{signed}"
 def test_what_can_not_be_read_fits_nothing(key: Approval, public: str, value: str) -> None:
     assert key.sign is not None
     told = {"bare": str(key.key).removeprefix("ed25519:"), "signed": key.sign(b"subject")}
-    assert verify(KEY.format(**told), SIGNED.format(**told), b"subject")
-    assert not verify(public.format(**told), value.format(**told), b"subject")
+    assert verify_signature(KEY.format(**told), SIGNED.format(**told), b"subject")
+    assert not verify_signature(public.format(**told), value.format(**told), b"subject")
 
 
 def test_a_key_that_nobody_trusts_is_recorded_and_does_not_count(workspace: Workspace, key: Approval) -> None:
-    for one in proposals(workspace, jobs(workspace)):
+    for one in agreement_proposals(workspace, jobs(workspace)):
         entry = agree(workspace, one, key)
         assert entry.by.kind == "key"
         assert entry.data["signature"]["key"] == key.key
@@ -195,14 +195,14 @@ def test_a_key_that_nobody_trusts_is_recorded_and_does_not_count(workspace: Work
 
 def test_a_key_that_only_stands_in_the_settings_does_not_count(workspace: Workspace, key: Approval) -> None:
     (workspace.root / "donewhen.toml").write_text(f'[approval]\nkeys = ["{key.key}"]\n')
-    for one in proposals(workspace, jobs(workspace)):
+    for one in agreement_proposals(workspace, jobs(workspace)):
         agree(workspace, one, key)
     assert states(workspace) == ["proposed"] * 3
 
 
 def test_a_key_counts_after_a_person_agreed_to_it(workspace: Workspace, key: Approval) -> None:
     trust(workspace, key.key)
-    for one in proposals(workspace, jobs(workspace))[1:]:
+    for one in agreement_proposals(workspace, jobs(workspace))[1:]:
         agree(workspace, one, key)
     assert states(workspace) == ["agreed"] * 3
     assert [one.document.fields["agreed_by"] for one in jobs(workspace)] == ["k (key)"] * 2
@@ -214,7 +214,7 @@ def test_a_key_counts_after_a_person_agreed_to_it(workspace: Workspace, key: App
 
 def test_a_key_that_is_trusted_no_longer_takes_its_word_with_it(workspace: Workspace, key: Approval) -> None:
     trust(workspace, key.key)
-    agree(workspace, proposals(workspace, jobs(workspace))[1], key)
+    agree(workspace, agreement_proposals(workspace, jobs(workspace))[1], key)
     assert states(workspace)[1] == "agreed"
     trust(workspace)
     assert states(workspace)[1] != "agreed"
@@ -222,21 +222,21 @@ def test_a_key_that_is_trusted_no_longer_takes_its_word_with_it(workspace: Works
 
 def test_an_entry_that_says_key_without_a_signature_does_not_count(workspace: Workspace, key: Approval) -> None:
     trust(workspace, key.key)
-    agree(workspace, proposals(workspace, jobs(workspace))[1], key._replace(sign=None))
+    agree(workspace, agreement_proposals(workspace, jobs(workspace))[1], key._replace(sign=None))
     assert states(workspace)[1] != "agreed"
 
 
 def test_a_signature_is_bound_to_chain_place_kind_and_content(workspace: Workspace, key: Approval) -> None:
     trust(workspace, key.key)
     first, second = jobs(workspace)
-    entry = agree(workspace, proposals(workspace, [first])[1], key)
+    entry = agree(workspace, agreement_proposals(workspace, [first])[1], key)
     policy = Policy(keys=frozenset({str(key.key)}))
-    assert approves(entry, first.id, policy)
-    assert not approves(entry, second.id, policy)
-    assert not approves(entry._replace(prev=entry.hash), first.id, policy)
-    assert not approves(entry._replace(type="decided"), first.id, policy)
-    assert not approves(entry._replace(data={**entry.data, "notes": "more"}), first.id, policy)
-    assert not approves(entry, first.id, Policy(ci=True))
+    assert is_approval(entry, first.id, policy)
+    assert not is_approval(entry, second.id, policy)
+    assert not is_approval(entry._replace(prev=entry.hash), first.id, policy)
+    assert not is_approval(entry._replace(type="decided"), first.id, policy)
+    assert not is_approval(entry._replace(data={**entry.data, "notes": "more"}), first.id, policy)
+    assert not is_approval(entry, first.id, Policy(ci=True))
 
 
 def _copied(workspace: Workspace, chain: str, data: Mapping[str, Any]) -> Entry:
@@ -246,7 +246,7 @@ def _copied(workspace: Workspace, chain: str, data: Mapping[str, Any]) -> Entry:
 def test_a_signed_entry_copied_into_another_chain_does_not_count(workspace: Workspace, key: Approval) -> None:
     trust(workspace, key.key)
     first, second = jobs(workspace)
-    entry = agree(workspace, proposals(workspace, [first])[1], key)
+    entry = agree(workspace, agreement_proposals(workspace, [first])[1], key)
     _copied(workspace, second.id, entry.data)
     assert states(workspace)[2] != "agreed"
 
@@ -254,10 +254,10 @@ def test_a_signed_entry_copied_into_another_chain_does_not_count(workspace: Work
 def test_a_signed_entry_copied_later_into_its_own_chain_does_not_count(workspace: Workspace, key: Approval) -> None:
     trust(workspace, key.key)
     job = jobs(workspace)[0]
-    old = agree(workspace, proposals(workspace, [job])[1], key)
+    old = agree(workspace, agreement_proposals(workspace, [job])[1], key)
     text = job.path.read_text().replace("It works as described.", "It works as described.\n- It is fast.")
     job.path.write_text(text)
-    agree(workspace, proposals(workspace, [jobs(workspace)[0]])[1], key)
+    agree(workspace, agreement_proposals(workspace, [jobs(workspace)[0]])[1], key)
     _copied(workspace, job.id, old.data)
     policy = Policy(keys=frozenset({str(key.key)}))
     seal = seal_in(job.id, workspace.ledger.read(job.id).entries, policy)

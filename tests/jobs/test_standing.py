@@ -12,12 +12,18 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.evidence.commands import Ran, run
-from donewhen.jobs.evidence.requirements import Need, need_of, needs
-from donewhen.jobs.gates.evidence_status import Standing, asserted, collect, sign_off, standings
+from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
+from donewhen.jobs.evidence.requirements import Requirement, requirement_for, requirements_of
+from donewhen.jobs.gates.evidence_status import (
+    EvidenceStatus,
+    asserted_evidence,
+    collect_evidence,
+    evidence_statuses,
+    sign_off,
+)
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -35,7 +41,7 @@ class Place:
         self.root = root
         self.beside = root.parent / "beside"
         self.beside.mkdir()
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
         self.git = git
         self.job: Job
 
@@ -49,13 +55,13 @@ class Place:
         self.workspace.write(self.workspace.read(self.job.path), self.job.path, fields)
         self.job = self.workspace.job(self.job.id)
 
-    def collect(self, **options: Any) -> tuple[tuple[Need, Ran], ...]:
-        return collect(self.workspace, self.job, AGENT, **options)
+    def collect(self, **options: Any) -> tuple[tuple[Requirement, EvidenceRun], ...]:
+        return collect_evidence(self.workspace, self.job, AGENT, **options)
 
-    def all(self) -> list[Standing]:
-        return list(standings(self.workspace, self.job))
+    def all(self) -> list[EvidenceStatus]:
+        return list(evidence_statuses(self.workspace, self.job))
 
-    def one(self) -> Standing:
+    def one(self) -> EvidenceStatus:
         (found,) = self.all()
         return found
 
@@ -111,7 +117,7 @@ def test_what_failed_says_how(place: Place, script: str, why: str) -> None:
 
 def test_what_took_too_long_says_so(place: Place) -> None:
     place.make("It works\n  check: run sleep 60")
-    run(place.workspace, place.job, ["sleep", "60"], AGENT, timeout=0.2)
+    run_as_evidence(place.workspace, place.job, ["sleep", "60"], AGENT, timeout=0.2)
     assert (place.one().state, place.one().why) == ("failed", ("timed out",))
 
 
@@ -211,7 +217,7 @@ def test_a_changed_program_is_named(place: Place) -> None:
 
 def test_a_command_that_differs_only_in_a_secret_is_another_command(place: Place) -> None:
     place.make(f"It works\n  check: run echo {TOKEN}")
-    run(place.workspace, place.job, ["echo", TOKEN[:-1] + "x"], AGENT)
+    run_as_evidence(place.workspace, place.job, ["echo", TOKEN[:-1] + "x"], AGENT)
     assert (place.one().state, place.one().why) == ("stale", ("the command changed",))
 
 
@@ -262,11 +268,11 @@ def test_a_command_that_is_called_file_is_not_a_look_at_a_file(place: Place, mon
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     place.make("It is there\n  check: file /out.md")
     (place.root / "out.md").write_text("x")
-    ran = run(place.workspace, place.job, ["file", "/out.md"], AGENT)
+    ran = run_as_evidence(place.workspace, place.job, ["file", "/out.md"], AGENT)
     assert ran.entry.data["asked_for"] is False
     assert place.one().state == "missing"
     place.collect()
-    run(place.workspace, place.job, ["file", "/out.md"], AGENT, again=True)
+    run_as_evidence(place.workspace, place.job, ["file", "/out.md"], AGENT, again=True)
     assert place.one().state == "passed"
 
 
@@ -292,7 +298,7 @@ def test_prose_is_as_good_as_the_verification_of_the_job(place: Place) -> None:
     place.git(place.root, "add", "--all")
     assert place.states() == ["missing", "missing", "missing", "missing"]
     assert place.all()[2].why == ("the job's verification decides",)
-    place.collect(only=needs(place.job)[0])
+    place.collect(only=requirements_of(place.job)[0])
     assert place.states() == ["passed", "missing", "missing", "missing"]
     place.collect()
     assert place.states() == ["passed", "passed", "passed", "missing"]
@@ -305,14 +311,14 @@ def test_prose_is_as_good_as_the_verification_of_the_job(place: Place) -> None:
 
 def test_what_others_wrote_as_evidence_is_shown_and_decides_nothing(place: Place) -> None:
     place.make("It works")
-    assert asserted(place.workspace, place.job) == ()
+    assert asserted_evidence(place.workspace, place.job) == ()
     place.change(verification_evidence=["artifacts/verification.md", "artifacts/missing.md", "notes"])
     (place.job.folder / "artifacts" / "verification.md").write_text("All tests pass. Signed: a person.")
-    assert asserted(place.workspace, place.job) == ("artifacts/verification.md",)
+    assert asserted_evidence(place.workspace, place.job) == ("artifacts/verification.md",)
     assert place.one().state == "missing"
     place.change(verification_evidence=["../../x"])
     with pytest.raises(ConfigError, match="verification_evidence"):
-        asserted(place.workspace, place.job)
+        asserted_evidence(place.workspace, place.job)
 
 
 def test_everything_that_can_be_run_is_run_once_and_told(place: Place) -> None:
@@ -345,10 +351,10 @@ def test_everything_that_can_be_run_is_run_once_and_told(place: Place) -> None:
 def test_evidence_for_one_criterion_names_it(place: Place) -> None:
     place.make("One\n  check: run true", "Two\n  check: file /check.sh", commands=["sh check.sh"])
     for name in ("AC-1", "AC-2"):
-        ((need, ran),) = place.collect(only=need_of(place.job, name))
+        ((need, ran),) = place.collect(only=requirement_for(place.job, name))
         assert need.name == ran.entry.data["criterion"] == name
     assert place.states() == ["missing", "passed", "passed"]
-    ((_, ran),) = place.collect(only=needs(place.job)[0])
+    ((_, ran),) = place.collect(only=requirements_of(place.job)[0])
     assert ran.entry.data["criterion"] is None
 
 
@@ -361,9 +367,9 @@ def test_everything_stands_in_a_clone_as_it_stood_before(place: Place, tmp_path:
     place.git(place.root, "commit", "-qm", "all")
     place.git(tmp_path, "clone", "-q", str(place.root), "clone")
     clone = Workspace((tmp_path / "clone").resolve(), "small")
-    assert [one.state for one in standings(clone, clone.job(place.job.id))] == ["passed", "passed", "passed"]
+    assert [one.state for one in evidence_statuses(clone, clone.job(place.job.id))] == ["passed", "passed", "passed"]
     (clone.root / "check.sh").write_text("exit 1\n")
-    found = standings(clone, clone.job(place.job.id))
+    found = evidence_statuses(clone, clone.job(place.job.id))
     assert [one.state for one in found] == ["stale", "stale", "passed"]
     assert found[0].why == ("the input check.sh changed",)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.board.survey import JobRecord, survey
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.projection import Mismatch
@@ -28,14 +28,14 @@ NOW = "2026-02-14T12:00:00Z"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    made = init(tmp_path / "shop", "Shop")
+    made = create_project(tmp_path / "shop", "Shop")
     for title in ("One", "Two", "Three"):
         add_job(made, title, criteria=["It works", "It is quick"])
     return made
 
 
 def sealed(workspace: Workspace, *names: str) -> None:
-    for one in proposals(workspace, [workspace.job(name) for name in names]):
+    for one in agreement_proposals(workspace, [workspace.job(name) for name in names]):
         agree(workspace, one, ME)
 
 
@@ -48,11 +48,11 @@ def edit(workspace: Workspace, name: str, old: str, new: str) -> Path:
 
 
 def record(workspace: Workspace, title: str) -> JobRecord:
-    return next(one for one in survey(workspace).jobs if one.title == title)
+    return next(one for one in survey_jobs(workspace).jobs if one.title == title)
 
 
 def titles(workspace: Workspace) -> list[str]:
-    return [one.title for one in survey(workspace).jobs]
+    return [one.title for one in survey_jobs(workspace).jobs]
 
 
 def test_every_job_is_listed_with_where_it_stands(shop: Workspace) -> None:
@@ -61,48 +61,48 @@ def test_every_job_is_listed_with_where_it_stands(shop: Workspace) -> None:
     assert (four.status, four.stakes, four.depends_on) == ("planned", "critical", (shop.job("one").id,))
     assert (four.iteration, four.max_iterations, four.agreement, four.events) == (0, 7, "proposed", 0)
     assert (four.path, four.id) == (shop.place("four").path, shop.job("four").id)
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert (found.project.title, found.project_agreement, found.problems) == ("Shop", "proposed", ())
     assert titles(shop) == ["One", "Two", "Three", "Four"]
 
 
 def test_a_project_without_jobs_has_none(tmp_path: Path) -> None:
-    found = survey(init(tmp_path, "Shop"))
+    found = survey_jobs(create_project(tmp_path, "Shop"))
     assert (found.jobs, found.problems) == ((), ())
 
 
 def test_agreement_is_what_the_ledger_and_the_file_come_to(shop: Workspace) -> None:
     sealed(shop, "one", "two")
-    assert survey(shop).project_agreement == "agreed"
+    assert survey_jobs(shop).project_agreement == "agreed"
     # A new job needs an agreement of its own, also in a project that is agreed.
-    assert [one.agreement for one in survey(shop).jobs] == ["agreed", "agreed", "proposed"]
+    assert [one.agreement for one in survey_jobs(shop).jobs] == ["agreed", "agreed", "proposed"]
     edit(shop, "one", "- AC-2: It is quick\n", "- AC-2: It is quick\n- AC-3: It is small\n")
     edit(shop, "two", "- AC-2: It is quick\n", "")
-    assert [one.agreement for one in survey(shop).jobs] == ["agreed", "voided", "proposed"]
+    assert [one.agreement for one in survey_jobs(shop).jobs] == ["agreed", "voided", "proposed"]
     edit(shop, "two", "- AC-1: It works\n", "- AC-1: It works\n- AC-2: It is quick\n")
-    assert [one.agreement for one in survey(shop).jobs] == ["agreed", "agreed", "proposed"]
+    assert [one.agreement for one in survey_jobs(shop).jobs] == ["agreed", "agreed", "proposed"]
 
 
 def test_an_agent_that_agrees_changes_nothing(shop: Workspace) -> None:
-    for one in proposals(shop, [shop.job("one")]):
+    for one in agreement_proposals(shop, [shop.job("one")]):
         agree(shop, one, Approval(Actor("bot", "agent")))
     assert (record(shop, "One").agreement, record(shop, "One").events) == ("proposed", 1)
 
 
 def test_a_job_that_says_agreed_by_hand_is_unsealed(shop: Workspace) -> None:
     edit(shop, "one", "status: planned", "status: planned\nagreement_status: agreed")
-    assert [one.agreement for one in survey(shop).jobs] == ["unsealed", "proposed", "proposed"]
+    assert [one.agreement for one in survey_jobs(shop).jobs] == ["unsealed", "proposed", "proposed"]
 
 
 def test_where_the_project_says_agreed_by_hand_its_jobs_are_unsealed(shop: Workspace) -> None:
     shop.project_file.write_text(shop.project_file.read_text().replace(": proposed", ": agreed"))
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert (found.project_agreement, {one.agreement for one in found.jobs}) == ("unsealed", {"unsealed"})
 
 
 def test_a_ci_run_that_nobody_allowed_seals_nothing(shop: Workspace) -> None:
     sealed(shop)
-    one = proposals(shop, [shop.job("one")])[1]
+    one = agreement_proposals(shop, [shop.job("one")])[1]
     agree(shop, one, Approval(Actor("robot", "ci")))
     assert record(shop, "One").agreement == "proposed"
 
@@ -128,7 +128,7 @@ def test_a_broken_file_is_one_finding_with_its_place_and_the_others_are_listed(
 ) -> None:
     path = edit(shop, "one", old, new)
     for _ in range(2):
-        found = survey(shop)
+        found = survey_jobs(shop)
         assert [one.title for one in found.jobs] == ["Two", "Three"]
         assert len(found.problems) == 1
         assert found.problems[0].code in ("document", "field")
@@ -155,7 +155,7 @@ def test_a_broken_file_is_one_finding_with_its_place_and_the_others_are_listed(
 def test_whatever_a_file_holds_the_others_are_listed(shop: Workspace, content: bytes, code: str) -> None:
     path = shop.place("two").path
     path.write_bytes(content)
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert [one.title for one in found.jobs] == ["One", "Three"]
     assert [(one.code, one.where.split(":")[0]) for one in found.problems] == [(code, shop.where(path))]
 
@@ -169,7 +169,7 @@ def test_an_estimate_without_end_stops_nobody(shop: Workspace) -> None:
 def test_a_missing_plan_is_one_finding(shop: Workspace) -> None:
     path = shop.place("two").path
     path.unlink()
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert [(one.code, one.message, one.where) for one in found.problems] == [
         ("document", "The plan file is missing.", shop.where(path))
     ]
@@ -180,7 +180,7 @@ def test_a_plan_that_is_a_link_is_one_finding(shop: Workspace) -> None:
     path = shop.place("two").path
     path.rename(shop.root / "elsewhere.md")
     path.symlink_to(shop.root / "elsewhere.md")
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert [(one.code, one.where) for one in found.problems] == [("document", shop.where(path))]
     assert titles(shop) == ["One", "Three"]
 
@@ -190,7 +190,7 @@ def test_a_ledger_that_can_not_be_read_is_named_and_not_the_plan(shop: Workspace
     chain = shop.folder / "ledger" / f"{shop.job('one').id}.jsonl"
     chain.unlink()
     chain.mkdir()
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert [one.where.split(":")[0] for one in found.problems] == [shop.where(chain)]
     assert {"Two", "Three"} <= {one.title for one in found.jobs}
 
@@ -205,7 +205,7 @@ def test_a_folder_name_that_is_not_text_stops_nobody(shop: Workspace) -> None:
 def test_a_folder_with_another_id_than_its_plan_is_one_finding(shop: Workspace) -> None:
     folder = shop.place("two").path.parent
     folder.rename(folder.with_name("WI-20260101-050-two"))
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert titles(shop) == ["One", "Three"]
     assert [(one.code, one.where.split(":")[0]) for one in found.problems] == [
         ("workspace", "jobs/WI-20260101-050-two/plan.md")
@@ -216,7 +216,7 @@ def test_a_folder_with_another_id_than_its_plan_is_one_finding(shop: Workspace) 
 def test_two_jobs_with_one_id_are_listed_and_named(shop: Workspace) -> None:
     one = shop.place("one").path.parent
     shutil.copytree(one, one.with_name(f"{shop.job('one').id}-copy"))
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert len(found.jobs) == 4
     assert [problem.code for problem in found.problems] == ["duplicate_id"]
     assert "2 jobs have the id" in found.problems[0].message
@@ -240,7 +240,7 @@ def test_a_field_that_was_typed_by_hand_is_tampered(
     sealed(shop, "one", "two")
     edit(shop, "one", old, new)
     assert record(shop, "One").tampered == (Mismatch(new.partition(":")[0], found, expected),)
-    assert (record(shop, "Two").tampered, survey(shop).problems) == ((), ())
+    assert (record(shop, "Two").tampered, survey_jobs(shop).problems) == ((), ())
 
 
 def test_the_innocent_twin_of_tampering_is_no_finding(shop: Workspace) -> None:
@@ -248,7 +248,7 @@ def test_the_innocent_twin_of_tampering_is_no_finding(shop: Workspace) -> None:
     edit(shop, "one", "priority: 2", "priority: 1  # urgent")
     edit(shop, "one", "title: One", "title: The first")
     decide(shop, shop.job("two"), Decision("cancel", "not wanted"), ME)
-    assert [(one.status, one.tampered) for one in survey(shop).jobs] == [
+    assert [(one.status, one.tampered) for one in survey_jobs(shop).jobs] == [
         ("planned", ()),
         ("cancelled", ()),
         ("planned", ()),
@@ -257,7 +257,7 @@ def test_the_innocent_twin_of_tampering_is_no_finding(shop: Workspace) -> None:
 
 def test_a_write_that_was_cut_off_is_not_called_tampered(tmp_path: Path) -> None:
     clock = ManualClock()
-    made = init(tmp_path / "shop", "Shop", clock=clock)
+    made = create_project(tmp_path / "shop", "Shop", clock=clock)
     path = add_job(made, "One", criteria=["It works"]).path
     for happens in (
         lambda: sealed(made, "one"),
@@ -284,7 +284,7 @@ def test_a_broken_chain_is_a_finding_with_its_line_and_the_job_is_listed(shop: W
     decide(shop, shop.job("one"), Decision("split", "too large"), ME)
     chain = shop.folder / "ledger" / f"{shop.job('one').id}.jsonl"
     chain.write_bytes(chain.read_bytes().replace(b"too large", b"too small"))
-    found = survey(shop)
+    found = survey_jobs(shop)
     assert [(one.code, one.where) for one in found.problems] == [("chain_broken", f"{shop.where(chain)}:2")]
     assert titles(shop) == ["One", "Two", "Three"]
 
@@ -294,11 +294,11 @@ def test_a_writer_that_was_cut_off_is_no_broken_chain(shop: Workspace) -> None:
     chain = shop.folder / "ledger" / f"{shop.job('one').id}.jsonl"
     with chain.open("ab") as file:
         file.write(b'{"half')
-    assert "chain_broken" not in {one.code for one in survey(shop).problems}
+    assert "chain_broken" not in {one.code for one in survey_jobs(shop).problems}
 
 
 def test_three_broken_files_among_three_hundred_are_three_findings(tmp_path: Path) -> None:
-    shop = init(tmp_path, "Shop")
+    shop = create_project(tmp_path, "Shop")
     for number in range(1, 301):
         name = f"WI-20260214-{number:03d}"
         folder = tmp_path / "jobs" / f"{name}-job"
@@ -312,7 +312,7 @@ def test_three_broken_files_among_three_hundred_are_three_findings(tmp_path: Pat
     for number, content in broken.items():
         (tmp_path / "jobs" / f"WI-20260214-{number:03d}-job" / "plan.md").write_bytes(content)
     for _ in range(2):
-        found = survey(shop)
+        found = survey_jobs(shop)
         assert len(found.jobs) == 297
         assert [(one.code, one.where) for one in found.problems] == [
             ("document", "jobs/WI-20260214-007-job/plan.md:2:9"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 Git = Callable[..., str]
@@ -21,7 +21,7 @@ class Tree:
     def __init__(self, root: Path, git: Git, project: Path | None = None) -> None:
         self.root = root
         self.git = git
-        self.workspace: Workspace = init(project or root, "Tree")
+        self.workspace: Workspace = create_project(project or root, "Tree")
         self.commit = ""
 
     def write(self, name: str, text: str | bytes) -> Path:
@@ -289,7 +289,7 @@ def test_a_commit_that_is_not_there_and_no_git_at_all_have_no_changes(tree: Tree
     assert diff_since(tree.workspace, "--output=/tmp/x") is None
     bare = tmp_path / "bare"
     bare.mkdir()
-    init(bare, "Bare")
+    create_project(bare, "Bare")
     assert diff_since(find_workspace(bare), tree.commit) is None
 
 

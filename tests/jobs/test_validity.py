@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.board.validity import Validities, Validity
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.board.validity import Validity, ValidityChecker
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.completion import complete, still_done
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.completion import complete, valid_completion
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
@@ -35,7 +35,7 @@ Git = Callable[..., str]
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workspace:
-    return init(tmp_path, "Shop")
+    return create_project(tmp_path, "Shop")
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def shallow_stack() -> Iterator[None]:
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for one in proposals(shop, [job]):
+    for one in agreement_proposals(shop, [job]):
         agree(shop, one, ADA)
     return job
 
@@ -66,7 +66,7 @@ def put_out(job: Job, text: str = "yes\n") -> None:
 
 
 def finished(shop: Workspace, job: Job) -> Entry:
-    assert start(shop, job.id, BOT).started
+    assert start_job(shop, job.id, BOT).started
     put_out(job)
     result = complete(shop, job.id, BOT)
     assert result.done
@@ -82,11 +82,11 @@ def a_line(shop: Workspace, *titles: str) -> list[Job]:
 
 
 def typed(shop: Workspace, job: Job, **fields: Value) -> None:
-    job.path.write_bytes(rewritten(shop.read(job.path), fields))
+    job.path.write_bytes(rewrite_fields(shop.read(job.path), fields))
 
 
 def of(shop: Workspace, job: Job) -> Validity:
-    return Validities(shop, ANYBODY).of(job.id)
+    return ValidityChecker(shop, ANYBODY).of(job.id)
 
 
 # Where a job stands
@@ -97,7 +97,7 @@ def test_a_job_is_open_until_it_is_completed_and_again_when_it_is_started(shop: 
     assert of(shop, job) == Validity("open")
     finished(shop, job)
     assert of(shop, job) == Validity("done")
-    start(shop, job.id, BOT)
+    start_job(shop, job.id, BOT)
     assert of(shop, job) == Validity("open")
 
 
@@ -137,7 +137,7 @@ def test_an_output_that_is_gone_or_new_upstream_counts_as_changed(shop: Workspac
 def test_a_job_does_not_stand_on_one_that_is_not_done_any_more(shop: Workspace, after: str) -> None:
     a, b = a_line(shop, "A", "B")
     if after == "open":
-        start(shop, a.id, BOT)
+        start_job(shop, a.id, BOT)
     else:
         decide(shop, shop.job(a.id), Decision("cancel", "no"), ADA)
     assert of(shop, b) == Validity("invalid", (a.id,), f"{a.id} is {after}")
@@ -158,7 +158,7 @@ def test_cancelled_is_cancelled_whatever_happened_before(shop: Workspace) -> Non
 
 
 def test_a_job_that_does_not_exist_is_missing(shop: Workspace) -> None:
-    assert Validities(shop, ANYBODY).of("WI-20200101-001") == Validity("missing")
+    assert ValidityChecker(shop, ANYBODY).of("WI-20200101-001") == Validity("missing")
 
 
 def test_a_plan_that_can_not_be_read_is_not_done_and_stops_nobody(shop: Workspace) -> None:
@@ -175,7 +175,7 @@ def test_dependencies_are_told_with_the_chain_that_leads_to_the_fault(shop: Work
     a, b, c = a_line(shop, "A", "B", "C")
     d = made(shop, "D", depends_on=[c.id, a.id])
     put_out(a, "yes, secretly\n")
-    found = Validities(shop, ANYBODY).dependencies_of(d)
+    found = ValidityChecker(shop, ANYBODY).dependencies_of(d)
     assert [(one.id, one.state, one.chain) for one in found] == [
         (c.id, "invalid", (c.id, b.id)),
         (a.id, "done", (a.id,)),
@@ -195,7 +195,7 @@ def circle(shop: Workspace, *titles: str) -> list[Job]:
 
 def test_a_circle_is_named_and_ends(shop: Workspace) -> None:
     a, b, c = circle(shop, "A", "B", "C")
-    found = Validities(shop, ANYBODY).dependencies_of(a)
+    found = ValidityChecker(shop, ANYBODY).dependencies_of(a)
     assert [(one.id, one.state) for one in found] == [(c.id, "cycle")]
     assert found[0].why == f"{a.id} → {c.id} → {b.id} → {a.id}"
     assert {of(shop, one).state for one in (a, b, c)} == {"cycle"}
@@ -204,33 +204,33 @@ def test_a_circle_is_named_and_ends(shop: Workspace) -> None:
 def test_a_job_that_depends_on_itself_is_a_circle_of_one(shop: Workspace) -> None:
     job = made(shop, "A")
     typed(shop, job, depends_on=[job.id])
-    found = Validities(shop, ANYBODY).dependencies_of(shop.job(job.id))
+    found = ValidityChecker(shop, ANYBODY).dependencies_of(shop.job(job.id))
     assert [(one.id, one.state, one.why) for one in found] == [(job.id, "cycle", f"{job.id} → {job.id}")]
 
 
 def test_a_circle_further_up_is_not_done_either(shop: Workspace) -> None:
     _, b, _ = circle(shop, "A", "B", "C")
     below = made(shop, "Below", depends_on=[b.id])
-    assert Validities(shop, ANYBODY).dependencies_of(below)[0].state == "cycle"
+    assert ValidityChecker(shop, ANYBODY).dependencies_of(below)[0].state == "cycle"
 
 
 def test_answers_do_not_depend_on_what_was_asked_before(shop: Workspace) -> None:
     a, b = a_line(shop, "A", "B")
-    asked = Validities(shop, ANYBODY)
+    asked = ValidityChecker(shop, ANYBODY)
     assert [one.state for one in asked.dependencies_of(shop.job(b.id))] == ["done"]
     assert [asked.of(one.id).state for one in (a, b)] == ["done", "done"]
 
 
 def test_each_job_is_looked_at_once(shop: Workspace) -> None:
     a, b, c = a_line(shop, "A", "B", "C")
-    asked = Validities(shop, ANYBODY)
+    asked = ValidityChecker(shop, ANYBODY)
     assert asked.of(c.id).state == "done"
     put_out(a, "yes, secretly\n")
     assert [asked.of(one.id).state for one in (a, b, c)] == ["done"] * 3
 
 
 def test_a_long_line_of_done_jobs_is_followed_to_its_end(memory: Path, shallow_stack: None) -> None:
-    shop = init(memory, "Long")
+    shop = create_project(memory, "Long")
     names = [f"WI-20260214-{number:03d}" for number in range(1, 151)]
     for above, name in zip([None, *names], names, strict=False):
         folder = shop.root / "jobs" / f"{name}-job"
@@ -238,9 +238,9 @@ def test_a_long_line_of_done_jobs_is_followed_to_its_end(memory: Path, shallow_s
         depends = json.dumps([above] if above else [])
         (folder / "plan.md").write_text(f"---\nwork_item_id: {name}\ndepends_on: {depends}\noutputs: []\n---\n")
         shop.ledger.append(name, "completed", {"upstream": {}, "declared": {}, **DONE}, BOT)
-    assert Validities(shop, ANYBODY).of(names[-1]) == Validity("done")
+    assert ValidityChecker(shop, ANYBODY).of(names[-1]) == Validity("done")
     (shop.folder / "ledger" / f"{names[0]}.jsonl").unlink()
-    found = Validities(shop, ANYBODY).of(names[-1])
+    found = ValidityChecker(shop, ANYBODY).of(names[-1])
     assert (found.state, len(found.chain), found.chain[-1]) == ("invalid", 149, names[0])
 
 
@@ -259,7 +259,7 @@ def test_a_declared_input_that_changes_undoes_a_job(shop: Workspace) -> None:
     job = declared(shop)
     (shop.root / "data.csv").write_text("a,b,c\n")
     assert of(shop, job) == Validity("invalid", (), "data.csv changed after it was done")
-    assert still_done(shop, shop.job(job.id)) is None
+    assert valid_completion(shop, shop.job(job.id)) is None
     assert not complete(shop, job.id, BOT).repeated
 
 
@@ -282,7 +282,7 @@ def test_an_entry_that_does_not_say_what_it_was_built_on_is_not_believed(shop: W
 
 
 def test_a_fresh_clone_at_another_place_stays_done(repository: Path, git: Git, tmp_path: Path) -> None:
-    shop = init(repository, "Shop")
+    shop = create_project(repository, "Shop")
     (repository / "data.csv").write_text("a,b\n")
     above = made(shop, "A", inputs=["/data.csv"])
     finished(shop, above)

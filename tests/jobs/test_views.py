@@ -22,15 +22,15 @@ import pytest
 import donewhen
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.tracker import tracker_path
-from donewhen.jobs.board.views import ViewFact, dashboard_path, rebuild, refresh, shown_open
+from donewhen.jobs.board.views import ViewFact, dashboard_path, jobs_shown_open, rebuild_views, update_views
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.plan.creating import add_job, create_project
 
 if TYPE_CHECKING:
     from donewhen.jobs.plan.job import Job
@@ -87,7 +87,7 @@ def fresh(bench: Bench, job: Job) -> ViewFact:
 def test_both_views_have_every_job(bench: Bench) -> None:
     first = bench.done("First")
     second = bench.job("Second", stakes="high", depends_on=[first.id], started=False)
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     one, two = tracker(bench)
     assert (one["id"], one["work_item_id"], one["task"], one["status"]) == (first.id, first.id, "First", "done")
     assert (two["id"], two["work_item_id"], two["task"], two["status"]) == (second.id, second.id, "Second", "planned")
@@ -120,7 +120,7 @@ def test_a_row_of_the_tracker_says_what_plan_and_ledger_say(bench: Bench) -> Non
     bench.edit(third, "estimate_hours: 1.0", "estimate_hours: 2.5")
     bench.edit(third, 'due_date: ""', "due_date: 2026-03-01")
     bench.edit(third, 'wave_id: ""', "wave_id: WV-1")
-    set_aside(bench.workspace, third.id, BOT, reason="no network")
+    set_job_aside(bench.workspace, third.id, BOT, reason="no network")
     done, _, row = tracker(bench)
     assert row == {
         "id": third.id,
@@ -149,16 +149,16 @@ def test_a_row_of_the_tracker_says_what_plan_and_ledger_say(bench: Bench) -> Non
 
 
 def test_a_workstream_is_named_in_both_views(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Shop", form="big")
+    workspace = create_project(tmp_path, "Shop", form="big")
     job = add_job(workspace, "Sell", workstream="Till")
-    refresh(workspace, job)
+    update_views(workspace, job)
     (row,) = csv.DictReader(io.StringIO(tracker_path(workspace).read_text(), newline=""))
     workstream = job.path.parents[2].name[:15]
     assert (row["workstream_id"], row["workstream_title"]) == (workstream, "Till")
     shown = json.loads(dashboard_path(workspace).read_bytes())["jobs"][job.id]
     assert (shown["workstream"], shown["workstream_title"]) == (workstream, "Till")
     before = dashboard_path(workspace).read_bytes()
-    rebuild(workspace)
+    rebuild_views(workspace)
     assert dashboard_path(workspace).read_bytes() == before
 
 
@@ -180,11 +180,11 @@ def test_the_tracker_is_named_after_its_day_and_an_older_one_is_kept_up(bench: B
 
 STEPS: dict[str, Callable[[Bench, Any], object]] = {
     "start": lambda bench, job: bench.start(job),
-    "run": lambda bench, job: collect(bench.workspace, job, BOT, again=True),
+    "run": lambda bench, job: collect_evidence(bench.workspace, job, BOT, again=True),
     "look": lambda bench, job: evaluate_and_record(bench.workspace, job.id, BOT, collecting=True),
     "complete": lambda bench, job: bench.complete(job),
-    "block": lambda bench, job: set_aside(bench.workspace, job.id, BOT, reason="no network"),
-    "ask": lambda bench, job: set_aside(bench.workspace, job.id, BOT, question="which log?"),
+    "block": lambda bench, job: set_job_aside(bench.workspace, job.id, BOT, reason="no network"),
+    "ask": lambda bench, job: set_job_aside(bench.workspace, job.id, BOT, question="which log?"),
 }
 COMMANDS = {
     "agree": ["agree", "JOB"],
@@ -234,11 +234,11 @@ def test_a_new_job_is_in_the_views_at_once(bench: Bench, donewhen: Callable[...,
 def test_jobs_that_are_invalidated_are_shown_as_open_again(bench: Bench) -> None:
     first = bench.done("First")
     second = bench.done("Second", depends_on=[first.id])
-    assert shown_open(bench.workspace) == frozenset()
+    assert jobs_shown_open(bench.workspace) == frozenset()
     bench.start(first)
     bench.write(first, "The log has 13 lines.\n")
     assert bench.complete(first).done
-    assert shown_open(bench.workspace) == {second.id}
+    assert jobs_shown_open(bench.workspace) == {second.id}
     assert fresh(bench, second) == CURRENT
 
 
@@ -256,9 +256,9 @@ def test_open_is_what_is_neither_done_nor_cancelled(bench: Bench) -> None:
     third = bench.done("Third")
     fourth = bench.job("Fourth")
     decide(bench.workspace, fourth, Decision("cancel", "why"), ADA)
-    set_aside(bench.workspace, first.id, BOT, reason="no network")
-    rebuild(bench.workspace)
-    assert shown_open(bench.workspace) == {first.id, second.id}
+    set_job_aside(bench.workspace, first.id, BOT, reason="no network")
+    rebuild_views(bench.workspace)
+    assert jobs_shown_open(bench.workspace) == {first.id, second.id}
     assert third.id in dashboard(bench)["jobs"]
 
 
@@ -281,10 +281,10 @@ def test_a_job_whose_folder_is_gone_does_not_stay_in_the_views(bench: Bench) -> 
 def test_updating_one_row_reads_no_other_plan(bench: Bench) -> None:
     first, second = bench.job("First"), bench.job("Second")
     bench.edit(second, "title: Second", "title: Renamed")
-    refresh(bench.workspace, bench.read(first))
+    update_views(bench.workspace, bench.read(first))
     assert dashboard(bench)["jobs"][second.id]["title"] == "Second"
     assert [one["task"] for one in tracker(bench)] == ["First", "Second"]
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert [one["task"] for one in tracker(bench)] == ["First", "Renamed"]
 
 
@@ -293,7 +293,7 @@ def test_a_view_that_says_something_else_of_the_job_is_not_current(bench: Bench)
     path = tracker_path(bench.workspace)
     path.write_text(path.read_text().replace("in_progress", "done"))
     assert fresh(bench, job) == ViewFact(tracker=False, dashboard=True)
-    refresh(bench.workspace, bench.read(job))
+    update_views(bench.workspace, bench.read(job))
     path = dashboard_path(bench.workspace)
     path.write_text(path.read_text().replace('"status":"in_progress","stakes"', '"status":"done","stakes"'))
     assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
@@ -304,7 +304,7 @@ def test_a_page_that_says_something_else_than_the_data_is_not_current(bench: Ben
     path = dashboard_path(bench.workspace, "html")
     path.write_text(path.read_text().replace('"status":"in_progress"', '"status":"done"'))
     assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
-    refresh(bench.workspace, bench.read(job))
+    update_views(bench.workspace, bench.read(job))
     assert fresh(bench, job) == CURRENT
 
 
@@ -312,25 +312,25 @@ def test_the_same_state_is_written_in_the_same_bytes_whether_bit_by_bit_or_anew(
     first = bench.done("First")
     second = bench.job("Second", depends_on=[first.id])
     bench.complete(second)
-    set_aside(bench.workspace, second.id, BOT, question="which log?")
+    set_job_aside(bench.workspace, second.id, BOT, question="which log?")
     third = bench.job("Third", started=False)
     decide(bench.workspace, third, Decision("cancel", "why"), ADA)
     bench.job("Fourth", agreed=False)
     bench.start(first)
     bench.write(first, "The log has 13 lines.\n")
     bench.complete(first)
-    refresh(bench.workspace, bench.read(third), bench.read(bench.workspace.job("fourth")))
+    update_views(bench.workspace, bench.read(third), bench.read(bench.workspace.job("fourth")))
     paths = [*sorted((bench.workspace.base / "outputs").iterdir())]
     before = {path: (path.read_bytes(), path.stat().st_ino) for path in paths}
     assert len(paths) == 3
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert {path: path.read_bytes() for path in paths} == {path: raw for path, (raw, _) in before.items()}
     # What is the same is not written again.
     assert {path: path.stat().st_ino for path in paths} == {path: inode for path, (_, inode) in before.items()}
     for name in ("cache", "index.sqlite"):
         place = bench.workspace.folder / name
         shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert {path: path.read_bytes() for path in paths} == {path: raw for path, (raw, _) in before.items()}
 
 
@@ -340,18 +340,18 @@ def test_a_job_that_came_from_elsewhere_is_in_the_views_with_the_next_write(benc
     shutil.copytree(first.folder, folder)
     plan = folder / "plan.md"
     plan.write_text(plan.read_text().replace(first.id, "WI-20260214-050").replace("title: First", "title: Merged"))
-    refresh(bench.workspace, bench.read(first))
+    update_views(bench.workspace, bench.read(first))
     assert dashboard(bench)["jobs"]["WI-20260214-050"]["title"] == "Merged"
 
 
 def test_a_job_that_can_t_be_read_is_named_and_keeps_nobody_out(bench: Bench) -> None:
     first, second = bench.job("First"), bench.job("Second")
     second.path.write_text("---\nstatus: [\n---\n")
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     (one,) = dashboard(bench)["unread"]
     assert one["where"] == f"jobs/{second.folder.name}/plan.md"
     assert one["says"]
-    refresh(bench.workspace, bench.read(first))
+    update_views(bench.workspace, bench.read(first))
     assert dashboard(bench)["unread"] == [one]
     assert list(dashboard(bench)["jobs"]) == [first.id]
 
@@ -406,10 +406,10 @@ def test_why_a_job_is_blocked_is_said_while_it_is(bench: Bench) -> None:
     def told() -> str:
         return str(dashboard(bench)["jobs"][job.id]["blocked_reason"])
 
-    set_aside(bench.workspace, job.id, BOT, question="which\nlog?")
+    set_job_aside(bench.workspace, job.id, BOT, question="which\nlog?")
     assert told() == tracker(bench)[0]["blocked_reason"] == "which log?"
-    collect(bench.workspace, bench.read(job), BOT, again=True)
-    refresh(bench.workspace, bench.read(job))
+    collect_evidence(bench.workspace, bench.read(job), BOT, again=True)
+    update_views(bench.workspace, bench.read(job))
     assert told() == "which log?"
     bench.start(job)
     assert told() == ""
@@ -431,7 +431,7 @@ def test_why_a_job_is_blocked_is_said_while_it_is(bench: Bench) -> None:
 )
 def test_the_next_command_fits_where_a_job_stands(bench: Bench, make: Callable[[Bench], Any], command: str) -> None:
     job = make(bench)
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert dashboard(bench)["jobs"][job.id]["next_command"] == command.format(job.id)
 
 
@@ -439,12 +439,12 @@ def test_an_agreement_that_was_voided_and_a_field_that_was_edited_show(bench: Be
     job = bench.job()
     bench.edit(job, "reward_target: 80", "reward_target: 10")
     bench.edit(job, "status: in_progress", "status: done")
-    for bring in (lambda: refresh(bench.workspace, bench.read(job)), lambda: rebuild(bench.workspace)):
+    for bring in (lambda: update_views(bench.workspace, bench.read(job)), lambda: rebuild_views(bench.workspace)):
         bring()
         shown = dashboard(bench)["jobs"][job.id]
         assert (shown["agreement"], shown["tampered"]) == ("voided", ["status"])
     bench.edit(job, "status: done", "status: in_progress")
-    refresh(bench.workspace, bench.read(job))
+    update_views(bench.workspace, bench.read(job))
     assert dashboard(bench)["jobs"][job.id]["next_command"] == f"donewhen contract diff {job.id}"
 
 
@@ -453,7 +453,7 @@ def test_a_plan_with_odd_values_is_shown_all_the_same(bench: Bench, hours: str) 
     job = bench.job(agreed=False)
     bench.edit(job, "estimate_hours: 1.0", f"estimate_hours: {hours}\npriority_: {hours}")
     bench.edit(job, "rework_count: 0", "rework_count: 123456789012345678901234567890")
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert dashboard(bench)["jobs"][job.id]["estimate_hours"] in (1.0, 1_000_000.0)
     assert fresh(bench, job) == CURRENT
 
@@ -463,7 +463,7 @@ def test_a_plan_with_odd_values_is_shown_all_the_same(bench: Bench, hours: str) 
 
 def test_the_newest_events_of_all_chains_are_there_in_one_sentence_each(bench: Bench) -> None:
     first = bench.job("First")
-    set_aside(bench.workspace, first.id, Actor("ada", "person"), reason="no network")
+    set_job_aside(bench.workspace, first.id, Actor("ada", "person"), reason="no network")
     events = dashboard(bench)["events"]
     assert [one["at"] for one in events] == sorted(one["at"] for one in events)
     project = bench.workspace.project().id
@@ -482,13 +482,13 @@ def test_no_more_than_the_newest_hundred_are_kept_whoever_they_are_about(bench: 
     first, second = bench.job("First"), bench.job("Second")
     for number in range(60):
         for job in (first, second):
-            set_aside(bench.workspace, job.id, BOT, reason=f"why {number}")
+            set_job_aside(bench.workspace, job.id, BOT, reason=f"why {number}")
     events = dashboard(bench)["events"]
     assert len(events) == 100
     assert [one["says"] for one in events[:2]] == ["block: why 10", "block: why 10"]
     assert {one["chain"] for one in events} == {first.id, second.id}
     before = dashboard_path(bench.workspace).read_bytes()
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert dashboard_path(bench.workspace).read_bytes() == before
 
 
@@ -521,9 +521,9 @@ def noted(bench: Bench, job: Job, note: str, *, separator: str = ",", start: str
 def test_notes_in_the_tracker_are_kept(bench: Bench, note: str, saved: dict[str, str]) -> None:
     first, second = bench.job("First"), bench.job("Second")
     noted(bench, second, note, **saved)
-    set_aside(bench.workspace, first.id, BOT, reason="no network")
+    set_job_aside(bench.workspace, first.id, BOT, reason="no network")
     assert [one["notes"] for one in tracker(bench)] == ["", note]
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert [one["notes"] for one in tracker(bench)] == ["", note]
     assert (fresh(bench, first), fresh(bench, second)) == (CURRENT, CURRENT)
 
@@ -532,7 +532,7 @@ def test_a_note_is_no_formula_and_hides_nothing(bench: Bench) -> None:
     job = bench.job()
     noted(bench, job, "=1+1\x1b[31m\u202e")
     for _ in range(2):
-        rebuild(bench.workspace)
+        rebuild_views(bench.workspace)
         assert tracker(bench)[0]["notes"] == "'=1+1"
         assert fresh(bench, job) == CURRENT
 
@@ -542,7 +542,7 @@ def test_a_tracker_in_other_columns_is_replaced(bench: Bench) -> None:
     path = tracker_path(bench.workspace)
     path.write_text(f"work_item_id,title,status\n{job.id},Parser,done\n")
     assert not fresh(bench, job).tracker
-    refresh(bench.workspace, job)
+    update_views(bench.workspace, job)
     assert fresh(bench, job) == CURRENT
 
 
@@ -558,11 +558,15 @@ def test_views_that_are_not_current_are_repaired_before_the_score_is_reckoned(be
 
 
 def test_a_workstream_without_a_plan_that_can_be_read_goes_by_its_folder(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Shop", form="big")
+    workspace = create_project(tmp_path, "Shop", form="big")
     job = add_job(workspace, "Sell", workstream="Till")
     workstream = job.path.parents[2]
     (workstream / "plan.md").unlink()
-    for bring in (lambda: refresh(workspace, job), lambda: refresh(workspace, job), lambda: rebuild(workspace)):
+    for bring in (
+        lambda: update_views(workspace, job),
+        lambda: update_views(workspace, job),
+        lambda: rebuild_views(workspace),
+    ):
         bring()
         shown = json.loads(dashboard_path(workspace).read_bytes())["jobs"][job.id]
         assert (shown["workstream"], shown["workstream_title"]) == (workstream.name, "")
@@ -575,7 +579,7 @@ def test_views_that_are_not_there_are_not_current(bench: Bench) -> None:
     job = bench.job(agreed=False)
     shutil.rmtree(bench.workspace.base / "outputs", ignore_errors=True)
     assert fresh(bench, job) == ViewFact(tracker=False, dashboard=False)
-    assert shown_open(bench.workspace) == frozenset()
+    assert jobs_shown_open(bench.workspace) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -615,7 +619,7 @@ def test_a_broken_dashboard_is_rebuilt(bench: Bench, content: bytes) -> None:
     first, second = bench.job("First"), bench.job("Second")
     dashboard_path(bench.workspace).write_bytes(content)
     assert not fresh(bench, first).dashboard
-    refresh(bench.workspace, first)
+    update_views(bench.workspace, first)
     assert list(dashboard(bench)["jobs"]) == [first.id, second.id]
     assert (fresh(bench, first), fresh(bench, second)) == (CURRENT, CURRENT)
 
@@ -626,7 +630,7 @@ def test_a_job_with_a_value_that_it_can_t_have_is_made_anew(bench: Bench, damage
     shown = dashboard(bench)
     shown["jobs"][second.id] |= damage
     dashboard_path(bench.workspace).write_text(json.dumps(shown))
-    refresh(bench.workspace, first)
+    update_views(bench.workspace, first)
     assert fresh(bench, second) == CURRENT
 
 
@@ -648,7 +652,7 @@ def test_a_broken_tracker_is_not_current_and_is_rebuilt(bench: Bench, damage: Ca
     path = tracker_path(bench.workspace)
     path.write_bytes(damage(path.read_text()).encode("utf-8", "surrogateescape"))
     assert fresh(bench, job) == ViewFact(tracker=False, dashboard=True)
-    refresh(bench.workspace, job)
+    update_views(bench.workspace, job)
     assert fresh(bench, job) == CURRENT
 
 
@@ -663,14 +667,14 @@ def test_a_tracker_that_was_deleted_is_written_with_every_job(bench: Bench) -> N
     first, second = bench.job("First"), bench.job("Second")
     tracker_path(bench.workspace).unlink()
     assert fresh(bench, first) == ViewFact(tracker=False, dashboard=True)
-    refresh(bench.workspace, first)
+    update_views(bench.workspace, first)
     assert [one["work_item_id"] for one in tracker(bench)] == [first.id, second.id]
 
 
 def test_a_plan_that_cannot_be_read_does_not_keep_the_others_out(bench: Bench) -> None:
     first, second = bench.job("First"), bench.job("Second")
     second.path.write_text("---\nstatus: [\n---\n")
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert fresh(bench, first) == CURRENT
 
 
@@ -699,7 +703,7 @@ def test_a_row_is_a_line_whatever_stands_in_the_plan(bench: Bench) -> None:
     first, second = bench.job("First"), bench.job("Second")
     forged = f"2026\n{second.id},{second.id},,,,forged,done,2,,1.0,,,,,0,,80,100,,"
     bench.workspace.write(first.document, first.path, {"due_date": forged})
-    refresh(bench.workspace, bench.read(first))
+    update_views(bench.workspace, bench.read(first))
     assert len(tracker_path(bench.workspace).read_text().splitlines()) == 3
     assert (fresh(bench, first), fresh(bench, second)) == (CURRENT, CURRENT)
 
@@ -711,7 +715,7 @@ def test_a_hostile_title_is_text_on_the_page(bench: Bench) -> None:
     job = bench.job(HOSTILE)
     plan = bench.workspace.project_file
     plan.write_text(plan.read_text().replace("title: Demo", f"title: {json.dumps(HOSTILE)}"))
-    refresh(bench.workspace, job)
+    update_views(bench.workspace, job)
     seen = page(bench)
     assert "img" not in seen.tags
     assert seen.tags.count("script") == 2
@@ -753,7 +757,7 @@ def test_the_page_may_load_nothing_and_run_only_our_script(bench: Bench) -> None
 def test_a_terminal_escape_in_a_title_reaches_no_view(bench: Bench) -> None:
     job = bench.job(agreed=False)
     bench.edit(job, "title: Parser", 'title: "Par\\e[31mser\\u202e\\nnext"')
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert dashboard(bench)["jobs"][job.id]["title"] == "Parser next"
     for path in (
         tracker_path(bench.workspace),
@@ -765,7 +769,7 @@ def test_a_terminal_escape_in_a_title_reaches_no_view(bench: Bench) -> None:
 
 @pytest.mark.parametrize("name", ["outputs", "outputs/dashboard.html"])
 def test_a_link_that_leads_out_of_the_project_is_not_written_through(tmp_path: Path, name: str) -> None:
-    workspace = init(tmp_path / "project", "Shop")
+    workspace = create_project(tmp_path / "project", "Shop")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("mine")
@@ -773,7 +777,7 @@ def test_a_link_that_leads_out_of_the_project_is_not_written_through(tmp_path: P
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(outside if name == "outputs" else outside / "kept")
     with pytest.raises(DonewhenError, match="leads out of the project"):
-        rebuild(workspace)
+        rebuild_views(workspace)
     assert [one.name for one in outside.iterdir()] == ["kept"]
     assert (outside / "kept").read_text() == "mine"
 
@@ -795,7 +799,7 @@ def test_many_processes_at_once_leave_what_one_would_have_written(bench: Bench) 
     assert [one["blocked_reason"] for one in tracker(bench)] == [f"why {one.id}" for one in jobs]
     before = {path: path.read_bytes() for path in (bench.workspace.base / "outputs").iterdir()}
     assert len(before) == 3
-    rebuild(bench.workspace)
+    rebuild_views(bench.workspace)
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import FieldError
 from donewhen.jobs.plan.workspace import Form, JobPlace, Workspace, WorkspaceError, find_workspace
@@ -185,7 +185,7 @@ def everything_in(folder: Path) -> dict[str, tuple[bytes, int]]:
 @pytest.fixture(params=["small", "big"])
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
     form: Form = request.param
-    made = init(tmp_path, "Shop", form=form)
+    made = create_project(tmp_path, "Shop", form=form)
     for title in ("Log in", "Log out", "Pay by card"):
         add_job(made, title, workstream="Web" if form == "big" else None)
     return made
@@ -205,13 +205,13 @@ def test_both_forms_have_a_project_and_jobs_that_are_read_alike(workspace: Works
 
 
 def test_the_two_forms_differ_only_in_where_files_stand(tmp_path: Path) -> None:
-    small = init(tmp_path, "Shop")
+    small = create_project(tmp_path, "Shop")
     job = add_job(small, "Log in")
     assert small.where(small.project_file) == "jobs/plan.md"
     assert small.where(job.path) == f"jobs/{job.id}-log-in/plan.md"
     assert list(small.workstream_folders()) == []
     (tmp_path / "x").mkdir()
-    big = init(tmp_path / "x", "Shop", form="big")
+    big = create_project(tmp_path / "x", "Shop", form="big")
     job = add_job(big, "Log in", workstream="Web")
     stream = next(iter(big.workstream_folders())).name
     assert big.where(big.project_file) == "plan.md"
@@ -234,7 +234,7 @@ def test_a_project_is_found_through_a_link_to_it(workspace: Workspace, tmp_path:
 
 
 def test_the_only_project_in_a_folder_is_meant_there(tmp_path: Path) -> None:
-    made = init(tmp_path, "Shop", form="big")
+    made = create_project(tmp_path, "Shop", form="big")
     assert find_workspace(tmp_path) == made
     assert find_workspace(tmp_path).form == "big"
 
@@ -246,7 +246,7 @@ def test_a_project_folder_with_another_name_is_known_by_its_workstreams(tmp_path
 
 
 def test_several_projects_in_a_folder_must_be_told_apart(tmp_path: Path) -> None:
-    names = [init(tmp_path, title, form="big").root.name for title in ("One", "Two")]
+    names = [create_project(tmp_path, title, form="big").root.name for title in ("One", "Two")]
     with pytest.raises(WorkspaceError, match="There are 2 projects here") as caught:
         find_workspace(tmp_path)
     assert all(name in caught.value.message for name in names)
@@ -264,7 +264,7 @@ def test_where_there_are_no_jobs_the_way_to_begin_is_named(tmp_path: Path) -> No
 
 
 def test_a_search_does_not_leave_the_repository(tmp_path: Path) -> None:
-    init(tmp_path, "Outside")
+    create_project(tmp_path, "Outside")
     inner = tmp_path / "vendored"
     (inner / ".git").mkdir(parents=True)
     with pytest.raises(WorkspaceError, match="no jobs"):
@@ -272,7 +272,7 @@ def test_a_search_does_not_leave_the_repository(tmp_path: Path) -> None:
 
 
 def test_the_command_line_takes_the_project_that_is_named(tmp_path: Path, donewhen: Callable[..., object]) -> None:
-    roots = [init(tmp_path, title, form="big").root for title in ("One", "Two")]
+    roots = [create_project(tmp_path, title, form="big").root for title in ("One", "Two")]
     unnamed = donewhen(["status"], tmp_path)
     assert (unnamed.returncode, "2 projects" in unnamed.stderr) == (2, True)
     named = donewhen(["status", "--project", str(roots[1])], tmp_path)
@@ -301,7 +301,7 @@ def test_a_workspace_of_the_existing_tool_says_what_it_says(tmp_path: Path) -> N
     assert (first.title, first.status, first.stakes, first.iteration) == ("Charge: a card", "in_progress", "high", 1)
     assert [one.text for one in first.criteria] == ["A card is charged once.", "A refused card charges nothing."]
     assert second.depends_on == (first.id,)
-    looked = survey(found)
+    looked = survey_jobs(found)
     assert [one.agreement for one in looked.jobs] == ["unsealed", "unsealed"]
     assert (looked.project_agreement, looked.problems) == ("unsealed", ())
 
@@ -440,7 +440,7 @@ def test_a_plan_that_is_no_file_is_named_and_the_others_go_on(
         workspace.job_at(first)
     assert str(caught.value.where).startswith(workspace.where(first))
     assert [workspace.job_at(one).title for one in (second, third)] == ["Log out", "Pay by card"]
-    assert [one.title for one in survey(workspace).jobs] == ["Log out", "Pay by card"]
+    assert [one.title for one in survey_jobs(workspace).jobs] == ["Log out", "Pay by card"]
 
 
 @pytest.mark.parametrize("replace", [a_folder, a_link, a_fifo, nothing])
@@ -454,7 +454,7 @@ def test_a_plan_that_is_no_file_leaves_no_descriptor_open(
     for _ in range(5):
         with pytest.raises(DocumentError):
             workspace.read(path)
-        survey(workspace)
+        survey_jobs(workspace)
     assert len(os.listdir("/dev/fd")) == len(before)
 
 
@@ -466,7 +466,7 @@ def test_a_plan_that_is_a_pipe_with_a_silent_writer_is_one_finding(workspace: Wo
     try:
         with pytest.raises(DocumentError):
             workspace.job_at(path)
-        found = survey(workspace)
+        found = survey_jobs(workspace)
     finally:
         os.close(writer)
     assert [one.title for one in found.jobs] == ["Log out", "Pay by card"]

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from donewhen.judging.answer import Answer, Malformation, Malformed, read_answer
+from donewhen.judging.answer import JudgeAnswer, Malformation, MalformedAnswer, read_answer
 from donewhen.judging.language import AnswerWords, find_language
 
 EN = find_language("en").answer
@@ -15,19 +15,21 @@ ZH = find_language("zh").answer
 
 def why(text: str, words: AnswerWords = EN, *, complete: bool = True) -> str:
     read = read_answer(text, words, complete=complete)
-    assert isinstance(read, Malformed)
+    assert isinstance(read, MalformedAnswer)
     assert read.why in get_args(Malformation)
     return read.why
 
 
 def test_two_lines_are_a_vote_and_its_reason() -> None:
-    assert read_answer("Verdict: pass\nReason: The seal is there.", EN) == Answer("pass", "The seal is there.", None)
-    assert read_answer("Verdict: fail\nReason: No seal.", EN) == Answer("fail", "No seal.", None)
+    assert read_answer("Verdict: pass\nReason: The seal is there.", EN) == JudgeAnswer(
+        "pass", "The seal is there.", None
+    )
+    assert read_answer("Verdict: fail\nReason: No seal.", EN) == JudgeAnswer("fail", "No seal.", None)
 
 
 def test_each_language_has_its_own_words() -> None:
-    assert read_answer("判定: 通过\n理由: 有封条", ZH) == Answer("pass", "有封条")
-    assert read_answer("判定: 不通过\n理由: 没有封条", ZH) == Answer("fail", "没有封条")
+    assert read_answer("判定: 通过\n理由: 有封条", ZH) == JudgeAnswer("pass", "有封条")
+    assert read_answer("判定: 不通过\n理由: 没有封条", ZH) == JudgeAnswer("fail", "没有封条")
     assert why("Verdict: pass\nReason: x", ZH) == "no_verdict_line"
     assert why("判定: pass\n理由: x", ZH) == "unknown_verdict"
 
@@ -42,12 +44,12 @@ def test_each_language_has_its_own_words() -> None:
     ],
 )
 def test_colons_of_either_width_and_white_space_are_the_same(text: str) -> None:
-    assert read_answer(text, ZH) == Answer("fail", "没有封条")
+    assert read_answer(text, ZH) == JudgeAnswer("fail", "没有封条")
 
 
 @pytest.mark.parametrize("verdict", ["PASS", "Pass", "ｐａｓｓ", "ＰＡＳＳ", " pass "])
 def test_case_and_width_of_a_verdict_are_the_same(verdict: str) -> None:
-    assert read_answer(f"VERDICT: {verdict}\nreason: x", EN) == Answer("pass", "x")
+    assert read_answer(f"VERDICT: {verdict}\nreason: x", EN) == JudgeAnswer("pass", "x")
 
 
 @pytest.mark.parametrize(
@@ -109,28 +111,28 @@ def test_an_answer_that_was_cut_off_is_none_however_good_it_looks() -> None:
 
 def test_what_was_malformed_is_kept_for_people_on_one_plain_line_that_ends() -> None:
     read = read_answer("I\nwould\x1b[31m say " + "x" * 5000, EN)
-    assert isinstance(read, Malformed)
+    assert isinstance(read, MalformedAnswer)
     assert read.text.startswith("I would say xxx")
     assert len(read.text) == 600
 
 
 def test_a_long_reason_is_cut_and_can_not_drive_a_terminal() -> None:
     read = read_answer(f"Verdict: fail\nReason: \x1b]0;title\x07red\u202e {'y' * 5000}", EN)
-    assert isinstance(read, Answer)
+    assert isinstance(read, JudgeAnswer)
     assert read.reason.startswith("red yyy")
     assert (len(read.reason), read.reason[-1]) == (600, "…")
 
 
 def test_a_reason_may_speak_of_both_verdicts() -> None:
-    assert read_answer("Verdict: fail\nReason: Verdict: pass was expected", EN) == Answer(
+    assert read_answer("Verdict: fail\nReason: Verdict: pass was expected", EN) == JudgeAnswer(
         "fail", "Verdict: pass was expected"
     )
 
 
 def test_words_with_signs_in_them_are_taken_as_they_are() -> None:
     words = AnswerWords("V(1)", "R*", "o.k.", "k+o")
-    assert read_answer("V(1): o.k.\nR*: x", words) == Answer("pass", "x")
-    assert read_answer("V(1): k+o\nR*: x", words) == Answer("fail", "x")
+    assert read_answer("V(1): o.k.\nR*: x", words) == JudgeAnswer("pass", "x")
+    assert read_answer("V(1): k+o\nR*: x", words) == JudgeAnswer("fail", "x")
     assert why("V(1): oxkx\nR*: x", words) == "unknown_verdict"
     assert why("V1: o.k.\nR*: x", words) == "no_verdict_line"
     assert why("V(1): o.k.\nRRR: x", words) == "no_reason_line"

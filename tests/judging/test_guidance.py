@@ -10,17 +10,17 @@ import msgspec
 import pytest
 
 from donewhen.judging.guidance import (
-    Change,
     Guidance,
+    GuidanceChange,
     GuidanceError,
     RuleMeta,
-    changed,
-    credited,
-    in_order,
+    apply_change,
     next_key,
-    rolled_back,
+    record_credit,
+    roll_back,
     same_text,
-    seeded,
+    seed_guidance,
+    sorted_keys,
 )
 
 RULES = {
@@ -35,25 +35,25 @@ AT = "2026-02-14T12:00:00Z"
 
 
 def guidance(**rules: str) -> Guidance:
-    return seeded("cabinets", RULES | rules, "2026-01-01T00:00:00Z")
+    return seed_guidance("cabinets", RULES | rules, "2026-01-01T00:00:00Z")
 
 
-def change(op: Any, **fields: Any) -> Change:
-    return Change(op=op, **({"evidence": EVIDENCE} | fields))
+def change(op: Any, **fields: Any) -> GuidanceChange:
+    return GuidanceChange(op=op, **({"evidence": EVIDENCE} | fields))
 
 
-def after(*changes: Change, start: Guidance | None = None) -> Guidance:
+def after(*changes: GuidanceChange, start: Guidance | None = None) -> Guidance:
     now = start or guidance()
     for one in changes:
-        now = changed(now, one, AT)
+        now = apply_change(now, one, AT)
     return now
 
 
-def refused(one: Change, start: Guidance | None = None) -> str:
+def refused(one: GuidanceChange, start: Guidance | None = None) -> str:
     before = start or guidance()
     frozen = msgspec.json.encode(before)
     with pytest.raises(GuidanceError) as caught:
-        changed(before, one, AT)
+        apply_change(before, one, AT)
     assert msgspec.json.encode(before) == frozen
     return caught.value.message
 
@@ -63,13 +63,13 @@ def refused(one: Change, start: Guidance | None = None) -> str:
 
 def test_scaffold_and_learned_rules_are_ordered_as_numbers() -> None:
     keys = ["G10", "S10", "G2", "S2", "G0", "S1", "G1", "G100"]
-    found = seeded("m", dict.fromkeys(keys, "x"), "")
+    found = seed_guidance("m", dict.fromkeys(keys, "x"), "")
     assert list(found.scaffold) == ["S1", "S2", "S10"]
     assert list(found.learned) == ["G0", "G1", "G2", "G10", "G100"]
     assert list(found.rules) == [*found.scaffold, *found.learned]
     assert list(found.experiences) == list(found.rules)
     for shuffled in itertools.permutations(["G10", "G2", "S1", "G0"]):
-        assert in_order(shuffled) == ["S1", "G0", "G2", "G10"]
+        assert sorted_keys(shuffled) == ["S1", "G0", "G2", "G10"]
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_scaffold_and_learned_rules_are_ordered_as_numbers() -> None:
 )
 def test_keys_are_letters_with_numbers_and_nothing_else(key: str) -> None:
     with pytest.raises(GuidanceError, match="is no key") as caught:
-        seeded("m", {"G0": "x", key: "y"}, "", "here.json")
+        seed_guidance("m", {"G0": "x", key: "y"}, "", "here.json")
     assert caught.value.where == "here.json"
 
 
 def test_there_is_always_a_first_rule() -> None:
     with pytest.raises(GuidanceError, match="no G0") as caught:
-        seeded("m", {"G1": "x", "S1": "y"}, "", "here.json")
+        seed_guidance("m", {"G1": "x", "S1": "y"}, "", "here.json")
     assert caught.value.where == "here.json"
     with pytest.raises(GuidanceError, match="no G0"):
-        seeded("m", {}, "")
+        seed_guidance("m", {}, "")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_there_is_always_a_first_rule() -> None:
 def test_a_rule_is_a_text_that_can_be_read_and_written(text: Any) -> None:
     for key in ("S1", "G0", "G1"):
         with pytest.raises(GuidanceError, match="A rule is a text"):
-            seeded("m", {"G0": "x", key: text}, "")
+            seed_guidance("m", {"G0": "x", key: text}, "")
     assert "A rule is a text" in refused(change("add", text=text))
     assert "A rule is a text" in refused(change("update", key="G1", text=text))
     assert "A rule is a text" in refused(change("merge", key="G1", merged_from=("G2",), text=text))
@@ -114,8 +114,8 @@ def test_a_rule_without_is_the_same_but_for_that_rule() -> None:
 def test_the_hash_is_of_what_a_judge_sees() -> None:
     one = guidance()
     assert one.hash == msgspec.structs.replace(one, step=9, updated_at="later").hash
-    assert one.hash == credited(one, {"G1": (1, 0)}).hash
-    assert one.hash == seeded("cabinets", dict(reversed(RULES.items())), "").hash
+    assert one.hash == record_credit(one, {"G1": (1, 0)}).hash
+    assert one.hash == seed_guidance("cabinets", dict(reversed(RULES.items())), "").hash
     assert one.hash != msgspec.structs.replace(one, mission="shelves").hash
     assert len({one.hash, guidance(G1="other").hash, one.without("G1").hash, guidance(S1="other").hash}) == 4
 
@@ -159,7 +159,7 @@ def test_an_added_rule_gets_the_next_key_and_its_evidence() -> None:
 
 
 def test_an_updated_rule_keeps_its_evidence_and_loses_what_was_measured() -> None:
-    first = credited(after(change("add", text="No label: fail.")), {"G3": (5, 1)})
+    first = record_credit(after(change("add", text="No label: fail.")), {"G3": (5, 1)})
     found = after(change("update", key="G3", text="No name: fail.", evidence=("QC-2::pass", "QC-3::fail")), start=first)
     assert found.experiences["G3"] == "No name: fail."
     assert found.metadata["G3"] == RuleMeta(AT, "", ("QC-1::fail", "QC-2::pass", "QC-3::fail"), "", 0, 0, 0.5)
@@ -204,12 +204,12 @@ def test_the_key_of_a_rule_that_is_gone_is_never_given_to_another() -> None:
 def test_the_key_of_a_rule_that_was_rolled_back_is_never_given_to_another() -> None:
     start = guidance()
     later = after(change("add", text="Three."), change("add", text="Four."), start=start)
-    back = rolled_back(later, start, AT)
+    back = roll_back(later, start, AT)
     assert list(after(change("add", text="Five."), start=back).learned) == ["G0", "G1", "G2", "G5"]
 
 
 def test_the_key_of_a_rule_that_nobody_recorded_is_not_given_away_by_a_rollback() -> None:
-    back = rolled_back(guidance(G7="By hand."), guidance(), AT)
+    back = roll_back(guidance(G7="By hand."), guidance(), AT)
     assert list(after(change("add", text="New."), start=back).learned) == ["G0", "G1", "G2", "G8"]
 
 
@@ -232,8 +232,8 @@ def test_there_is_an_end_of_keys_and_it_is_said() -> None:
     ids=lambda one: one["op"],
 )
 def test_no_change_is_made_without_tickets_that_support_it(fields: dict[str, Any], evidence: tuple[str, ...]) -> None:
-    assert "no ticket is given as evidence" in refused(Change(**fields, evidence=evidence))
-    assert changed(guidance(), Change(**fields, evidence=EVIDENCE), AT).step == 1
+    assert "no ticket is given as evidence" in refused(GuidanceChange(**fields, evidence=evidence))
+    assert apply_change(guidance(), GuidanceChange(**fields, evidence=EVIDENCE), AT).step == 1
 
 
 @pytest.mark.parametrize("field", ["rationale", "reflection_id", "evidence"])
@@ -245,7 +245,7 @@ def test_what_no_file_can_hold_is_refused_before_it_is_written(field: str) -> No
 # The scaffold, attacked
 
 
-def attacks() -> list[tuple[str, Change]]:
+def attacks() -> list[tuple[str, GuidanceChange]]:
     rewritten = "Anything goes: pass."
     same = RULES["S1"]
     return [
@@ -275,13 +275,13 @@ def attacks() -> list[tuple[str, Change]]:
 
 
 @pytest.mark.parametrize("attack", [one for _, one in attacks()], ids=[name for name, _ in attacks()])
-def test_no_operation_touches_the_scaffold(attack: Change) -> None:
+def test_no_operation_touches_the_scaffold(attack: GuidanceChange) -> None:
     assert refused(attack)
 
 
 def test_no_credit_is_written_for_the_scaffold() -> None:
     with pytest.raises(GuidanceError, match="scaffold can't be changed"):
-        credited(guidance(), {"G1": (1, 0), "S1": (1, 0)})
+        record_credit(guidance(), {"G1": (1, 0), "S1": (1, 0)})
 
 
 @pytest.mark.parametrize(
@@ -294,18 +294,18 @@ def test_no_credit_is_written_for_the_scaffold() -> None:
 )
 def test_no_rollback_brings_another_scaffold(rules: dict[str, str]) -> None:
     with pytest.raises(GuidanceError, match="another scaffold"):
-        rolled_back(guidance(), guidance(**rules), AT)
+        roll_back(guidance(), guidance(**rules), AT)
 
 
 def test_no_rollback_takes_the_scaffold_or_g0_away() -> None:
     for key in ("S1", "S2", "G0"):
         with pytest.raises(GuidanceError):
-            rolled_back(guidance(), guidance().without(key), AT)
+            roll_back(guidance(), guidance().without(key), AT)
 
 
 def test_no_rollback_brings_the_rules_of_another_mission() -> None:
     with pytest.raises(GuidanceError):
-        rolled_back(guidance(), seeded("shelves", RULES, ""), AT)
+        roll_back(guidance(), seed_guidance("shelves", RULES, ""), AT)
 
 
 def test_changes_of_all_kinds_leave_the_scaffold_as_it_was() -> None:
@@ -321,7 +321,7 @@ def test_changes_of_all_kinds_leave_the_scaffold_as_it_was() -> None:
 
 def test_guidance_that_lost_its_first_rule_elsewhere_is_not_carried_on() -> None:
     with pytest.raises(GuidanceError, match="G0 can't be removed"):
-        changed(guidance().without("G0"), change("add", text="New."), AT)
+        apply_change(guidance().without("G0"), change("add", text="New."), AT)
 
 
 # G0, attacked
@@ -336,7 +336,7 @@ def test_guidance_that_lost_its_first_rule_elsewhere_is_not_carried_on() -> None
     ],
     ids=["delete", "merge", "merge among others"],
 )
-def test_g0_is_never_removed(attack: Change) -> None:
+def test_g0_is_never_removed(attack: GuidanceChange) -> None:
     assert "G0: it is always there" in refused(attack)
 
 
@@ -363,7 +363,7 @@ def test_g0_is_never_removed(attack: Change) -> None:
         (change("rollback"), "a rollback names a step"),
     ],
 )
-def test_a_change_that_can_not_be_meant_is_refused_and_says_why(one: Change, told: str) -> None:
+def test_a_change_that_can_not_be_meant_is_refused_and_says_why(one: GuidanceChange, told: str) -> None:
     assert told.casefold() in refused(one).casefold()
 
 
@@ -406,18 +406,18 @@ def test_texts_that_say_something_else_are_not_the_same(one: str, other: str) ->
 
 def test_credit_is_what_was_measured_and_no_step() -> None:
     start = after(change("add", text="Three.", rationale="why"))
-    found = credited(start, {"G3": (3, 1), "G0": (0, 3)})
+    found = record_credit(start, {"G3": (3, 1), "G0": (0, 3)})
     assert (found.step, found.experiences, found.updated_at) == (start.step, start.experiences, start.updated_at)
     assert found.metadata["G3"] == msgspec.structs.replace(
         start.metadata["G3"], hit_count=3, miss_count=1, confidence=0.6667
     )
     assert found.metadata["G0"] == RuleMeta(hit_count=0, miss_count=3, confidence=0.2)
-    assert credited(found, {"G3": (0, 0)}).metadata["G3"].confidence == 0.5
+    assert record_credit(found, {"G3": (0, 0)}).metadata["G3"].confidence == 0.5
     assert start.metadata["G3"].hit_count == 0
 
 
 def test_a_rule_falls_below_the_clean_up_only_by_what_was_measured() -> None:
-    found = credited(guidance(), {"G1": (1, 3), "G2": (0, 2)})
+    found = record_credit(guidance(), {"G1": (1, 3), "G2": (0, 2)})
     assert (found.metadata["G1"].confidence, found.metadata["G2"].confidence) == (0.3333, 0.25)
 
 
@@ -425,14 +425,14 @@ def test_a_rule_falls_below_the_clean_up_only_by_what_was_measured() -> None:
 def test_credit_for_what_is_no_learned_rule_is_refused_and_none_is_written(key: str) -> None:
     start = guidance()
     with pytest.raises(GuidanceError):
-        credited(start, {"G1": (1, 1), key: (1, 1)})
+        record_credit(start, {"G1": (1, 1), key: (1, 1)})
     assert start.metadata == {}
 
 
 def test_a_rollback_is_a_new_step_with_the_old_rules() -> None:
     start = after(change("add", text="Three."))
     later = after(change("update", key="G3", text="Drei."), change("delete", key="G1"), start=start)
-    back = rolled_back(later, start, "2026-03-01T00:00:00Z")
+    back = roll_back(later, start, "2026-03-01T00:00:00Z")
     assert back.experiences == start.experiences
     assert back.metadata["G3"] == start.metadata["G3"]
     assert (back.step, back.updated_at, back.hash) == (4, "2026-03-01T00:00:00Z", start.hash)

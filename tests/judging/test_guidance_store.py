@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 from judging_kit import RULES, Noon
 
-from donewhen.judging.guidance import Change, Guidance, GuidanceError, seeded
+from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError, seed_guidance
 from donewhen.judging.guidance_store import GuidanceStore, Revision, read_guidance, read_initial
 
 NOON = "2026-02-14T12:00:00Z"
 
 
-def add(text: str, **fields: Any) -> Change:
-    return Change(op="add", text=text, evidence=("QC-1::fail",), **fields)
+def add(text: str, **fields: Any) -> GuidanceChange:
+    return GuidanceChange(op="add", text=text, evidence=("QC-1::fail",), **fields)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> GuidanceStore:
     made = GuidanceStore(tmp_path / "guidance.json", "cabinets", clock=Noon())
-    made.seed(seeded("cabinets", RULES, NOON))
+    made.seed(seed_guidance("cabinets", RULES, NOON))
     return made
 
 
@@ -50,15 +50,15 @@ def test_a_seed_is_written_as_step_0(store: GuidanceStore) -> None:
 def test_a_seed_that_has_no_time_gets_that_of_now(tmp_path: Path) -> None:
     store = GuidanceStore(tmp_path / "new" / "guidance.json", "cabinets", clock=Noon())
     assert not store.exists
-    assert store.seed(seeded("cabinets", RULES, "")).updated_at == NOON
+    assert store.seed(seed_guidance("cabinets", RULES, "")).updated_at == NOON
     store.path.unlink()
-    assert store.seed(seeded("cabinets", RULES, "2026-01-01T00:00:00Z")).updated_at == "2026-01-01T00:00:00Z"
+    assert store.seed(seed_guidance("cabinets", RULES, "2026-01-01T00:00:00Z")).updated_at == "2026-01-01T00:00:00Z"
 
 
 def test_a_second_seed_changes_nothing(store: GuidanceStore) -> None:
     store.apply(add("New."), "me")
     before = files(store)
-    found = store.seed(seeded("cabinets", {"G0": "Other.", "S1": "Anything goes."}, ""))
+    found = store.seed(seed_guidance("cabinets", {"G0": "Other.", "S1": "Anything goes."}, ""))
     assert (files(store), found) == (before, store.read())
     assert found.experiences["G1"] == "New."
 
@@ -73,13 +73,13 @@ def test_a_seed_may_be_what_was_learned_elsewhere(store: GuidanceStore, tmp_path
 
 def test_a_seed_belongs_to_the_mission_of_the_store(tmp_path: Path) -> None:
     store = GuidanceStore(tmp_path / "guidance.json", "cabinets", clock=Noon())
-    assert store.seed(seeded("shelves", RULES, "")).mission == "cabinets"
+    assert store.seed(seed_guidance("shelves", RULES, "")).mission == "cabinets"
 
 
 def test_a_seed_is_checked_like_everything_else(tmp_path: Path) -> None:
     store = GuidanceStore(tmp_path / "guidance.json", "cabinets")
     with pytest.raises(GuidanceError, match="no G0"):
-        store.seed(seeded("cabinets", RULES, "").without("G0"))
+        store.seed(seed_guidance("cabinets", RULES, "").without("G0"))
     assert not store.exists
 
 
@@ -87,8 +87,8 @@ def test_each_change_is_a_step_with_a_snapshot_before_it_and_a_line_of_history(s
     states = [store.read()]
     changes = [
         add("New.", rationale="why", reflection_id="r1"),
-        Change(op="update", key="G1", text="Newer.", evidence=("QC-2::pass",)),
-        Change(op="delete", key="G1", evidence=("QC-3::fail",)),
+        GuidanceChange(op="update", key="G1", text="Newer.", evidence=("QC-2::pass",)),
+        GuidanceChange(op="delete", key="G1", evidence=("QC-3::fail",)),
     ]
     for number, change in enumerate(changes, 1):
         written = store.apply(change, f"writer {number}")
@@ -119,11 +119,11 @@ def test_a_refused_change_leaves_every_file_as_it_was(store: GuidanceStore) -> N
     store.apply(add("New."), "me")
     before = files(store)
     refused = [
-        Change(op="update", key="S1", text="x", evidence=("QC-1::fail",)),
-        Change(op="delete", key="G0", evidence=("QC-1::fail",)),
-        Change(op="add", text="No evidence."),
-        Change(op="add", text=RULES["S1"], evidence=("QC-1::fail",)),
-        Change(op="rollback", evidence=("QC-1::fail",)),
+        GuidanceChange(op="update", key="S1", text="x", evidence=("QC-1::fail",)),
+        GuidanceChange(op="delete", key="G0", evidence=("QC-1::fail",)),
+        GuidanceChange(op="add", text="No evidence."),
+        GuidanceChange(op="add", text=RULES["S1"], evidence=("QC-1::fail",)),
+        GuidanceChange(op="rollback", evidence=("QC-1::fail",)),
         add("half a \ud800"),
         add("Fine.", rationale="half a \ud800"),
     ]
@@ -145,7 +145,7 @@ def test_a_rollback_is_a_new_step_and_can_be_rolled_back(store: GuidanceStore) -
     assert (back.step, back.experiences, back.hash) == (2, first.experiences, first.hash)
     assert store.read() == back
     assert store.history()[-1] == Revision(
-        2, NOON, "ada", Change(op="rollback", rationale="back to step 0"), first.hash
+        2, NOON, "ada", GuidanceChange(op="rollback", rationale="back to step 0"), first.hash
     )
     again = store.rollback(1, "ada")
     assert (again.step, again.experiences) == (3, second.experiences)
@@ -200,7 +200,7 @@ def test_credit_is_written_without_a_step(store: GuidanceStore) -> None:
 
 def test_a_key_is_not_given_twice_though_its_rule_is_gone_from_the_file(store: GuidanceStore) -> None:
     store.apply(add("One."), "me")
-    store.apply(Change(op="delete", key="G1", evidence=("QC-1::fail",)), "me")
+    store.apply(GuidanceChange(op="delete", key="G1", evidence=("QC-1::fail",)), "me")
     again = GuidanceStore(store.path, "cabinets").apply(add("Two."), "me")
     assert list(again.learned) == ["G0", "G2"]
     store.rollback(0, "me")

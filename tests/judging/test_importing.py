@@ -19,25 +19,33 @@ from donewhen.judging.mission import check_mission
 from donewhen.judging.mission_settings import DEFAULT_SAMPLERS, ManualReview, Split, Trial
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.missions.new_mission import create_mission
-from donewhen.missions.table_import import Preview, Understood, Wishes, imported, meanings, preview, understand
-from donewhen.missions.table_sources import LeftOut, Row, find_source
+from donewhen.missions.table_import import (
+    ColumnChoices,
+    ColumnReading,
+    ImportPreview,
+    import_tickets,
+    preview_import,
+    read_columns,
+    verdict_values,
+)
+from donewhen.missions.table_sources import SkippedRow, SourceRow, find_source
 from donewhen.models.contrast import default_rule
 
 
-def looked_at(path: Path, wishes: Wishes | None = None) -> tuple[Understood, Preview]:
+def looked_at(path: Path, wishes: ColumnChoices | None = None) -> tuple[ColumnReading, ImportPreview]:
     source = find_source(path)
-    understood = understand(source, wishes or Wishes())
-    return understood, preview(source, understood, "m")
+    understood = read_columns(source, wishes or ColumnChoices())
+    return understood, preview_import(source, understood, "m")
 
 
-def tickets_of(path: Path, wishes: Wishes | None = None) -> list[Ticket]:
+def tickets_of(path: Path, wishes: ColumnChoices | None = None) -> list[Ticket]:
     source = find_source(path)
-    found = list(imported(source, understand(source, wishes or Wishes()), "m"))
+    found = list(import_tickets(source, read_columns(source, wishes or ColumnChoices()), "m"))
     assert all(isinstance(one, Ticket) for one in found)
     return [one for one in found if isinstance(one, Ticket)]
 
 
-def refused(path: Path, wishes: Wishes | None = None) -> list[str]:
+def refused(path: Path, wishes: ColumnChoices | None = None) -> list[str]:
     try:
         _, seen = looked_at(path, wishes)
     except TicketError as error:
@@ -72,14 +80,14 @@ def test_two_columns_that_could_be_the_label_are_for_a_person_to_tell_apart(tmp_
     with pytest.raises(TicketError, match="No column looks like the label") as told:
         looked_at(table)
     assert "--label-column, 'x', 'y', 'z'" in str(told.value)
-    understood, _ = looked_at(table, Wishes(label="z"))
+    understood, _ = looked_at(table, ColumnChoices(label="z"))
     assert understood.values == {"no": "fail", "yes": "pass"}
 
 
 def test_what_the_caller_says_goes_before_what_could_be_guessed(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,text,label,other,part,who\n1,a,pass,0,left,x\n2,b,pass,1,right,y\n")
-    wishes = Wishes("other", ("text", "part"), "who", "id", ("0",), ("1",))
+    wishes = ColumnChoices("other", ("text", "part"), "who", "id", ("0",), ("1",))
     understood, seen = looked_at(table, wishes)
     assert understood.guessed == set()
     assert seen.problems == ()
@@ -105,12 +113,12 @@ def test_what_the_caller_says_goes_before_what_could_be_guessed(tmp_path: Path) 
 def test_labels_are_understood_or_left_to_a_person(
     values: list[str], passes: tuple[str, ...], fails: tuple[str, ...], expected: dict[str, str | None]
 ) -> None:
-    assert meanings(values, passes, fails) == expected
+    assert verdict_values(values, passes, fails) == expected
 
 
 def test_a_value_can_not_mean_both() -> None:
     with pytest.raises(TicketError, match="can't mean both"):
-        meanings(["a", "b"], ("A",), ("a",))
+        verdict_values(["a", "b"], ("A",), ("a",))
 
 
 def test_every_row_that_is_no_ticket_is_named_with_its_line(tmp_path: Path) -> None:
@@ -129,7 +137,7 @@ def test_a_row_that_says_the_same_again_is_left_out_and_named_and_one_that_says_
     table = tmp_path / "t.csv"
     table.write_text("id,text,label\nA,one,pass\nB,two,fail\nA,one,pass\nA,one,fail\nB,three,fail\n")
     _, seen = looked_at(table)
-    assert seen.left_out == (LeftOut(f"{table}:4", f"it is the same as {table}:2"),)
+    assert seen.left_out == (SkippedRow(f"{table}:4", f"it is the same as {table}:2"),)
     assert [str(one.where) for one in seen.problems] == [f"{table}:6"]
     assert "The first is at" in str(seen.problems[0])
     assert (seen.counts, seen.both) == ({"pass": 1, "fail": 2}, 1)
@@ -233,14 +241,16 @@ def test_a_file_whose_name_says_nothing_is_known_by_how_it_begins(tmp_path: Path
 @pytest.mark.parametrize(
     ("wishes", "told"),
     [
-        (Wishes(label="lable"), "There is no column 'lable' for the label. There is: 'id', 'text', 'label'."),
-        (Wishes(texts=("text", "body")), "There is no column 'body' for the text."),
-        (Wishes(group="gruop"), "There is no column 'gruop' for the group."),
-        (Wishes(cluster="k"), "There is no column 'k' for the cluster."),
-        (Wishes(group="text"), "No column is left for the text."),
+        (ColumnChoices(label="lable"), "There is no column 'lable' for the label. There is: 'id', 'text', 'label'."),
+        (ColumnChoices(texts=("text", "body")), "There is no column 'body' for the text."),
+        (ColumnChoices(group="gruop"), "There is no column 'gruop' for the group."),
+        (ColumnChoices(cluster="k"), "There is no column 'k' for the cluster."),
+        (ColumnChoices(group="text"), "No column is left for the text."),
     ],
 )
-def test_a_column_that_is_not_there_is_said_with_those_that_are(tmp_path: Path, wishes: Wishes, told: str) -> None:
+def test_a_column_that_is_not_there_is_said_with_those_that_are(
+    tmp_path: Path, wishes: ColumnChoices, told: str
+) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,text,label\n,a,pass\n,b,fail\n")
     assert told in " ".join(refused(table, wishes))
@@ -249,7 +259,7 @@ def test_a_column_that_is_not_there_is_said_with_those_that_are(tmp_path: Path, 
 def test_columns_may_be_named_in_another_case(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("ID,Text,Label\nA,a,pass\nB,b,fail\n")
-    understood, _ = looked_at(table, Wishes(label="label", texts=("TEXT",), group="id"))
+    understood, _ = looked_at(table, ColumnChoices(label="label", texts=("TEXT",), group="id"))
     assert (understood.label, understood.texts, understood.group) == ("Label", ("Text",), "ID")
 
 
@@ -283,10 +293,12 @@ def test_a_folder_of_folders_named_after_labels_is_read(tmp_path: Path) -> None:
     understood, seen = looked_at(folder)
     assert understood.values == {"nok": "fail", "ok": "pass"}
     hidden = (".git", "nok/b/.draft", "ok/.DS_Store")
-    assert seen.left_out == tuple(LeftOut(str(folder / one), "it is hidden") for one in hidden)
+    assert seen.left_out == tuple(SkippedRow(str(folder / one), "it is hidden") for one in hidden)
     assert seen.problems == ()
     found = {
-        one.key: dict(one.evidence) for one in imported(find_source(folder), understood, "m") if isinstance(one, Ticket)
+        one.key: dict(one.evidence)
+        for one in import_tickets(find_source(folder), understood, "m")
+        if isinstance(one, Ticket)
     }
     assert found == {
         "a.txt::fail": {"text": "two"},
@@ -415,11 +427,11 @@ def test_every_row_of_any_table_ends_as_a_ticket_as_left_out_or_as_a_problem(
     table = tmp_path_factory.mktemp("any") / "t.csv"
     table.write_bytes(written.getvalue().encode())
     source = find_source(table)
-    read = [row for row in source.rows() if isinstance(row, Row)]
+    read = [row for row in source.rows() if isinstance(row, SourceRow)]
     told = [one for row in rows if any(part.strip() for part in row) for one in [row]]
     assert [tuple(row.fields.values()) for row in read] == told
     if told:
-        outcomes = list(imported(source, understand(source, Wishes()), "m"))
+        outcomes = list(import_tickets(source, read_columns(source, ColumnChoices()), "m"))
         assert len(outcomes) == len(told)
         for outcome, (name, text, label) in zip(outcomes, told, strict=True):
             if isinstance(outcome, Ticket):

@@ -15,7 +15,7 @@ import pytest
 from judging_kit import FAIL, PASS, RULES, Scripted, many, mission_in, ticket
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.judging.guidance import Change, changed
+from donewhen.judging.guidance import GuidanceChange, apply_change
 from donewhen.judging.judge import Judge
 from donewhen.judging.language import SHIPPED
 from donewhen.judging.mission import Mission
@@ -135,8 +135,8 @@ def test_the_margins_of_the_votes_are_kept(tmp_path: Path) -> None:
 
 def test_a_verdict_names_the_step_of_the_guidance_that_it_was_made_under(tmp_path: Path) -> None:
     mission = mission_in(tmp_path)
-    add = Change(op="add", text="A torn seal: fail.", evidence=("QC-1::fail",))
-    later = changed(mission.guidance(), add, "")
+    add = GuidanceChange(op="add", text="A torn seal: fail.", evidence=("QC-1::fail",))
+    later = apply_change(mission.guidance(), add, "")
     model = Scripted(lambda request: FAIL if "A torn seal" in request.prompt.shared else PASS)
     before, after = (Judge(mission, one, model).judge(ticket()) for one in (mission.guidance(), later))
     assert [(one.verdict, one.guidance_step) for one in (before, after)] == [("pass", 0), ("fail", 1)]
@@ -148,7 +148,7 @@ def test_guidance_that_is_changed_meanwhile_does_not_change_the_judge(tmp_path: 
     model = Scripted(lambda request: PASS)
     judge = Judge(mission, guidance, model)
     mission.store.seed(guidance)
-    mission.store.apply(Change(op="update", key="G0", text="Other.", evidence=("QC-1::fail",)), "me")
+    mission.store.apply(GuidanceChange(op="update", key="G0", text="Other.", evidence=("QC-1::fail",)), "me")
     judge.judge(ticket())
     assert model.requests[0].rules["G0"] == RULES["G0"]
 

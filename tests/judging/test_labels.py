@@ -16,18 +16,18 @@ from court_kit import label, said, write_mission
 from donewhen.judging.labels import (
     LABELLED,
     LOG,
-    Said,
+    JudgeStatement,
     add_label,
-    bring_up_to_date,
+    current_labels,
     label_for,
-    log_of,
-    standing_labels,
+    labelled_tickets,
+    read_label_log,
     ticket_hash,
-    tickets_of,
+    update_tickets,
 )
 from donewhen.judging.mission import check_mission, read_mission
 from donewhen.judging.ticket import Ticket, TicketError
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.ticket_reader import TicketReader
 
 SHIPPED = [
     {"group_id": "A", "label": "pass", "text": "what A shows"},
@@ -73,14 +73,14 @@ def test_a_label_is_on_record_with_all_that_belongs_to_it(folder: Path) -> None:
     ticket = Ticket("WI-1.AC-1.x", "reports", None, {"output": "text"}, "WI-1")
     given = label_for(ticket, "fail", "ada", "2026-02-14T10:00:00Z", reason="no date", asked="disputed", entry="sha")
     give(folder, given)
-    (found,) = log_of(folder)
+    (found,) = read_label_log(folder)
     assert found == given
     assert (found.cluster, dict(found.evidence), found.entry) == ("WI-1", {"output": "text"}, "sha")
 
 
 def test_a_log_that_is_not_there_has_nothing_in_it(folder: Path) -> None:
-    assert log_of(folder) == ()
-    bring_up_to_date(folder, "reports")
+    assert read_label_log(folder) == ()
+    update_tickets(folder, "reports")
     assert not (folder / LABELLED).exists()
 
 
@@ -89,25 +89,25 @@ def test_labels_are_only_ever_added(folder: Path) -> None:
     before = (folder / LOG).read_bytes()
     give(folder, label("A", "fail"), label("B", "pass"))
     assert (folder / LOG).read_bytes().startswith(before)
-    assert len(log_of(folder)) == 3
+    assert len(read_label_log(folder)) == 3
 
 
 def test_half_a_line_at_the_end_was_never_given_and_spoils_nothing(folder: Path) -> None:
     give(folder, label("A", "pass"))
     with (folder / LOG).open("ab") as file:
         file.write(b'{"group_id": "B", "lab')
-    assert [one.group_id for one in log_of(folder)] == ["A"]
+    assert [one.group_id for one in read_label_log(folder)] == ["A"]
     give(folder, label("C", "fail"))
-    assert [one.group_id for one in log_of(folder)] == ["A", "C"]
+    assert [one.group_id for one in read_label_log(folder)] == ["A", "C"]
 
 
 def test_a_whole_label_that_lacks_only_the_end_of_its_line_is_not_lost(folder: Path) -> None:
     give(folder, label("A", "pass"), label("B", "fail"))
     path = folder / LOG
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    assert [one.group_id for one in log_of(folder)] == ["A", "B"]
+    assert [one.group_id for one in read_label_log(folder)] == ["A", "B"]
     give(folder, label("C", "pass"))
-    assert [one.group_id for one in log_of(folder)] == ["A", "B", "C"]
+    assert [one.group_id for one in read_label_log(folder)] == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_line_in_the_middle_that_is_no_label_is_an_error_with_its_place(folder
     path = folder / LOG
     first, second, _ = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([first, line, second, b""]))
-    for read in (lambda: log_of(folder), lambda: learnable(folder), lambda: give(folder, label("C", "pass"))):
+    for read in (lambda: read_label_log(folder), lambda: learnable(folder), lambda: give(folder, label("C", "pass"))):
         with pytest.raises(TicketError, match="The line is no label") as caught:
             read()
         assert caught.value.where == f"{path}:2"
@@ -134,7 +134,7 @@ def test_a_broken_log_is_a_problem_of_the_mission_like_others(folder: Path) -> N
 def test_a_log_that_can_not_be_read_is_an_error_with_its_place(folder: Path) -> None:
     (folder / LOG).mkdir()
     with pytest.raises(TicketError, match="The labels of people can't be read") as caught:
-        log_of(folder)
+        read_label_log(folder)
     assert caught.value.where == str(folder / LOG)
 
 
@@ -144,8 +144,8 @@ def test_two_processes_that_label_at_once_lose_nothing(folder: Path) -> None:
         subprocess.Popen([sys.executable, "-c", _LABELLER, kit, str(folder), name]) for name in ("ada", "ben", "cem")
     ]
     assert [one.wait() for one in running] == [0, 0, 0]
-    assert len(log_of(folder)) == 75
-    assert len({one.group_id for one in log_of(folder)}) == 75
+    assert len(read_label_log(folder)) == 75
+    assert len({one.group_id for one in read_label_log(folder)}) == 75
     assert len(rows(folder)) == 75
 
 
@@ -154,7 +154,7 @@ def test_two_processes_that_label_at_once_lose_nothing(folder: Path) -> None:
 
 def test_the_last_word_of_each_person_holds(folder: Path) -> None:
     give(folder, label("A", "pass"), label("A", "fail", "ben"), label("A", "fail"))
-    standing = standing_labels(log_of(folder))["A"]
+    standing = current_labels(read_label_log(folder))["A"]
     assert {by: one.label for by, one in standing.items()} == {"ben": "fail", "ada": "fail"}
     assert list(standing) == ["ben", "ada"]
 
@@ -172,7 +172,7 @@ def test_somebody_who_comes_round_leaves_one_ticket(folder: Path) -> None:
 
 def test_a_ticket_of_a_review_has_what_the_learner_needs(folder: Path) -> None:
     give(folder, label("C", "fail", cluster="job-1", said=said("pass")))
-    (one,) = tickets_of(log_of(folder), "reports")
+    (one,) = labelled_tickets(read_label_log(folder), "reports")
     assert one == {
         "group_id": "C",
         "mission": "reports",
@@ -194,7 +194,7 @@ def test_what_a_person_says_supersedes_what_the_file_said_of_the_same_work(folde
 
 def test_the_learner_reads_what_people_said(folder: Path) -> None:
     give(folder, label("A", "fail"), label("C", "pass"))
-    book = Book(read_mission(folder))
+    book = TicketReader(read_mission(folder))
     assert {one.key for one in book.members} == {"B::fail", "A::fail", "C::pass"}
     check = check_mission(folder)
     assert (check.passes, check.fails, check.problems) == (1, 2, ())
@@ -205,14 +205,14 @@ def test_no_ticket_is_dropped_because_a_label_has_not_come_that_far(folder: Path
     give(folder, label("A", "fail"))
     (folder / LABELLED).unlink()
     assert learnable(folder) == {"A::pass": "", "B::fail": ""}
-    bring_up_to_date(folder, "reports")
+    update_tickets(folder, "reports")
     assert learnable(folder) == {"B::fail": "", "A::fail": "ada"}
 
 
 def test_bringing_up_to_date_writes_nothing_where_nothing_is_behind(folder: Path) -> None:
     give(folder, label("A", "fail"))
     before = (folder / LABELLED).stat().st_ino
-    bring_up_to_date(folder, "reports")
+    update_tickets(folder, "reports")
     assert (folder / LABELLED).stat().st_ino == before
 
 
@@ -238,4 +238,4 @@ def test_what_a_ticket_shows_has_one_name_whoever_labels_it() -> None:
 def test_the_agreement_of_votes_counts_those_that_could_not_be_used() -> None:
     assert said("pass", 2, 1).agreement == pytest.approx(2 / 3)
     assert said(None, 0, 0).agreement == 0.0
-    assert Said(verdict="pass", passes=1, fails=0, malformed=2).agreement == pytest.approx(1 / 3)
+    assert JudgeStatement(verdict="pass", passes=1, fails=0, malformed=2).agreement == pytest.approx(1 / 3)

@@ -10,11 +10,11 @@ from judging_kit import mission_in, write_mission
 
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.answer import Answer, read_answer
-from donewhen.judging.guidance import seeded
+from donewhen.judging.answer import JudgeAnswer, read_answer
+from donewhen.judging.guidance import seed_guidance
 from donewhen.judging.language import PROMPTS, SHIPPED, Language, find_language, read_language, shipped_languages
 from donewhen.judging.mission import read_mission
-from donewhen.judging.prompt_rendering import shared_part
+from donewhen.judging.prompt_rendering import shared_prompt_part
 
 THIRD_STATE_ZH = [
     "复核",
@@ -95,13 +95,13 @@ def test_no_wording_stands_there_twice_or_empty(name: str) -> None:
 @pytest.mark.parametrize("name", ["en", "zh"])
 def test_the_prompt_of_a_shipped_language_asks_for_what_its_reader_reads(name: str) -> None:
     language = find_language(name)
-    shared = shared_part(seeded("m", {"G0": "x"}, ""), language)
+    shared = shared_prompt_part(seed_guidance("m", {"G0": "x"}, ""), language)
     last = shared.rstrip().split("\n")[-2:]
     assert last[0].startswith(f"{language.answer.verdict}: {language.answer.pass_}")
     assert language.answer.fail in last[0]
     assert last[1].startswith(f"{language.answer.reason}: ")
     answer = f"{language.answer.verdict}: {language.answer.fail}\n{last[1]}"
-    assert isinstance(read_answer(answer, language.answer), Answer)
+    assert isinstance(read_answer(answer, language.answer), JudgeAnswer)
 
 
 def test_prompts_are_named_by_what_is_in_them() -> None:
@@ -127,8 +127,8 @@ def test_a_mission_brings_its_own_language(tmp_path: Path) -> None:
     own_language(tmp_path)
     language = read_mission(tmp_path).language
     assert (language.name, language.answer.verdict, language.answer.pass_) == ("de", "Urteil", "bestanden")
-    assert read_answer("Urteil: Durchgefallen\nReason: x", language.answer) == Answer("fail", "x")
-    assert "Urteil: bestanden or durchgefallen" in shared_part(seeded("m", {"G0": "x"}, ""), language)
+    assert read_answer("Urteil: Durchgefallen\nReason: x", language.answer) == JudgeAnswer("fail", "x")
+    assert "Urteil: bestanden or durchgefallen" in shared_prompt_part(seed_guidance("m", {"G0": "x"}, ""), language)
 
 
 def test_a_missions_own_language_comes_before_the_shipped_one(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_the_words_of_the_mission_are_those_of_its_answers_and_prompts(tmp_path:
     mission = mission_in(tmp_path, '[verdict]\npass = "ship it"\nfail = "hold"\n')
     words = mission.language.answer
     assert (words.pass_, words.fail, words.verdict) == ("ship it", "hold", "Verdict")
-    assert read_answer("Verdict: Ship It\nReason: x", words) == Answer("pass", "x")
-    assert not isinstance(read_answer("Verdict: pass\nReason: x", words), Answer)
-    shared = shared_part(mission.initial_guidance(), mission.language)
+    assert read_answer("Verdict: Ship It\nReason: x", words) == JudgeAnswer("pass", "x")
+    assert not isinstance(read_answer("Verdict: pass\nReason: x", words), JudgeAnswer)
+    shared = shared_prompt_part(mission.initial_guidance(), mission.language)
     assert "Verdict: ship it or hold" in shared
     assert "pass or fail" not in shared
 
@@ -282,4 +282,4 @@ def test_doubled_braces_in_a_prompt_are_braces(folder: Path) -> None:
     path = folder / "rollout.md"
     path.write_text(path.read_text(encoding="utf-8") + "{{label}}", encoding="utf-8")
     language: Language = read_language(folder)
-    assert shared_part(seeded("m", {"G0": "x"}, ""), language).endswith("{label}")
+    assert shared_prompt_part(seed_guidance("m", {"G0": "x"}, ""), language).endswith("{label}")

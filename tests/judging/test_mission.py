@@ -11,7 +11,7 @@ from judging_kit import RULES, Noon, line, mission_in, write_lines, write_missio
 
 import donewhen.judging as judging
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.guidance import Change, GuidanceError
+from donewhen.judging.guidance import GuidanceChange, GuidanceError
 from donewhen.judging.mission import check_mission, read_mission
 from donewhen.judging.ticket import TicketError
 from donewhen.models.roles import Decode
@@ -66,7 +66,7 @@ def test_the_guidance_is_what_was_learned_or_else_what_it_began_with(tmp_path: P
     assert mission.guidance().rules == RULES
     assert not mission.store.exists
     mission.store.seed(mission.initial_guidance())
-    mission.store.apply(Change(op="add", text="A seal that is torn: fail.", evidence=("QC-2::fail",)), "me")
+    mission.store.apply(GuidanceChange(op="add", text="A seal that is torn: fail.", evidence=("QC-2::fail",)), "me")
     assert mission.guidance().rules == RULES | {"G1": "A seal that is torn: fail."}
     assert mission.initial_guidance().rules == RULES
 
@@ -74,7 +74,9 @@ def test_the_guidance_is_what_was_learned_or_else_what_it_began_with(tmp_path: P
 def test_the_clock_of_a_mission_is_that_of_its_store(tmp_path: Path) -> None:
     mission = read_mission(write_mission(tmp_path), clock=Noon())
     mission.store.seed(mission.initial_guidance())
-    after = mission.store.apply(Change(op="update", key="G0", text="All of it.", evidence=("QC-1::pass",)), "me")
+    after = mission.store.apply(
+        GuidanceChange(op="update", key="G0", text="All of it.", evidence=("QC-1::pass",)), "me"
+    )
     assert after.updated_at == "2026-02-14T12:00:00Z"
 
 
@@ -135,7 +137,7 @@ def test_a_check_looks_at_the_learned_guidance_too(tmp_path: Path) -> None:
 def test_a_check_sees_a_scaffold_that_was_edited_by_hand_in_either_file(tmp_path: Path, name: str) -> None:
     mission = mission_in(tmp_path)
     mission.store.seed(mission.initial_guidance())
-    mission.store.apply(Change(op="update", key="G0", text="All.", evidence=("QC-1::pass",)), "me")
+    mission.store.apply(GuidanceChange(op="update", key="G0", text="All.", evidence=("QC-1::pass",)), "me")
     assert check_mission(tmp_path).problems == ()
     path = tmp_path / name
     path.write_text(path.read_text().replace("the whole cabinet", "anything"))

@@ -15,10 +15,10 @@ from court_kit import RULES, write_mission
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import UsageError
-from donewhen.judging.competence import first_rule, incompetence
-from donewhen.judging.guidance import GuidanceError, seeded
+from donewhen.judging.competence import first_rule, reason_not_competent
+from donewhen.judging.guidance import GuidanceError, seed_guidance
 from donewhen.judging.mission import read_mission
-from donewhen.judging.mission_terms import mission_terms, terms_of
+from donewhen.judging.mission_terms import mission_terms, terms_of_mission
 from donewhen.missions.new_mission import create_mission
 
 
@@ -57,7 +57,7 @@ def test_the_terms_name_everything_that_a_verdict_depends_on(folder: Path) -> No
 
 def test_the_trial_is_agreed_to_and_changes_no_verdict(folder: Path) -> None:
     mission = read_mission(folder)
-    assert "trial" not in terms_of(mission)
+    assert "trial" not in terms_of_mission(mission)
     assert mission_terms(folder)["trial"]["min_tickets"] == 20
     assert terms(folder, 'trial = "off"')["trial"] == "off"
 
@@ -193,7 +193,7 @@ def test_a_judge_that_was_taught_nothing_or_can_not_read_is_not_able(
     folder = write_mission(tmp_path / "reports", rules=rules)
     text = (folder / "mission.toml").read_text()
     (folder / "mission.toml").write_text(text.replace("scripted", model))
-    assert incompetence(read_mission(folder), seeded("reports", rules, "")) == told
+    assert reason_not_competent(read_mission(folder), seed_guidance("reports", rules, "")) == told
 
 
 def test_initial_guidance_is_compared_by_what_it_says(folder: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 from judging_kit import mission_in, ticket
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.answer import Answer
-from donewhen.judging.mission_overrides import Named, load_overrides, overridden
+from donewhen.judging.answer import JudgeAnswer
+from donewhen.judging.mission_overrides import NamedOverride, apply_overrides, load_overrides
 from donewhen.judging.ticket import Ticket
-from donewhen.judging.vote import Vote, tally
+from donewhen.judging.vote import Vote, count_votes
 
-PASSED = tally([Answer("pass", "yes")])
-NOTHING = tally([])
+PASSED = count_votes([JudgeAnswer("pass", "yes")])
+NOTHING = count_votes([])
 
 
 def says(value: Any) -> Any:
@@ -23,15 +23,15 @@ def says(value: Any) -> Any:
 
 
 def test_without_overrides_the_vote_decides() -> None:
-    assert overridden(ticket(), PASSED, ()) == ("pass", None)
-    assert overridden(ticket(), NOTHING, ()) == (None, None)
+    assert apply_overrides(ticket(), PASSED, ()) == ("pass", None)
+    assert apply_overrides(ticket(), NOTHING, ()) == (None, None)
 
 
 def test_the_first_that_speaks_decides_and_is_named() -> None:
-    named = (Named("a", says(None)), Named("b", says("fail")), Named("c", says("pass")))
-    assert overridden(ticket(), PASSED, named) == ("fail", "b")
-    assert overridden(ticket(), PASSED, named[:1]) == ("pass", None)
-    assert overridden(ticket(), PASSED, (named[2],)) == ("pass", "c")
+    named = (NamedOverride("a", says(None)), NamedOverride("b", says("fail")), NamedOverride("c", says("pass")))
+    assert apply_overrides(ticket(), PASSED, named) == ("fail", "b")
+    assert apply_overrides(ticket(), PASSED, named[:1]) == ("pass", None)
+    assert apply_overrides(ticket(), PASSED, (named[2],)) == ("pass", "c")
 
 
 def test_an_override_sees_the_evidence_and_the_votes_but_never_the_label() -> None:
@@ -41,16 +41,18 @@ def test_an_override_sees_the_evidence_and_the_votes_but_never_the_label() -> No
         seen.append((ticket, vote))
 
     one = ticket("QC-1", "fail", log="x")._replace(label_source="ada", label_timestamp="now")
-    overridden(one, PASSED, (Named("look", look),))
+    apply_overrides(one, PASSED, (NamedOverride("look", look),))
     shown, vote = seen[0]
     assert (shown.group_id, shown.evidence, vote) == ("QC-1", {"log": "x"}, PASSED)
     assert (shown.label, shown.label_source, shown.label_timestamp, shown.key) == (None, "", "", "QC-1")
 
 
-@pytest.mark.parametrize("value", ["PASS", "", True, False, 1, 0, "maybe", ["pass"], {"pass": 1}, Answer("pass", "x")])
+@pytest.mark.parametrize(
+    "value", ["PASS", "", True, False, 1, 0, "maybe", ["pass"], {"pass": 1}, JudgeAnswer("pass", "x")]
+)
 def test_an_override_that_says_something_else_is_an_error_that_names_it(value: Any) -> None:
     with pytest.raises(ConfigError, match="my override"):
-        overridden(ticket(), PASSED, (Named("my override", says(value)),))
+        apply_overrides(ticket(), PASSED, (NamedOverride("my override", says(value)),))
 
 
 def test_an_override_that_breaks_is_an_error_that_names_it_and_the_ticket() -> None:
@@ -58,7 +60,7 @@ def test_an_override_that_breaks_is_an_error_that_names_it_and_the_ticket() -> N
         raise KeyError("voltage")
 
     with pytest.raises(ConfigError, match=r"rules\.py:breaks failed on QC-9: KeyError: 'voltage'"):
-        overridden(ticket("QC-9"), PASSED, (Named("rules.py:breaks", breaks),))
+        apply_overrides(ticket("QC-9"), PASSED, (NamedOverride("rules.py:breaks", breaks),))
 
 
 def test_overrides_come_from_a_file_of_the_mission(tmp_path: Path) -> None:
@@ -71,8 +73,8 @@ def test_overrides_come_from_a_file_of_the_mission(tmp_path: Path) -> None:
     (tmp_path / "more" / "mine.py").write_text("def high(ticket, vote):\n    return 'pass'\n")
     found = mission_in(tmp_path, 'overrides = ["mine.py:high", "more/mine.py:high"]\n').overrides
     assert [one.name for one in found] == ["mine.py:high", "more/mine.py:high"]
-    assert overridden(ticket(log="400 V"), PASSED, found) == ("fail", "mine.py:high")
-    assert overridden(ticket(log="230 V"), PASSED, found) == ("pass", "more/mine.py:high")
+    assert apply_overrides(ticket(log="400 V"), PASSED, found) == ("fail", "mine.py:high")
+    assert apply_overrides(ticket(log="230 V"), PASSED, found) == ("pass", "more/mine.py:high")
 
 
 def test_overrides_come_from_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

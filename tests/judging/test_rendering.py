@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from judging_kit import PASS, RULES, Scripted, mission_in, ticket
 
-from donewhen.judging.guidance import Guidance, seeded
+from donewhen.judging.guidance import Guidance, seed_guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.language import find_language
-from donewhen.judging.prompt_rendering import evidence_block, rollout_prompt, rules_block, shared_part
+from donewhen.judging.prompt_rendering import evidence_block, rollout_prompt, rules_block, shared_prompt_part
 from donewhen.models.roles import Prompt
 
 LANGUAGES = ("en", "zh")
 
 
 def guidance(**rules: str) -> Guidance:
-    return seeded("cabinets", {"G0": "Everything must be there."} | rules, "")
+    return seed_guidance("cabinets", {"G0": "Everything must be there."} | rules, "")
 
 
 def between(text: str, block: str) -> str:
@@ -30,7 +30,7 @@ def between(text: str, block: str) -> str:
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_scaffold_and_guidance_are_two_blocks_and_the_scaffold_comes_first(name: str) -> None:
     rules = {"G10": "ten", "G2": "two", "S10": "sten", "S2": "stwo", "S1": "sone", "G1": "one"}
-    shared = shared_part(guidance(**rules), find_language(name))
+    shared = shared_prompt_part(guidance(**rules), find_language(name))
     assert between(shared, "scaffold") == "[S1] sone\n[S2] stwo\n[S10] sten"
     assert between(shared, "guidance") == "[G0] Everything must be there.\n[G1] one\n[G2] two\n[G10] ten"
     assert shared.index("<scaffold>") < shared.index("<guidance>")
@@ -38,20 +38,20 @@ def test_scaffold_and_guidance_are_two_blocks_and_the_scaffold_comes_first(name:
 
 @pytest.mark.parametrize(("name", "binds"), [("en", "The scaffold binds"), ("zh", "具有约束力")])
 def test_the_scaffold_is_said_to_bind_before_it_is_shown(name: str, binds: str) -> None:
-    shared = shared_part(guidance(S1="x"), find_language(name))
+    shared = shared_prompt_part(guidance(S1="x"), find_language(name))
     assert shared.index(binds) < shared.index("<scaffold>")
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_mission_without_a_scaffold_has_an_empty_block(name: str) -> None:
-    assert between(shared_part(guidance(), find_language(name)), "scaffold") == "-"
+    assert between(shared_prompt_part(guidance(), find_language(name)), "scaffold") == "-"
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
 @pytest.mark.parametrize("prompt", ["rollout", "decision", "ops"])
 def test_every_prompt_has_both_blocks(name: str, prompt: str) -> None:
     extra = {"g0": "G0", "max_length": 160, "max_operations": 2} if prompt == "ops" else {}
-    shared = shared_part(guidance(S1="sone"), find_language(name), prompt, **extra)
+    shared = shared_prompt_part(guidance(S1="sone"), find_language(name), prompt, **extra)
     assert between(shared, "scaffold") == "[S1] sone"
     assert between(shared, "guidance") == "[G0] Everything must be there."
     assert not re.search(r"\{[a-z_0-9]*\}", shared)
@@ -64,7 +64,7 @@ def test_the_shared_part_is_the_same_to_the_byte_for_every_ticket_and_comes_firs
     for number, label in enumerate(("pass", "fail", None)):
         judge.judge(ticket(f"QC-{number}", label, log=f"text {number} {{guidance}}"))  # type: ignore[arg-type]
     shared = {request.prompt.shared for request in model.requests}
-    assert shared == {shared_part(mission.guidance(), mission.language)}
+    assert shared == {shared_prompt_part(mission.guidance(), mission.language)}
     assert "QC-" not in shared.pop()
     assert [request.prompt.own for request in model.requests[::3]] == [
         f"\n<evidence>\n[log]\ntext {number} {{guidance}}\n</evidence>\n" for number in range(3)
@@ -73,10 +73,10 @@ def test_the_shared_part_is_the_same_to_the_byte_for_every_ticket_and_comes_firs
 
 def test_other_guidance_is_another_shared_part_and_the_step_alone_is_not() -> None:
     english = find_language("en")
-    one = shared_part(guidance(G1="x"), english)
-    assert one != shared_part(guidance(G1="y"), english)
+    one = shared_prompt_part(guidance(G1="x"), english)
+    assert one != shared_prompt_part(guidance(G1="y"), english)
     later = Guidance("cabinets", 7, "2026-02-14", dict(guidance(G1="x").experiences))
-    assert one == shared_part(later, english)
+    assert one == shared_prompt_part(later, english)
 
 
 def test_a_label_is_nowhere_in_what_a_model_gets(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_no_evidence_closes_its_block_or_opens_another(text: str) -> None:
 
 @pytest.mark.parametrize("text", CLOSERS, ids=repr)
 def test_no_rule_closes_its_block_or_opens_another(text: str) -> None:
-    shared = shared_part(guidance(G1=f"pass {text} [S9] x".replace("\x00", "")), find_language("en"))
+    shared = shared_prompt_part(guidance(G1=f"pass {text} [S9] x".replace("\x00", "")), find_language("en"))
     assert shared.count("<scaffold>") == shared.count("</scaffold>") == shared.count("</guidance>") == 1
     assert "[G1] pass" in between(shared, "guidance")
 

@@ -14,7 +14,7 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.judging.judge import HELD, Judge
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.judging.verdict import Verdict
-from donewhen.judging.verdict_stream import verdicts
+from donewhen.judging.verdict_stream import stream_verdicts
 from donewhen.models.roles import Completion, RolloutRequest
 
 both_ways = pytest.mark.parametrize("piped", [False, True])
@@ -43,7 +43,7 @@ def judge_in(folder: Path, model: Scripted, at_once: int = 4) -> Judge:
 
 
 async def all_of(judge: Judge, tickets: Iterator[Ticket | TicketError], *, piped: bool) -> list[Verdict | TicketError]:
-    return [one async for one in verdicts(judge, tickets, piped=piped)]
+    return [one async for one in stream_verdicts(judge, tickets, piped=piped)]
 
 
 @both_ways
@@ -80,7 +80,7 @@ def test_a_verdict_does_not_wait_for_the_next_ticket(tmp_path: Path) -> None:
 
     async def answered() -> list[str]:
         names = []
-        async for one in verdicts(judge_in(tmp_path, Scripted(lambda _: PASS)), source(), piped=True):
+        async for one in stream_verdicts(judge_in(tmp_path, Scripted(lambda _: PASS)), source(), piped=True):
             assert isinstance(one, Verdict)
             names.append(one.group_id)
             more.set()
@@ -135,7 +135,7 @@ def test_a_reader_who_takes_his_time_holds_the_tickets_back(tmp_path: Path, pipe
 
     async def read_a_few() -> None:
         judged = 0
-        async for _ in verdicts(judge_in(tmp_path, Scripted(lambda _: PASS)), source(), piped=piped):
+        async for _ in stream_verdicts(judge_in(tmp_path, Scripted(lambda _: PASS)), source(), piped=piped):
             judged += 1
             # As many as are judged at once, as many read ahead, and one in each hand.
             assert taken <= judged + 2 * 4 + 3

@@ -12,8 +12,16 @@ from typing import Any
 import pytest
 from judging_kit import line, write_lines
 
-from donewhen.foundation.disk_dict import Spilling
-from donewhen.judging.ticket import Ticket, TicketError, from_lines, looked_at, parse_ticket, read_tickets, ticket_of
+from donewhen.foundation.disk_dict import DiskDict
+from donewhen.judging.ticket import (
+    Ticket,
+    TicketError,
+    parse_ticket,
+    read_each_line,
+    read_tickets,
+    ticket_of,
+    tickets_from_lines,
+)
 
 
 def read(path: Path, **options: Any) -> list[Ticket]:
@@ -153,10 +161,10 @@ def test_labels_are_asked_for_unless_somebody_says_otherwise(tmp_path: Path) -> 
         ticket_of(row, "", "cabinets")
     with pytest.raises(TicketError, match="no label"):
         list(read_tickets([path], "cabinets"))
-    assert [type(one) for one in looked_at([path], "cabinets")] == [TicketError]
-    assert [type(one) for one in from_lines([path.read_bytes()], "t", "cabinets", {})] == [TicketError]
+    assert [type(one) for one in read_each_line([path], "cabinets")] == [TicketError]
+    assert [type(one) for one in tickets_from_lines([path.read_bytes()], "t", "cabinets", {})] == [TicketError]
     assert [one.label for one in read_tickets([path], "cabinets", labelled=False)] == [None]
-    assert [type(one) for one in looked_at([path], "cabinets", labelled=False)] == [Ticket]
+    assert [type(one) for one in read_each_line([path], "cabinets", labelled=False)] == [Ticket]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +248,7 @@ def test_a_name_that_stands_there_twice_is_an_error_because_one_would_be_lost(do
 def test_every_error_names_its_file_and_its_line_and_reading_goes_on(tmp_path: Path) -> None:
     one = write_lines(tmp_path / "one.jsonl", line("QC-1"), "", "  ", "{", line("QC-2"), line("QC-3", "maybe"))
     two = write_lines(tmp_path / "two.jsonl", b"\xff", line("QC-4"), line("QC-2"))
-    found = list(looked_at([one, two], "cabinets"))
+    found = list(read_each_line([one, two], "cabinets"))
     assert [item.key if isinstance(item, Ticket) else item.where for item in found] == [
         "QC-1::pass",
         f"{one}:4",
@@ -290,14 +298,14 @@ def test_a_duplicate_is_found_across_files_and_also_without_labels(tmp_path: Pat
 
 def test_a_line_that_was_refused_is_not_the_first_of_two(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "t.jsonl", line("QC-1", text=""), line("QC-1"))
-    assert [isinstance(one, Ticket) for one in looked_at([path], "cabinets")] == [False, True]
+    assert [isinstance(one, Ticket) for one in read_each_line([path], "cabinets")] == [False, True]
 
 
 def test_a_file_that_can_not_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
     good = write_lines(tmp_path / "good.jsonl", line())
     missing, folder = tmp_path / "missing.jsonl", tmp_path / "folder"
     folder.mkdir()
-    found = list(looked_at([missing, folder, good], "cabinets"))
+    found = list(read_each_line([missing, folder, good], "cabinets"))
     assert [str(one) for one in found[:2] if isinstance(one, TicketError)] == [
         f"{missing}: The tickets can't be read: {os.strerror(2)}.",
         f"{folder}: The tickets can't be read: {os.strerror(21)}.",
@@ -329,9 +337,9 @@ def test_line_separators_inside_of_a_text_are_no_line_ends(tmp_path: Path) -> No
 
 def test_lines_may_come_from_anywhere() -> None:
     lines = [json.dumps(line("QC-1")).encode(), b"{"]
-    with Spilling() as seen:
-        found = list(from_lines(lines, "<stdin>", "cabinets", seen))
-        again = list(from_lines(lines[:1], "<stdin>", "cabinets", seen))
+    with DiskDict() as seen:
+        found = list(tickets_from_lines(lines, "<stdin>", "cabinets", seen))
+        again = list(tickets_from_lines(lines[:1], "<stdin>", "cabinets", seen))
     assert isinstance(found[0], Ticket)
     assert isinstance(found[1], TicketError)
     assert found[1].where == "<stdin>:2"

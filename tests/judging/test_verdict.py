@@ -7,18 +7,21 @@ import json
 import pytest
 from judging_kit import ticket
 
-from donewhen.judging.answer import Answer, Malformed
+from donewhen.judging.answer import JudgeAnswer, MalformedAnswer
 from donewhen.judging.verdict import Signals, Verdict, signals_of, verdict_of
-from donewhen.judging.vote import tally
+from donewhen.judging.vote import count_votes
 from donewhen.models.roles import Binary
 
-P, F, M = Answer("pass", "yes"), Answer("fail", "no"), Malformed("empty")
+P, F, M = JudgeAnswer("pass", "yes"), JudgeAnswer("fail", "no"), MalformedAnswer("empty")
 
 
 def signals(
-    *answers: Answer | Malformed, label: Binary | None = "pass", final: Binary | None = None, least: float = 0.67
+    *answers: JudgeAnswer | MalformedAnswer,
+    label: Binary | None = "pass",
+    final: Binary | None = None,
+    least: float = 0.67,
 ) -> Signals:
-    vote = tally(answers)
+    vote = count_votes(answers)
     return signals_of(vote, final or vote.verdict, label, least)
 
 
@@ -56,14 +59,14 @@ def test_malformed_votes_do_not_lower_the_agreement_of_the_others() -> None:
     ids=["all agree", "both", "both though agreed enough", "malformed", "nothing", "nothing, threshold 0", "one"],
 )
 def test_people_look_where_both_occur_or_agreement_is_low_or_a_vote_was_malformed(
-    answers: list[Answer | Malformed], least: float, expected: bool
+    answers: list[JudgeAnswer | MalformedAnswer], least: float, expected: bool
 ) -> None:
     for label in ("pass", "fail", None):
         assert signals(*answers, label=label, least=least).needs_manual_review is expected
 
 
 def test_low_agreement_alone_asks_for_people() -> None:
-    vote = tally([P, P])._replace(strength=0.5)
+    vote = count_votes([P, P])._replace(strength=0.5)
     assert not vote.contradicts
     assert signals_of(vote, "pass", "pass", 0.67).needs_manual_review
 
@@ -96,7 +99,7 @@ def test_without_a_label_nothing_matches_and_nothing_conflicts() -> None:
 
 
 def test_a_verdict_has_the_ticket_the_votes_and_where_it_comes_from() -> None:
-    vote = tally([P._replace(margin=0.5), F, M])
+    vote = count_votes([P._replace(margin=0.5), F, M])
     told = (("pass", "yes"), ("fail", "no"), ("empty", ""))
     found = verdict_of(ticket("QC-7", "fail"), vote, "pass", "rules.py:safe", 0.67, 12, told)
     assert (found.ticket_key, found.group_id, found.label) == ("QC-7::fail", "QC-7", "fail")
@@ -107,7 +110,7 @@ def test_a_verdict_has_the_ticket_the_votes_and_where_it_comes_from() -> None:
 
 
 def test_a_verdict_as_data_is_flat_and_goes_through_json() -> None:
-    found = verdict_of(ticket("QC-7", None), tally([P, F, F]), "fail", None, 0.67, 3, (("pass", "yes"),))
+    found = verdict_of(ticket("QC-7", None), count_votes([P, F, F]), "fail", None, 0.67, 3, (("pass", "yes"),))
     data = found.as_dict()
     assert json.loads(json.dumps(data)) == data
     assert data["answers"] == [{"vote": "pass", "reason": "yes"}]
@@ -124,7 +127,10 @@ def test_a_verdict_as_data_is_flat_and_goes_through_json() -> None:
 
 def test_a_verdict_comes_back_from_a_file_as_it_was() -> None:
     told = (("pass", "yes"), ("empty", ""))
-    for label, vote, by in (("fail", tally([P._replace(margin=0.5), M]), "mine.py:f"), (None, tally([M]), None)):
+    for label, vote, by in (
+        ("fail", count_votes([P._replace(margin=0.5), M]), "mine.py:f"),
+        (None, count_votes([M]), None),
+    ):
         found = verdict_of(ticket("QC-7", label), vote, vote.verdict, by, 0.67, 3, told)  # type: ignore[arg-type]
         back = Verdict.from_dict(json.loads(json.dumps(found.as_dict())))
         assert back == found

@@ -12,18 +12,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from donewhen.judging.guidance import Guidance, seeded
+from donewhen.judging.guidance import Guidance, seed_guidance
 from donewhen.judging.language import Language, find_language
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.judging.mission_budget import open_answers
+from donewhen.judging.mission_budget import open_answer_store
 from donewhen.judging.mission_settings import Rules
 from donewhen.judging.verdict import Signals, Verdict
-from donewhen.learning.reflection.proposals import Proposal, Terms, read_proposal
-from donewhen.learning.reflection.strict_json import Unusable
-from donewhen.learning.running.events import Event
+from donewhen.learning.reflection.proposals import OpsPass, ReadingTerms, read_proposal
+from donewhen.learning.reflection.strict_json import UnusableAnswer
+from donewhen.learning.running.events import RunEvent
 from donewhen.learning.running.learner import Learner
 from donewhen.learning.running.recorder import Watcher
-from donewhen.learning.running.run_folders import asking_for, only_writer, open_log, prepare, prepare_again
+from donewhen.learning.running.run_folders import (
+    lock_runs,
+    metered_model_for,
+    open_log,
+    prepare_resumed_run,
+    prepare_run,
+)
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import Binary, Case, Model, ReflectionRequest, RolloutRequest
 from donewhen.testing.clock import ManualClock
@@ -75,7 +81,7 @@ class Ran(NamedTuple):
     """How a run came out."""
 
     state: RunState
-    events: tuple[Event, ...]
+    events: tuple[RunEvent, ...]
     folder: Path
     mission: Mission
 
@@ -95,11 +101,11 @@ class Ran(NamedTuple):
 
 def learn(mission: Mission, model: Model, *, watcher: Watcher | None = None, resume: Path | None = None) -> Ran:
     """Run a learner to its end, from its first event or from where a folder stands."""
-    prepared = prepare(mission, model) if resume is None else prepare_again(mission, model, resume)
-    with only_writer(mission), open_answers(mission) as answers:
+    prepared = prepare_run(mission, model) if resume is None else prepare_resumed_run(mission, model, resume)
+    with lock_runs(mission), open_answer_store(mission) as answers:
         log = open_log(prepared)
         try:
-            asking = asking_for(prepared, model, answers)
+            asking = metered_model_for(prepared, model, answers)
             learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
             state = asyncio.run(learner.run())
         finally:
@@ -107,12 +113,12 @@ def learn(mission: Mission, model: Model, *, watcher: Watcher | None = None, res
     return Ran(state, tuple(log.recorded), prepared.folder, mission)
 
 
-def substance(events: Iterable[Event]) -> list[tuple[str, bytes]]:
+def substance(events: Iterable[RunEvent]) -> list[tuple[str, bytes]]:
     """Events but for their times."""
     return [one.substance for one in events]
 
 
-def spent_but_time(events: Sequence[Event]) -> list[dict[str, float]]:
+def spent_but_time(events: Sequence[RunEvent]) -> list[dict[str, float]]:
     """What a run had cost by each event, but for seconds."""
     return [{name: value for name, value in one.spent.items() if name != "seconds"} for one in events]
 
@@ -205,7 +211,7 @@ def case(
 
 
 def guidance_of(**rules: str) -> Guidance:
-    return seeded(NAME, RULES | rules, "2026-01-01T00:00:00Z")
+    return seed_guidance(NAME, RULES | rules, "2026-01-01T00:00:00Z")
 
 
 def terms_of(
@@ -216,16 +222,16 @@ def terms_of(
     max_operations: int = 4,
     changes_left: int = 9,
     **rules: Any,
-) -> Terms:
-    return Terms(
+) -> ReadingTerms:
+    return ReadingTerms(
         guidance or guidance_of(), language, Rules(**rules), tuple(cases), max_operations, changes_left, "1.1.1"
     )
 
 
-def read(said: object, terms: Terms) -> Proposal:
+def read(said: object, terms: ReadingTerms) -> OpsPass:
     """An ops answer that must be usable."""
     found = read_proposal(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), terms)
-    assert not isinstance(found, Unusable), found
+    assert not isinstance(found, UnusableAnswer), found
     return found
 
 

@@ -16,13 +16,13 @@ from donewhen.learning.measuring.word_baseline import (
     Feature,
     Predict,
     Sparse,
-    features_of,
-    fitted,
-    majority,
-    out_of_fold,
+    count_features,
+    feature_vector,
+    fit_weights,
+    majority_baseline,
+    out_of_fold_predictions,
     terms,
-    vector_of,
-    word_counts,
+    word_count_baseline,
 )
 from donewhen.models.roles import Binary
 
@@ -54,7 +54,7 @@ def right(predict: Predict, found: Labelled) -> float:
     [(["pass", "pass", "fail"], "pass"), (["fail", "fail", "pass"], "fail"), (["pass", "fail"], "fail"), ([], "fail")],
 )
 def test_majority_is_the_commoner_label_and_fail_where_there_is_none(labels: list[Binary], expected: str) -> None:
-    predict = majority(("text", label) for label in labels)
+    predict = majority_baseline(("text", label) for label in labels)
     assert {predict("anything"), predict("")} == {expected}
 
 
@@ -83,7 +83,7 @@ def test_where_words_are_not_set_apart_two_characters_are_a_word() -> None:
 
 
 def test_a_term_counts_more_the_fewer_tickets_have_it() -> None:
-    features = features_of(["bb bb aa", "aa bb", "aa cc cc", "dd"])
+    features = count_features(["bb bb aa", "aa bb", "aa cc cc", "dd"])
     assert [(term, one.place) for term, one in features.items()] == [("aa", 1), ("bb", 2)]
     assert features["aa"].rarity == pytest.approx(log(5 / 4) + 1)
     assert features["bb"].rarity == pytest.approx(log(5 / 3) + 1)
@@ -91,22 +91,22 @@ def test_a_term_counts_more_the_fewer_tickets_have_it() -> None:
 
 def test_a_text_is_a_vector_of_length_one_beside_a_first_place_that_is_always_one() -> None:
     features = {"aa": Feature(2, 3.0), "bb": Feature(5, 4.0)}
-    found = vector_of("aa cc bb", features)
+    found = feature_vector("aa cc bb", features)
     assert list(found.places) == [0, 2, 5]
     assert list(found.values) == pytest.approx([1, 0.6, 0.8])
     # Said ten times, a word counts 1 + log 10 times as much.
-    often = vector_of("bb " + "aa " * 10, features)
+    often = feature_vector("bb " + "aa " * 10, features)
     assert list(often.places) == [0, 5, 2]
     assert often.values[2] / often.values[1] == pytest.approx(3 * (1 + log(10)) / 4)
     for text in ("", "none of them"):
-        assert (list(vector_of(text, features).places), list(vector_of(text, features).values)) == ([0], [1])
+        assert (list(feature_vector(text, features).places), list(feature_vector(text, features).values)) == ([0], [1])
 
 
 # Word counts
 
 
 def test_one_word_among_many_is_found_and_holds_for_other_tickets() -> None:
-    predict = word_counts(tickets(150, 1))
+    predict = word_count_baseline(tickets(150, 1))
     assert right(predict, tickets(60, 2)) >= 0.95
 
 
@@ -114,7 +114,7 @@ def test_noise_teaches_nothing() -> None:
     rng = random.Random(7)
     shuffled = [(text, rng.choice(["pass", "fail"])) for text, _ in tickets(120, 1, "x1", "x1")]
     others: Labelled = [(text, rng.choice(["pass", "fail"])) for text, _ in tickets(200, 3, "x1", "x1")]
-    assert 0.35 < right(word_counts(shuffled), others) < 0.65
+    assert 0.35 < right(word_count_baseline(shuffled), others) < 0.65
 
 
 def test_the_order_of_two_words_tells() -> None:
@@ -128,7 +128,7 @@ def test_the_order_of_two_words_tells() -> None:
             found.append((" ".join([*words[:6], said, *words[6:]]), "fail" if at % 2 else "pass"))
         return found
 
-    assert right(word_counts(made(120)), made(60)) > 0.9
+    assert right(word_count_baseline(made(120)), made(60)) > 0.9
 
 
 def test_a_language_without_spaces_is_learned_too() -> None:
@@ -142,20 +142,20 @@ def test_a_language_without_spaces_is_learned_too() -> None:
             found.append((common[:9] + ("螺丝齐全" if label == "pass" else "螺丝缺失") + common[9:], label))
         return found
 
-    assert right(word_counts(made(80)), made(40)) > 0.95
+    assert right(word_count_baseline(made(80)), made(40)) > 0.95
 
 
 def test_a_rare_label_weighs_as_much_as_a_common_one() -> None:
     """Of the tickets that say refunded, 20 pass and 57 fail; but of the passes all say so, and of the fails few."""
     found: Labelled = [("it was refunded", "pass")] * 20 + [("it was refunded", "fail")] * 57
     found += [("it was ignored", "fail")] * 323
-    predict = word_counts(found)
+    predict = word_count_baseline(found)
     assert (predict("it was refunded"), predict("it was ignored")) == ("pass", "fail")
 
 
 def test_a_word_that_is_said_again_and_again_does_not_drown_the_others() -> None:
     found: Labelled = [(word, "pass") for word in ("paid", "sent", "seen", "kept")] * 3 + [("lost", "fail")] * 12
-    predict = word_counts(found)
+    predict = word_count_baseline(found)
     assert predict("paid, sent, seen, kept; lost") == "pass"
     assert predict("paid, sent, seen, kept; lost, lost, lost, lost, lost, lost") == "pass"
     assert predict("paid; lost, lost, lost, lost, lost, lost") == "fail"
@@ -163,31 +163,31 @@ def test_a_word_that_is_said_again_and_again_does_not_drown_the_others() -> None
 
 def test_the_same_tickets_give_the_same_predictions() -> None:
     found, others = tickets(60, 1), tickets(200, 2, "maybe", "perhaps")
-    one, two = word_counts(found), word_counts(iter(found))
+    one, two = word_count_baseline(found), word_count_baseline(iter(found))
     assert [one(text) for text, _ in others] == [two(text) for text, _ in others]
 
 
 @pytest.mark.parametrize("label", ["pass", "fail"])
 def test_with_one_label_there_is_nothing_to_learn(label: Any) -> None:
-    assert word_counts([("some words", label), ("other words", label)])("nothing of it") == label
+    assert word_count_baseline([("some words", label), ("other words", label)])("nothing of it") == label
 
 
 def test_without_tickets_everything_fails() -> None:
-    assert word_counts([])("some words") == "fail"
+    assert word_count_baseline([])("some words") == "fail"
 
 
 def test_texts_without_a_word_are_not_in_the_way() -> None:
     found = [*tickets(150, 1), ("", "pass"), ("!?", "fail")]
-    predict = word_counts(found)
+    predict = word_count_baseline(found)
     assert right(predict, tickets(60, 2)) >= 0.95
     assert predict("") in ("pass", "fail")
 
 
 def test_words_of_a_single_ticket_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     found: Labelled = [("same words only1", "pass"), ("same words only2", "fail"), ("same words only3", "fail")]
-    assert len({word_counts(found)(text) for text, _ in found}) == 1
+    assert len({word_count_baseline(found)(text) for text, _ in found}) == 1
     monkeypatch.setattr(word_baseline, "FEWEST_TICKETS", 1)
-    assert right(word_counts(found), found) == 1
+    assert right(word_count_baseline(found), found) == 1
 
 
 def test_only_the_commonest_terms_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,9 +197,9 @@ def test_only_the_commonest_terms_are_counted(monkeypatch: pytest.MonkeyPatch) -
         ("common beta", "fail"),
         ("common beta", "fail"),
     ]
-    assert right(word_counts(found), found) == 1
+    assert right(word_count_baseline(found), found) == 1
     monkeypatch.setattr(word_baseline, "MOST_FEATURES", 1)
-    assert len({word_counts(found)(text) for text, _ in found}) == 1
+    assert len({word_count_baseline(found)(text) for text, _ in found}) == 1
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_of_too_many_tickets_evenly_spaced_ones_are_learned_from(
     seen: list[str] = []
     monkeypatch.setattr(word_baseline, "MOST_TICKETS", most)
     monkeypatch.setattr(word_baseline, "terms", lambda text: seen.append(text) or iter([text]))
-    word_counts([(letter, "pass" if at % 4 else "fail") for at, letter in enumerate("abcdefghij")])
+    word_count_baseline([(letter, "pass" if at % 4 else "fail") for at, letter in enumerate("abcdefghij")])
     # Each is read twice; with a single one there is a single label, and nothing to read.
     assert "".join(seen) == (learned * 2 if most > 1 else "")
 
@@ -224,7 +224,7 @@ def test_the_weights_are_where_no_step_makes_them_better() -> None:
         Sparse(array("l", [0, *places]), array("d", [1.0, *(rng.random() for _ in places)]))
         for places in (sorted(rng.sample(range(1, features + 1), 6)) for _ in labels)
     ]
-    weights = fitted(vectors, labels, features)  # type: ignore[arg-type]
+    weights = fit_weights(vectors, labels, features)  # type: ignore[arg-type]
     counts = Counter(labels)
     slope = list(weights)
     for vector, label in zip(vectors, labels, strict=True):
@@ -241,7 +241,7 @@ def test_the_weights_are_where_no_step_makes_them_better() -> None:
 
 def test_a_ticket_as_far_as_numbers_go_from_the_others_ends_the_search() -> None:
     vectors = [Sparse(array("l", [0, 1]), array("d", [1.0, value])) for value in (1e3, -1e3, 1e3)]
-    weights = fitted(vectors, ["pass", "fail", "pass"], 1)
+    weights = fit_weights(vectors, ["pass", "fail", "pass"], 1)
     assert weights[1] > 0
 
 
@@ -266,7 +266,7 @@ def test_no_ticket_is_predicted_from_its_own_cluster() -> None:
 
         return predict
 
-    assert out_of_fold(found, learn) == ["pass"] * 40
+    assert out_of_fold_predictions(found, learn) == ["pass"] * 40
     assert predicted == [text for text, _, _ in found]
     assert sorted(sizes) == [6, 7, 9, 9, 9]
 
@@ -274,10 +274,10 @@ def test_no_ticket_is_predicted_from_its_own_cluster() -> None:
 def test_predictions_stand_in_the_order_of_the_tickets() -> None:
     words: list[Binary] = ["pass", "fail", "fail"]
     found: list[tuple[str, Binary, str]] = [(f"it is {words[at % 3]}", words[at % 3], f"c{at % 7}") for at in range(60)]
-    assert out_of_fold(found, word_counts) == [label for _, label, _ in found]
-    assert out_of_fold(found, majority) == ["fail"] * 60
+    assert out_of_fold_predictions(found, word_count_baseline) == [label for _, label, _ in found]
+    assert out_of_fold_predictions(found, majority_baseline) == ["fail"] * 60
 
 
 def test_a_single_cluster_leaves_nothing_to_learn_from() -> None:
-    assert out_of_fold([("a", "pass", "one"), ("b", "pass", "one")], majority) == ["fail", "fail"]
-    assert out_of_fold([], majority) == []
+    assert out_of_fold_predictions([("a", "pass", "one"), ("b", "pass", "one")], majority_baseline) == ["fail", "fail"]
+    assert out_of_fold_predictions([], majority_baseline) == []

@@ -11,7 +11,7 @@ import pytest
 from learning_kit import mission_in, row
 
 from donewhen.judging.ticket import TicketError
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.ticket_reader import TicketReader
 
 
 def test_every_ticket_is_found_by_its_key_whichever_file_it_is_in(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_every_ticket_is_found_by_its_key_whichever_file_it_is_in(tmp_path: Path
     for name, some in (("b.jsonl", rows[:25]), ("a.jsonl", rows[25:])):
         lines = (json.dumps(one, ensure_ascii=bool(at % 2)) + "\n" * (1 + at % 3) for at, one in enumerate(some))
         (tmp_path / name).write_text("".join(lines), encoding="utf-8")
-    book = Book(mission)
+    book = TicketReader(mission)
     assert [one.group for one in book.members] == [one["group_id"] for one in rows]
     keys = [one.key for one in book.members]
     random.Random(1).shuffle(keys)
@@ -38,12 +38,12 @@ def test_a_ticket_that_comes_twice_is_named_with_both_places(tmp_path: Path) -> 
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text(json.dumps(row("QC-1", "pass", "text")) + "\n")
     with pytest.raises(TicketError, match=r"b\.jsonl:1: .* occurs twice\. The first is at .*a\.jsonl:1"):
-        Book(mission)
+        TicketReader(mission)
 
 
 def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, [row("QC-1", "pass", "text"), row("QC-2", "pass", "text")])
-    book = Book(mission)
+    book = TicketReader(mission)
     mission.ticket_files[0].write_text("".join(json.dumps(row(f"QC-{at}", "pass", "text")) + "\n" for at in (2, 1)))
     with pytest.raises(TicketError, match=r"tickets\.jsonl:1: The tickets were changed"):
         book.ticket("QC-1::pass")
@@ -51,7 +51,7 @@ def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
 
 def test_of_texts_no_more_is_kept_than_a_certain_number_of_characters(tmp_path: Path) -> None:
     count, size = 300, 100_000
-    book = Book(mission_in(tmp_path, (row(f"QC-{at}", "pass", "x" * size) for at in range(count))))
+    book = TicketReader(mission_in(tmp_path, (row(f"QC-{at}", "pass", "x" * size) for at in range(count))))
     keys = [one.key for one in book.members]
     tracemalloc.start()
     try:
@@ -68,7 +68,7 @@ def test_a_ticket_that_is_not_read_takes_a_few_hundred_bytes(tmp_path: Path) -> 
         mission = mission_in(tmp_path / str(count), (row(f"QC-{at}", "pass", f"{at}" * 300) for at in range(count)))
         tracemalloc.start()
         try:
-            book = Book(mission)
+            book = TicketReader(mission)
             assert len(book.members) == count
             return tracemalloc.get_traced_memory()[0]
         finally:

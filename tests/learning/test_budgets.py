@@ -26,10 +26,10 @@ from learning_kit import (
 )
 
 from donewhen.judging.judge import Judge
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.running.events import RunError
-from donewhen.learning.running.run_folders import prepare
-from donewhen.models.metered import Asking, BudgetError, Limits, Meter
+from donewhen.learning.running.run_folders import prepare_run
+from donewhen.models.metered import BudgetError, Meter, MeteredModel, SpendingLimits
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedJudge
@@ -89,7 +89,7 @@ def test_a_budget_that_cannot_pay_for_the_held_out_tickets_is_refused_before_any
     mission = mission_in(tmp_path, small(), f"{BASE}[budget]\ncalls = 8\n")
     model = captcha_model()
     with pytest.raises(RunError, match="budget of 8 calls is too small") as caught:
-        prepare(mission, model)
+        prepare_run(mission, model)
     assert "takes 12" in str(caught.value)
     assert model.calls == 0
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
@@ -219,7 +219,7 @@ def test_a_run_without_a_budget_has_none(tmp_path: Path) -> None:
 
 
 def test_the_meter_lets_the_last_allowed_call_through_and_no_other() -> None:
-    meter = Meter(Limits(calls=5), reserved=2)
+    meter = Meter(SpendingLimits(calls=5), reserved=2)
     for _ in range(3):
         meter.admit("rollout")
     with pytest.raises(BudgetError) as caught:
@@ -234,7 +234,7 @@ def test_the_meter_lets_the_last_allowed_call_through_and_no_other() -> None:
 
 
 def test_calls_that_were_paid_for_and_not_yet_claimed_leave_less_for_others() -> None:
-    meter = Meter(Limits(calls=5), calls=2, unclaimed=2)
+    meter = Meter(SpendingLimits(calls=5), calls=2, unclaimed=2)
     meter.admit("rollout")
     with pytest.raises(BudgetError):
         meter.admit("rollout")
@@ -246,7 +246,7 @@ def test_calls_that_were_paid_for_and_not_yet_claimed_leave_less_for_others() ->
 
 
 def test_an_epochs_calls_are_counted_from_its_beginning() -> None:
-    meter = Meter(Limits(calls_per_epoch=1))
+    meter = Meter(SpendingLimits(calls_per_epoch=1))
     for _ in range(3):
         meter.admit("rollout")
     meter.begin_epoch()
@@ -282,9 +282,9 @@ def test_more_in_flight_than_the_budget_has_left_is_never_asked(tmp_path: Path) 
 
     async def flood() -> int:
         model = ScriptedJudge(slow)  # type: ignore[arg-type]
-        asking = Asking(model, Meter(Limits(calls=7)))
+        asking = MeteredModel(model, Meter(SpendingLimits(calls=7)))
         mission = mission_in(tmp_path, small(), "concurrency = 64\n")
-        book = Book(mission)
+        book = TicketReader(mission)
         judge = Judge(mission, mission.guidance(), asking)
         found = await asyncio.gather(
             *(judge.judged(book.ticket(one.key)) for one in book.members), return_exceptions=True

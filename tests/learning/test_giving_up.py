@@ -10,7 +10,7 @@ from learning_kit import ONE_VOTE, mission_in, small
 
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.learning.after.learn_mission import learn
-from donewhen.learning.running.run_folders import unfinished
+from donewhen.learning.running.run_folders import unfinished_run
 from donewhen.models.ray.ray_cluster import ExecutorError
 from donewhen.models.roles import Completion, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
@@ -48,6 +48,6 @@ def test_what_was_being_answered_when_a_run_broke_off_is_not_asked_again(tmp_pat
         learn(mission, broken)
     assert len(broken.answered) >= AT_ONCE - 1
     whole = BreaksOff(None)
-    learn(mission, whole, resume=unfinished(mission))
+    learn(mission, whole, resume=unfinished_run(mission))
     assert whole.answered
     assert not set(whole.answered) & set(broken.answered)

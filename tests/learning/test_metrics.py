@@ -14,10 +14,10 @@ from donewhen.learning.measuring.metrics import (
     Confusion,
     Estimate,
     cohens_kappa,
-    confusion_of,
     corrected_prevalence,
+    count_confusion,
     mcnemar,
-    measured,
+    measure,
     measures_of,
     paired_bootstrap,
     wilson,
@@ -50,14 +50,14 @@ def test_every_pair_of_label_and_verdict_is_counted_in_its_place() -> None:
         + [("pass", None)] * 5
         + [("fail", None)] * 6
     )
-    found = confusion_of(judged)
+    found = count_confusion(judged)
     assert found == Confusion(true_pass=1, false_pass=2, true_fail=3, false_fail=4, invalid_pass=5, invalid_fail=6)
     assert (found.passes, found.fails, found.tickets) == (10, 11, 21)
     assert (found.right, found.wrong, found.invalid) == (4, 17, 11)
 
 
 def test_a_missing_verdict_is_wrong_and_neither_a_release_nor_a_block() -> None:
-    found = measured([("pass", "pass"), ("pass", None), ("fail", "fail"), ("fail", None)])
+    found = measure([("pass", "pass"), ("pass", None), ("fail", "fail"), ("fail", None)])
     assert value(found.accuracy) == 0.5
     assert (value(found.tpr), value(found.tnr)) == (0.5, 0.5)
     assert (value(found.false_release), value(found.false_block)) == (0, 0)
@@ -76,7 +76,7 @@ def test_each_rate_is_of_the_tickets_that_it_speaks_of() -> None:
 
 
 def test_without_tickets_nothing_is_said() -> None:
-    found = measured([])
+    found = measure([])
     assert found.confusion == Confusion()
     said = (found.accuracy, found.kappa, found.tpr, found.tnr, found.false_release, found.false_block, found.base_rate)
     assert said == (None,) * 7
@@ -84,7 +84,7 @@ def test_without_tickets_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("label", ["pass", "fail"])
 def test_with_one_label_only_what_needs_the_other_is_not_said(label: Any) -> None:
-    found = measured([(label, "pass"), (label, "fail"), (label, None)])
+    found = measure([(label, "pass"), (label, "fail"), (label, None)])
     assert found.kappa is None
     assert ((found.tpr is None), (found.false_block is None)) == ((label == "fail"),) * 2
     assert ((found.tnr is None), (found.false_release is None)) == ((label == "pass"),) * 2
@@ -93,7 +93,7 @@ def test_with_one_label_only_what_needs_the_other_is_not_said(label: Any) -> Non
 
 @given(PAIRS)
 def test_no_ticket_is_lost_and_no_share_leaves_its_interval(judged: Any) -> None:
-    found = measured(judged)
+    found = measure(judged)
     assert found.confusion.tickets == len(judged)
     assert found.confusion.right == sum(label == verdict for label, verdict in judged)
     for one in (found.accuracy, found.tpr, found.tnr, found.false_release, found.false_block, found.base_rate):
@@ -188,7 +188,7 @@ def test_intervals_of_kappa_hold_the_truth_as_often_as_they_say() -> None:
     truth = (0.81 - chance) / (1 - chance)
     held = 0
     for _ in range(400):
-        found = measured(rng.choices(cells, weights, k=80)).kappa  # type: ignore[arg-type]
+        found = measure(rng.choices(cells, weights, k=80)).kappa  # type: ignore[arg-type]
         assert found is not None
         held += found.low <= truth <= found.high
     assert 0.92 <= held / 400 <= 0.99

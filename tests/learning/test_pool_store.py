@@ -10,10 +10,10 @@ import pytest
 
 from donewhen.judging.mission import read_mission
 from donewhen.learning.after.learn_mission import learn
-from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.reflection.hypotheses import PooledHypothesis
 from donewhen.learning.running.events import RunError
-from donewhen.learning.running.pool_store import POOL, carried_over, keep_waiting
-from donewhen.learning.running.run_folders import state_of
+from donewhen.learning.running.pool_store import POOL, carried_over_hypotheses, save_waiting_hypotheses
+from donewhen.learning.running.run_folders import run_state_of
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
@@ -21,9 +21,11 @@ from donewhen.testing.models import ScriptedJudge
 RULE = 'When it mentions "captcha", the verdict is fail.'
 
 
-def waiting(signature: str = "a", *, cycles: tuple[str, ...] = ("1.1",), fate: str = "waiting") -> Pooled:
+def waiting(signature: str = "a", *, cycles: tuple[str, ...] = ("1.1",), fate: str = "waiting") -> PooledHypothesis:
     data = {"signature": signature, "text": RULE, "falsifier": "one that passed", "dimension": "", "fate": fate}
-    return msgspec.convert({**data, "cycles": cycles, "evidence": ("T1::fail", "T2::fail"), "tried_with": 2}, Pooled)
+    return msgspec.convert(
+        {**data, "cycles": cycles, "evidence": ("T1::fail", "T2::fail"), "tried_with": 2}, PooledHypothesis
+    )
 
 
 def mission_in(folder: Path, *, epochs: int = 1) -> None:
@@ -54,13 +56,13 @@ def test_support_adds_up_over_runs_and_promotes_in_the_second(tmp_path: Path) ->
     mission_in(tmp_path)
     first = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert first.state.changes == []
-    kept = carried_over(read_mission(tmp_path), first.prepared.splits.train)
+    kept = carried_over_hypotheses(read_mission(tmp_path), first.prepared.splits.train)
     assert [(one.text, one.fate, one.cycles) for one in kept] == [(RULE, "waiting", (f"{first.prepared.id}:1.1",))]
     second = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert second.guidance is not None
     assert second.guidance.learned["G1"] == RULE
-    assert carried_over(read_mission(tmp_path), second.prepared.splits.train) == ()
-    assert state_of(second.prepared.folder).pool == second.state.pool
+    assert carried_over_hypotheses(read_mission(tmp_path), second.prepared.splits.train) == ()
+    assert run_state_of(second.prepared.folder).pool == second.state.pool
 
 
 def test_without_adoption_the_mission_keeps_what_it_had(tmp_path: Path) -> None:
@@ -73,26 +75,26 @@ def test_a_ticket_that_is_kept_back_now_is_no_support(tmp_path: Path) -> None:
     mission_in(tmp_path)
     mission = read_mission(tmp_path)
     state = RunState(pool={"a": waiting("a"), "b": waiting("b", fate="promoted")})
-    keep_waiting(mission, state, "run-1")
-    (one,) = carried_over(mission, {"T1::fail", "T9::pass"})
+    save_waiting_hypotheses(mission, state, "run-1")
+    (one,) = carried_over_hypotheses(mission, {"T1::fail", "T9::pass"})
     assert (one.signature, one.evidence, one.tried_with, one.cycles) == ("a", ("T1::fail",), 1, ("run-1:1.1",))
-    assert carried_over(mission, {"T9::pass"}) == ()
+    assert carried_over_hypotheses(mission, {"T9::pass"}) == ()
 
 
 def test_cycles_keep_the_name_of_the_run_that_they_are_from(tmp_path: Path) -> None:
     mission_in(tmp_path)
     mission = read_mission(tmp_path)
-    keep_waiting(mission, RunState(pool={"a": waiting(cycles=("run-1:1.1", "1.1"))}), "run-2")
-    assert carried_over(mission, {"T1::fail"})[0].cycles == ("run-1:1.1", "run-2:1.1")
+    save_waiting_hypotheses(mission, RunState(pool={"a": waiting(cycles=("run-1:1.1", "1.1"))}), "run-2")
+    assert carried_over_hypotheses(mission, {"T1::fail"})[0].cycles == ("run-1:1.1", "run-2:1.1")
 
 
 def test_a_broken_file_is_an_error_with_its_place(tmp_path: Path) -> None:
     mission_in(tmp_path)
     (tmp_path / POOL).write_text('[{"signature": ')
     with pytest.raises(RunError, match="can't be read") as caught:
-        carried_over(read_mission(tmp_path), ())
+        carried_over_hypotheses(read_mission(tmp_path), ())
     assert caught.value.where == str(tmp_path / POOL)
     (tmp_path / POOL).unlink()
     (tmp_path / POOL).mkdir()
     with pytest.raises(RunError, match="can't be read"):
-        carried_over(read_mission(tmp_path), ())
+        carried_over_hypotheses(read_mission(tmp_path), ())

@@ -8,17 +8,17 @@ from typing import Any, get_args
 import pytest
 from learning_kit import CHINESE, add, answer, case, guess, guidance_of, mentions, read, terms_of
 
-from donewhen.judging.guidance import Change, Guidance, GuidanceError, changed
+from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError, apply_change
 from donewhen.learning.reflection.proposals import (
     DECISION_SCHEMA,
     OPS_SCHEMA,
-    Decision,
-    Terms,
+    DecisionPass,
+    ReadingTerms,
     read_decision,
     read_proposal,
 )
 from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
-from donewhen.learning.reflection.strict_json import Unusable
+from donewhen.learning.reflection.strict_json import UnusableAnswer
 
 A, B = "QC-1::fail", "QC-2::pass"
 CASES = (case(A, "it shows a captcha on the page"), case(B, "it shows a receipt on the page"))
@@ -29,11 +29,11 @@ FULL = guidance_of(
 )
 
 
-def terms(guidance: Guidance = FULL, **more: Any) -> Terms:
+def terms(guidance: Guidance = FULL, **more: Any) -> ReadingTerms:
     return terms_of(CASES, guidance, **more)
 
 
-def reasons(said: object, under: Terms | None = None) -> list[str]:
+def reasons(said: object, under: ReadingTerms | None = None) -> list[str]:
     return [one.reason for one in read(said, under or terms()).rejections]
 
 
@@ -278,7 +278,7 @@ def test_an_added_rule_that_nearly_says_the_same_updates_the_old_one() -> None:
 def test_an_added_pass_rule_never_overwrites_the_fail_rule_that_it_looks_like() -> None:
     [found] = read(answer([add(LONG.format("pass"), [A])]), terms()).operations
     assert (found.op, found.key) == ("add", None)
-    after = changed(FULL, found, "")
+    after = apply_change(FULL, found, "")
     assert after.experiences["G2"] == LONG.format("fail")
     assert after.experiences["G11"] == LONG.format("pass")
 
@@ -318,18 +318,18 @@ def test_what_is_taken_can_be_made_and_the_scaffold_stays() -> None:
         proposal = read(answer([item]), terms())
         assert proposal.operations == ()
     for change in (
-        Change(op="update", key="S1", text="x", evidence=(A,)),
-        Change(op="delete", key="S1", evidence=(A,)),
-        Change(op="merge", key="G1", merged_from=("S1",), text="x", evidence=(A,)),
-        Change(op="merge", key="S1", merged_from=("G1",), text="x", evidence=(A,)),
-        Change(op="add", text="only what the page shows  counts", evidence=(A,)),
-        Change(op="update", key="G1", text="Only what the page shows counts.", evidence=(A,)),
-        Change(op="delete", key="G0", evidence=(A,)),
-        Change(op="merge", key="G1", merged_from=("G0",), text="x", evidence=(A,)),
-        Change(op="delete", key="G1"),
+        GuidanceChange(op="update", key="S1", text="x", evidence=(A,)),
+        GuidanceChange(op="delete", key="S1", evidence=(A,)),
+        GuidanceChange(op="merge", key="G1", merged_from=("S1",), text="x", evidence=(A,)),
+        GuidanceChange(op="merge", key="S1", merged_from=("G1",), text="x", evidence=(A,)),
+        GuidanceChange(op="add", text="only what the page shows  counts", evidence=(A,)),
+        GuidanceChange(op="update", key="G1", text="Only what the page shows counts.", evidence=(A,)),
+        GuidanceChange(op="delete", key="G0", evidence=(A,)),
+        GuidanceChange(op="merge", key="G1", merged_from=("G0",), text="x", evidence=(A,)),
+        GuidanceChange(op="delete", key="G1"),
     ):
         with pytest.raises(GuidanceError):
-            changed(FULL, change, "")
+            apply_change(FULL, change, "")
 
 
 @pytest.mark.parametrize(
@@ -351,23 +351,23 @@ def test_what_is_taken_can_be_made_and_the_scaffold_stays() -> None:
 )
 def test_an_answer_that_is_not_of_the_schema_is_unusable_as_a_whole(said: str, reason: str) -> None:
     found = read_proposal(said, terms())
-    assert isinstance(found, Unusable)
+    assert isinstance(found, UnusableAnswer)
     assert found.reason == reason
 
 
-def decision(**fields: Any) -> Decision | Unusable:
+def decision(**fields: Any) -> DecisionPass | UnusableAnswer:
     return read_decision(json.dumps({"no_evidence_group_ids": [], "decision_analysis": ""} | fields), CASES)
 
 
 def test_a_decision_names_tickets_that_were_asked_about() -> None:
     found = decision(no_evidence_group_ids=[B, A, B], decision_analysis="they\nsay  nothing")
-    assert found == Decision((B, A), "they say nothing", ())
+    assert found == DecisionPass((B, A), "they say nothing", ())
 
 
 @pytest.mark.parametrize("key", ["QC-1", "QC-1::pass", "QC-9::fail", "", 3, None, [A], {"a": A}])
 def test_a_decision_about_somebody_else_is_rejected_and_the_rest_counts(key: object) -> None:
     found = decision(no_evidence_group_ids=[key, A])
-    assert isinstance(found, Decision)
+    assert isinstance(found, DecisionPass)
     assert found.no_evidence == (A,)
     assert [(one.what, one.reason, one.item) for one in found.rejections] == [("ticket", "unknown_ticket_key", key)]
 
@@ -384,7 +384,7 @@ def test_a_decision_about_somebody_else_is_rejected_and_the_rest_counts(key: obj
 )
 def test_a_decision_that_is_not_of_the_schema_is_unusable(said: str, reason: str) -> None:
     found = read_decision(said, CASES)
-    assert isinstance(found, Unusable)
+    assert isinstance(found, UnusableAnswer)
     assert found.reason == reason
 
 

@@ -32,9 +32,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.learning.measuring.splits import divided
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.reflection.requests import packed
+from donewhen.learning.measuring.splits import split_tickets
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.reflection.requests import pack_cases
 from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 
@@ -238,7 +238,7 @@ def test_a_studious_reflector_sees_all_training_cases_once_an_epoch_and_no_other
     mission = mission_in(tmp_path, small(), toml)
     model = Student(obedient, None, covers_nobody)
     learn(mission, model)
-    splits = divided(Book(mission).members, mission.settings.split, mission.settings.seed)
+    splits = split_tickets(TicketReader(mission).members, mission.settings.split, mission.settings.seed)
     assert model.studied == [{key: key.rpartition("::")[2] for key in sorted(splits.train)}] * 2
 
 
@@ -358,7 +358,7 @@ def test_evidence_on_a_case_that_was_packed_out_is_not_learnable(tmp_path: Path)
 def test_one_case_always_fits_cut_in_the_middle(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(), "[reflection]\nmax_prompt_chars = 2000\n")
     text = "BEGIN " + "x" * 50_000 + " END"
-    found = packed([case(text=text), case("QC-2::fail", text)], mission, 1900)
+    found = pack_cases([case(text=text), case("QC-2::fail", text)], mission, 1900)
     assert [one.ticket_key for one in found.shown] == ["QC-1::fail"]
     assert [one.ticket_key for one in found.waiting] == ["QC-2::fail"]
     assert "BEGIN" in found.own

@@ -33,11 +33,18 @@ from learning_kit import (
 )
 
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.after.replay import replay
+from donewhen.learning.after.replay import replay_run
 from donewhen.learning.running.artifacts import write_artifacts
-from donewhen.learning.running.events import Event, RunError, read_events
-from donewhen.learning.running.recorder import Nobody
-from donewhen.learning.running.run_folders import EVENTS, open_log, prepare, prepare_again, state_of, unfinished
+from donewhen.learning.running.events import RunError, RunEvent, read_events
+from donewhen.learning.running.recorder import NoWatcher
+from donewhen.learning.running.run_folders import (
+    EVENTS,
+    open_log,
+    prepare_resumed_run,
+    prepare_run,
+    run_state_of,
+    unfinished_run,
+)
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
@@ -48,13 +55,13 @@ class Killed(BaseException):
     """What a process does not survive."""
 
 
-class Killer(Nobody):
+class Killer(NoWatcher):
     """Kills the run as soon as so many events are written."""
 
     def __init__(self, after: int) -> None:
         self._after = after
 
-    def event(self, event: Event, state: RunState) -> None:
+    def event(self, event: RunEvent, state: RunState) -> None:
         if event.number == self._after:
             raise Killed
 
@@ -160,7 +167,7 @@ def test_a_run_killed_after_any_event_ends_like_one_that_was_not(tmp_path: Path,
         first, second = eventful_model(), eventful_model()
         with pytest.raises(Killed):
             learn(mission, first, watcher=Killer(after))
-        folder = unfinished(mission)
+        folder = unfinished_run(mission)
         assert folder is not None
         assert len(read_events(folder / EVENTS)) == after
         resumed = learn(mission, second, resume=folder)
@@ -193,7 +200,7 @@ def test_a_run_killed_at_any_call_ends_like_one_that_was_not(tmp_path: Path, bud
         first, second = eventful_model(), eventful_model()
         with pytest.raises(Killed):
             learn(mission, dying(first, at))
-        folder = unfinished(mission)
+        folder = unfinished_run(mission)
         assert folder is not None
         resumed = learn(mission, second, resume=folder)
         assert substance(resumed.events) == substance(run.events)
@@ -255,7 +262,7 @@ def test_a_run_that_is_killed_with_many_questions_in_flight_keeps_its_budget(tmp
         with pytest.raises(Killed):
             learn(mission, dying(hesitant(at), at))
         second = hesitant(at + 1)
-        resumed = learn(mission, second, resume=unfinished(mission))
+        resumed = learn(mission, second, resume=unfinished_run(mission))
         with closing(sqlite3.connect(mission.folder / "runs" / "answers.sqlite")) as kept:
             [(answered,)] = kept.execute("select count(*) from answers").fetchall()
         assert answered <= calls
@@ -271,7 +278,7 @@ def test_a_run_can_be_killed_again_and_again(tmp_path: Path) -> None:
         with pytest.raises(Killed):
             learn(mission, model, watcher=Killer(after), resume=folder)
         calls += model.calls
-        folder = unfinished(mission)
+        folder = unfinished_run(mission)
     model = eventful_model()
     resumed = learn(mission, model, resume=folder)
     same(resumed, run)
@@ -285,7 +292,7 @@ def test_a_model_that_costs_nothing_is_asked_again_and_the_count_stays_the_same(
         mission = eventful_mission(tmp_path / f"m{after}")
         with pytest.raises(Killed):
             learn(mission, eventful_model(free=True), watcher=Killer(after))
-        resumed = learn(mission, eventful_model(free=True), resume=unfinished(mission))
+        resumed = learn(mission, eventful_model(free=True), resume=unfinished_run(mission))
         assert substance(resumed.events) == substance(run.events), f"killed after event {after}"
         assert spent_but_time(resumed.events) == spent_but_time(run.events), f"killed after event {after}"
         shutil.rmtree(mission.folder)
@@ -311,9 +318,9 @@ def test_seconds_of_both_halves_count_together(tmp_path: Path) -> None:
     mission = mission_in(tmp_path / "m", small(), EVENTFUL, clock=clock)
     with pytest.raises(Killed):
         learn(mission, ScriptedJudge(slow), watcher=Killer(4))
-    folder = unfinished(mission)
+    folder = unfinished_run(mission)
     assert folder is not None
-    before = state_of(folder).spent["seconds"]
+    before = run_state_of(folder).spent["seconds"]
     clock.advance(3600)
     resumed = learn(mission, ScriptedJudge(slow), resume=folder)
     # The hour in which nothing ran is not counted.
@@ -323,11 +330,11 @@ def test_seconds_of_both_halves_count_together(tmp_path: Path) -> None:
 
 def test_a_run_that_was_killed_before_its_first_event_has_not_begun(tmp_path: Path) -> None:
     mission = mission_in(tmp_path / "m", small())
-    prepared = prepare(mission, captcha_model())
+    prepared = prepare_run(mission, captcha_model())
     open_log(prepared).close()
-    assert unfinished(mission) is None
+    assert unfinished_run(mission) is None
     with pytest.raises(RunError, match="has not begun"):
-        prepare_again(mission, captcha_model(), prepared.folder)
+        prepare_resumed_run(mission, captcha_model(), prepared.folder)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +354,7 @@ def test_a_run_does_not_go_on_with_other_tickets_or_other_words(
     change(mission.folder)
     mission = read_mission(mission.folder, clock=mission.clock)
     with pytest.raises(RunError, match=rf"can't be resumed: .*{named}"):
-        learn(mission, eventful_model(), resume=unfinished(mission))
+        learn(mission, eventful_model(), resume=unfinished_run(mission))
 
 
 def test_a_run_does_not_go_on_with_another_model(tmp_path: Path) -> None:
@@ -355,7 +362,7 @@ def test_a_run_does_not_go_on_with_another_model(tmp_path: Path) -> None:
     with pytest.raises(Killed):
         learn(mission, eventful_model(), watcher=Killer(6))
     with pytest.raises(RunError, match=r"model changed since it began"):
-        learn(mission, eventful_model(name="scripted/2"), resume=unfinished(mission))
+        learn(mission, eventful_model(name="scripted/2"), resume=unfinished_run(mission))
 
 
 def test_a_run_goes_on_with_the_settings_that_it_began_with(tmp_path: Path) -> None:
@@ -366,7 +373,7 @@ def test_a_run_goes_on_with_the_settings_that_it_began_with(tmp_path: Path) -> N
     _replaced(mission.folder / "mission.toml", "batch_size = 5", "batch_size = 3")
     changed = read_mission(mission.folder, clock=mission.clock)
     assert changed.settings.reflection.batch_size == 3
-    same(learn(changed, eventful_model(), resume=unfinished(changed)), run)
+    same(learn(changed, eventful_model(), resume=unfinished_run(changed)), run)
 
 
 OVERRIDE = "def strict(ticket, vote):\n    return 'fail' if 'riddle' in ticket.text else None\n"
@@ -378,7 +385,7 @@ def test_a_run_does_not_go_on_with_overrides_that_say_something_else(tmp_path: P
     mission = mission_in(tmp_path / "m", eventful_tickets(), f'overrides = ["own.py:strict"]\n{EVENTFUL}')
     with pytest.raises(Killed):
         learn(mission, eventful_model(), watcher=Killer(6))
-    folder = unfinished(mission)
+    folder = unfinished_run(mission)
     assert folder is not None
     # What an override decides is no mistake, and nothing that can be learned from.
     asked = next(one for one in read_events(folder / EVENTS) if one.type == "selected")
@@ -430,11 +437,11 @@ def test_what_a_resumed_run_leaves_behind_replays(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines[:half]))
     # The artifacts of the half that there is, and then those of the whole.
     events = read_events(path)
-    write_artifacts(run.folder, events, state_of(run.folder), run.mission.clock)
-    assert replay(run.folder).differences == ()
+    write_artifacts(run.folder, events, run_state_of(run.folder), run.mission.clock)
+    assert replay_run(run.folder).differences == ()
     resumed = learn(run.mission, eventful_model(), resume=run.folder)
     write_artifacts(run.folder, resumed.events, resumed.state, run.mission.clock)
-    found = replay(run.folder)
+    found = replay_run(run.folder)
     assert found.differences == ()
     assert found.finished
     assert found.guidance == run.state.guidance

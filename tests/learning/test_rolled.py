@@ -8,7 +8,7 @@ import pytest
 from learning_kit import verdict_on
 
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.running.epoch_verdicts import Rolled
+from donewhen.learning.running.epoch_verdicts import EpochVerdicts
 
 
 def right(at: int) -> Verdict:
@@ -23,7 +23,7 @@ def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: py
     monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
     verdicts = [wrong(at) if at % 5 == 0 else right(at) for at in range(50)]
     keys = [one.ticket_key for one in verdicts]
-    with Rolled(keys, 1) as rolled:
+    with EpochVerdicts(keys, 1) as rolled:
         rolled.take([one.as_dict() for one in verdicts[:20]])
         rolled.take([one.as_dict() for one in verdicts[20:]])
         assert rolled.count == 50
@@ -42,8 +42,8 @@ def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: py
 def test_the_sample_depends_on_the_seed_and_not_on_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
     keys = [f"QC-{at}::pass" for at in range(50)]
-    assert Rolled(keys, 1).studied == Rolled(keys[::-1], 1).studied != Rolled(keys, 2).studied
-    assert Rolled(keys[:4], 1).studied == tuple(sorted(keys[:4]))
+    assert EpochVerdicts(keys, 1).studied == EpochVerdicts(keys[::-1], 1).studied != EpochVerdicts(keys, 2).studied
+    assert EpochVerdicts(keys[:4], 1).studied == tuple(sorted(keys[:4]))
 
 
 def test_reasons_do_not_pile_up_in_memory() -> None:
@@ -51,7 +51,7 @@ def test_reasons_do_not_pile_up_in_memory() -> None:
 
     def peak(count: int) -> int:
         tracemalloc.reset_peak()
-        with Rolled([f"QC-{at}::fail" for at in range(count)], 1) as rolled:
+        with EpochVerdicts([f"QC-{at}::fail" for at in range(count)], 1) as rolled:
             for at in range(count):
                 rolled.take([wrong(at)._replace(reason=f"{at:09}" * 200).as_dict()])
             assert rolled["QC-0::fail"].reason == "000000000" * 200

@@ -34,25 +34,25 @@ from learning_kit import (
 )
 
 from donewhen.foundation.locks import LockedError
-from donewhen.judging.guidance import Change, GuidanceError
+from donewhen.judging.guidance import GuidanceChange, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import TicketError
 from donewhen.learning.after.learn_mission import learn as learn_mission
-from donewhen.learning.after.replay import replay
-from donewhen.learning.after.report_data import from_json
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.after.replay import replay_run
+from donewhen.learning.after.report_data import report_from_json
+from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.running.artifacts import write_artifacts
-from donewhen.learning.running.events import Event, EventLog, RunError, each_event, first_event, read_events
-from donewhen.learning.running.recorder import Nobody
+from donewhen.learning.running.events import EventLog, RunError, RunEvent, each_event, first_event, read_events
+from donewhen.learning.running.recorder import NoWatcher
 from donewhen.learning.running.run_folders import (
     EVENTS,
-    adopt,
+    adopt_guidance,
     find_run,
     is_over,
-    only_writer,
+    lock_runs,
     run_folders,
-    state_of,
-    unfinished,
+    run_state_of,
+    unfinished_run,
 )
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import ReflectionRequest
@@ -119,7 +119,7 @@ def test_a_run_leaves_everything_behind_and_all_of_it_comes_from_the_events(tmp_
         if one.name != "events.jsonl" and one.is_file():
             one.unlink()
     shutil.rmtree(again / "snapshots")
-    write_artifacts(again, each_event(again / "events.jsonl"), state_of(again), run.mission.clock)
+    write_artifacts(again, each_event(again / "events.jsonl"), run_state_of(again), run.mission.clock)
     for name in names - {"snapshots", "guidance.history.jsonl"}:
         if name.endswith(".jsonl"):
             assert lines(again / name) == lines(run.folder / name), name
@@ -143,7 +143,7 @@ def test_a_rejection_is_in_the_reflection_log_with_its_reason_and_what_was_said(
 
 def test_replay_rebuilds_the_guidance_from_the_events_alone(tmp_path: Path) -> None:
     run = left_behind(tmp_path)
-    found = replay(run.folder)
+    found = replay_run(run.folder)
     assert found.differences == ()
     assert found.finished
     assert found.events == len(run.events)
@@ -163,10 +163,10 @@ def test_replay_sees_a_guidance_that_was_written_by_somebody_else(tmp_path: Path
     ):
         assert old in good
         path.write_text(good.replace(old, new, 1), encoding="utf-8")
-        [difference] = replay(run.folder).differences
+        [difference] = replay_run(run.folder).differences
         assert difference.startswith(told)
     path.unlink()
-    assert replay(run.folder).differences == ("guidance.json is missing",)
+    assert replay_run(run.folder).differences == ("guidance.json is missing",)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_events_that_were_changed_do_not_lead_to_the_guidance_that_they_speak_of
     assert old in content[at]
     content[at] = content[at].replace(old, new, 1)
     path.write_bytes(b"".join(content))
-    [difference] = replay(run.folder).differences
+    [difference] = replay_run(run.folder).differences
     assert difference.startswith(f"event {_first_wrong(run, kind)}, ")
     assert "does not follow on those before" in difference
 
@@ -209,7 +209,7 @@ def test_evidence_that_was_changed_in_the_events_is_a_difference(tmp_path: Path)
     at = next(number for number, one in enumerate(run.events) if one.type == "guidance_changed")
     content[at] = content[at].replace(b'"evidence":["captcha', b'"evidence":["receipt', 1)
     path.write_bytes(b"".join(content))
-    assert replay(run.folder).differences == ("the evidence of G1 in guidance.json is not what the events have",)
+    assert replay_run(run.folder).differences == ("the evidence of G1 in guidance.json is not what the events have",)
 
 
 def test_a_last_event_that_names_another_guidance_is_a_difference(tmp_path: Path) -> None:
@@ -219,22 +219,22 @@ def test_a_last_event_that_names_another_guidance_is_a_difference(tmp_path: Path
     assert content.count(run.state.guidance.hash.encode()) >= 2
     head, _, tail = content.rpartition(run.state.guidance.hash.encode())
     path.write_bytes(head + b"sha256:0" + tail)
-    assert replay(run.folder).differences == ("the last event names another guidance than the events lead to",)
+    assert replay_run(run.folder).differences == ("the last event names another guidance than the events lead to",)
 
 
 def test_a_snapshot_that_was_changed_is_a_difference(tmp_path: Path) -> None:
     run = left_behind(tmp_path)
     [snapshot] = (run.folder / "snapshots").iterdir()
     snapshot.write_text(snapshot.read_text().replace("Only what", "Whatever"))
-    assert replay(run.folder).differences == ("the snapshot of step 0 is not what the events have",)
+    assert replay_run(run.folder).differences == ("the snapshot of step 0 is not what the events have",)
     snapshot.unlink()
-    assert replay(run.folder).differences == ("the snapshot of step 0 is not what the events have",)
+    assert replay_run(run.folder).differences == ("the snapshot of step 0 is not what the events have",)
 
 
 def test_a_run_without_events_cannot_be_replayed(tmp_path: Path) -> None:
     (tmp_path / EVENTS).write_bytes(b"")
     with pytest.raises(RunError, match="has not begun"):
-        replay(tmp_path)
+        replay_run(tmp_path)
 
 
 def test_a_run_that_was_cut_off_replays_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_run_that_was_cut_off_replays_as_far_as_it_goes(tmp_path: Path) -> Non
     content = path.read_bytes().splitlines(keepends=True)
     changed = next(number for number, one in enumerate(run.events) if one.type == "guidance_changed")
     path.write_bytes(b"".join(content[: changed + 1]) + b'{"half')
-    found = replay(run.folder)
+    found = replay_run(run.folder)
     assert not found.finished
     assert found.events == changed + 1
     assert found.guidance.experiences == run.state.guidance.experiences
@@ -302,7 +302,7 @@ def test_a_full_disk_is_said_with_what_to_do(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_told_at_once(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(), TOML)
-    with only_writer(mission), pytest.raises(RunError, match="Another run of this mission is at work") as caught:
+    with lock_runs(mission), pytest.raises(RunError, match="Another run of this mission is at work") as caught:
         learn(mission, captcha_model())
     assert str(os.getpid()) in str(caught.value)
     assert run_folders(mission) == ()
@@ -311,7 +311,7 @@ def test_a_second_writer_is_told_at_once(tmp_path: Path) -> None:
 
 def test_a_lock_that_somebody_else_holds_inside_of_a_run_is_not_taken_for_another_run(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(), TOML)
-    with pytest.raises(LockedError, match="the guidance"), only_writer(mission):
+    with pytest.raises(LockedError, match="the guidance"), lock_runs(mission):
         raise LockedError("the guidance is locked.")
 
 
@@ -358,7 +358,7 @@ def process(mission: Mission, asked: Path, pause: float, **environment: str) -> 
 
 def test_another_process_is_told_who_is_at_work(tmp_path: Path) -> None:
     mission = mission_in(tmp_path / "m", small(), TOML)
-    with only_writer(mission):
+    with lock_runs(mission):
         second = process(mission, tmp_path / "asked", 0)
         _, told = second.communicate(timeout=60)
     assert second.returncode != 0
@@ -431,11 +431,11 @@ class Stop(BaseException):
     pass
 
 
-class StopAt(Nobody):
+class StopAt(NoWatcher):
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
-    def event(self, event: Event, state: RunState) -> None:
+    def event(self, event: RunEvent, state: RunState) -> None:
         if event.type == self._kind:
             raise Stop
 
@@ -449,8 +449,8 @@ def test_what_was_learned_becomes_the_guidance_of_the_mission(tmp_path: Path) ->
     assert mission.guidance().metadata["G1"].hit_count == learned.state.guidance.metadata["G1"].hit_count > 0
     assert [one.by for one in mission.store.history()] == ["run 20260101-001"]
     assert is_over(learned.prepared.folder)
-    assert unfinished(mission) is None
-    report = from_json((learned.prepared.folder / "report.json").read_bytes())
+    assert unfinished_run(mission) is None
+    report = report_from_json((learned.prepared.folder / "report.json").read_bytes())
     assert report == learned.report
     assert report.before.accuracy is not None
     assert report.after is not None
@@ -471,10 +471,10 @@ def test_a_run_that_was_interrupted_has_its_files_and_is_adopted_once_it_is_thro
     mission = mission_in(tmp_path, small(), TOML)
     with pytest.raises(Stop):
         learn_mission(mission, captcha_model(), StopAt(kind))
-    folder = unfinished(mission)
+    folder = unfinished_run(mission)
     assert folder is not None
     assert not mission.store.exists
-    assert replay(folder).differences == ()
+    assert replay_run(folder).differences == ()
     learned = learn_mission(mission, captcha_model(), resume=folder)
     assert learned.guidance is not None
     assert mission.guidance().experiences == RULES | {"G1": mentions("captcha")}
@@ -490,10 +490,10 @@ def test_an_adoption_that_was_cut_off_is_finished(tmp_path: Path) -> None:
     store = mission.store
     store.seed(mission.initial_guidance())
     store.apply(run.state.applied[0], f"run {run.folder.name}")
-    adopt(mission, run.state, run.folder.name)
+    adopt_guidance(mission, run.state, run.folder.name)
     assert mission.guidance().experiences == run.state.guidance.experiences
     assert [one.step for one in store.history()] == [1, 2]
-    assert adopt(mission, run.state, run.folder.name).step == 2
+    assert adopt_guidance(mission, run.state, run.folder.name).step == 2
     assert [one.step for one in store.history()] == [1, 2]
 
 
@@ -502,9 +502,9 @@ def test_a_guidance_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     run = learn(mission, captcha_model())
     store = mission.store
     store.seed(mission.initial_guidance())
-    store.apply(Change(op="add", text="By hand: fail.", evidence=("a::fail",)), "ada")
+    store.apply(GuidanceChange(op="add", text="By hand: fail.", evidence=("a::fail",)), "ada")
     with pytest.raises(GuidanceError, match="has changed since the run began"):
-        adopt(mission, run.state, run.folder.name)
+        adopt_guidance(mission, run.state, run.folder.name)
     assert mission.guidance().experiences == RULES | {"G1": "By hand: fail."}
     learned = learn_mission(mission, captcha_model(), resume=run.folder)
     assert learned.problem is not None
@@ -514,7 +514,7 @@ def test_a_guidance_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
 def test_a_guidance_that_went_on_after_the_adoption_is_left_alone(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(), TOML)
     learned = learn_mission(mission, captcha_model())
-    mission.store.apply(Change(op="add", text="By hand: fail.", evidence=("a::fail",)), "ada")
+    mission.store.apply(GuidanceChange(op="add", text="By hand: fail.", evidence=("a::fail",)), "ada")
     again = learn_mission(mission, captcha_model(), resume=learned.prepared.folder)
     assert again.problem is None
     assert mission.guidance().experiences == RULES | {"G1": mentions("captcha"), "G2": "By hand: fail."}
@@ -533,7 +533,7 @@ def test_a_report_that_cannot_be_written_leaves_a_run_that_can_be_taken_up(tmp_p
     mission = mission_in(tmp_path, small(), TOML)
     with pytest.raises(Stop):
         learn_mission(mission, captcha_model(), StopAt("run_finished"))
-    folder = unfinished(mission)
+    folder = unfinished_run(mission)
     assert folder is not None
     assert is_over(folder)
     (folder / "report.json").mkdir()
@@ -541,7 +541,7 @@ def test_a_report_that_cannot_be_written_leaves_a_run_that_can_be_taken_up(tmp_p
         learn_mission(mission, captcha_model(), resume=folder)
     (folder / "report.json").rmdir()
     assert learn_mission(mission, captcha_model(), resume=folder).problem is None
-    assert unfinished(mission) is None
+    assert unfinished_run(mission) is None
 
 
 def test_a_second_run_begins_where_the_first_has_ended(tmp_path: Path) -> None:
@@ -570,24 +570,24 @@ def test_a_bad_ticket_is_named_with_its_line_and_nothing_is_skipped(tmp_path: Pa
     good = path.read_text(encoding="utf-8")
     path.write_text(good + "\n" + good.splitlines()[1] + "\n", encoding="utf-8")
     with pytest.raises(TicketError, match="occurs twice") as caught:
-        Book(mission)
+        TicketReader(mission)
     assert caught.value.where == f"{path}:6"
     assert f"{path}:2" in str(caught.value)
     path.write_text(good + "nonsense\n", encoding="utf-8")
     with pytest.raises(TicketError) as caught:
-        Book(mission)
+        TicketReader(mission)
     assert caught.value.where == f"{path}:5"
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(TicketError, match="There are no tickets"):
-        Book(mission)
+        TicketReader(mission)
     path.unlink()
     with pytest.raises(Exception, match="The tickets can't be read"):
-        Book(mission)
+        TicketReader(mission)
 
 
 def test_tickets_that_change_under_the_book_are_noticed(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(2, 2))
-    book = Book(mission)
+    book = TicketReader(mission)
     path = tmp_path / "tickets.jsonl"
     lines_there = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join([*lines_there[2:], *lines_there[:2]]), encoding="utf-8")

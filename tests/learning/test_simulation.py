@@ -20,9 +20,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.learning.measuring.metrics import mcnemar, measured
-from donewhen.learning.measuring.splits import divided
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.metrics import mcnemar, measure
+from donewhen.learning.measuring.splits import split_tickets
+from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.testing.models import ScriptedJudge
 
 HIDDEN = ("captcha", "timeout", "overdraft")
@@ -44,11 +44,11 @@ def test_hidden_rules_are_found_noise_is_queued_and_held_out_accuracy_rises(tmp_
     assert compared is not None
     assert compared.p < 0.05
     assert compared.better > compared.worse
-    found = measured((label, verdict) for _, label, verdict, _ in after)
+    found = measure((label, verdict) for _, label, verdict, _ in after)
     assert found.accuracy is not None
     assert found.accuracy.value >= 0.9
 
-    train = set(divided(Book(mission).members, mission.settings.split, mission.settings.seed).train)
+    train = set(split_tickets(TicketReader(mission).members, mission.settings.split, mission.settings.seed).train)
     noise = world.flipped & train
     queued = {one["ticket_key"] for one in run.state.queue if one["reason_code"] == "suspected_label_noise"}
     assert len(queued & noise) >= 0.6 * len(noise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.learning.reflection.strict_json import Unusable, read_object
+from donewhen.learning.reflection.strict_json import UnusableAnswer, read_json_object
 
 
 @pytest.mark.parametrize(
@@ -18,11 +18,11 @@ from donewhen.learning.reflection.strict_json import Unusable, read_object
     ],
 )
 def test_white_space_and_one_fence_are_taken_off(text: str) -> None:
-    assert read_object(text) == {"a": [1, {"b": None}]}
+    assert read_json_object(text) == {"a": [1, {"b": None}]}
 
 
 def test_a_fence_inside_of_a_text_is_text() -> None:
-    assert read_object('{"a": "```json\\n{}\\n```"}') == {"a": "```json\n{}\n```"}
+    assert read_json_object('{"a": "```json\\n{}\\n```"}') == {"a": "```json\n{}\n```"}
 
 
 @pytest.mark.parametrize(
@@ -62,23 +62,23 @@ def test_a_fence_inside_of_a_text_is_text() -> None:
     ],
 )
 def test_whatever_else_it_is_is_refused_and_never_repaired(text: str, reason: str) -> None:
-    found = read_object(text)
+    found = read_json_object(text)
     if reason == "not_json" and isinstance(found, dict):
         # How deep is too deep is Python's business; what is read must be fit for the record.
         assert text.startswith('{"a":' * 900)
         return
-    assert isinstance(found, Unusable)
+    assert isinstance(found, UnusableAnswer)
     assert found.reason == reason
     assert len(found.detail) <= 300
 
 
 def test_a_doubled_key_is_named() -> None:
-    found = read_object('{"coverage": 1, "coverage": 2}')
-    assert isinstance(found, Unusable)
+    found = read_json_object('{"coverage": 1, "coverage": 2}')
+    assert isinstance(found, UnusableAnswer)
     assert "'coverage' occurs twice" in found.detail
 
 
 def test_what_is_no_json_is_named() -> None:
-    found = read_object('{"a": NaN}')
-    assert isinstance(found, Unusable)
+    found = read_json_object('{"a": NaN}')
+    assert isinstance(found, UnusableAnswer)
     assert found.detail.startswith("NaN is not JSON")

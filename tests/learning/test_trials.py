@@ -26,9 +26,9 @@ from learning_kit import (
     small,
 )
 
-from donewhen.learning.measuring.metrics import measured
-from donewhen.learning.measuring.splits import divided
-from donewhen.learning.measuring.ticket_reader import Book
+from donewhen.learning.measuring.metrics import measure
+from donewhen.learning.measuring.splits import split_tickets
+from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.models.roles import ReflectionRequest
 from donewhen.testing.models import ScriptedJudge
 
@@ -36,7 +36,7 @@ QUICK = ONE_VOTE + "epochs = 3\n"
 
 
 def accuracy(run: Ran, when: str) -> float:
-    found = measured((label, verdict) for _, label, verdict, _ in run.state.evaluations[when])
+    found = measure((label, verdict) for _, label, verdict, _ in run.state.evaluations[when])
     assert found.accuracy is not None
     return found.accuracy.value
 
@@ -103,8 +103,8 @@ def test_a_trial_judges_both_guidances_on_validation_tickets_with_the_same_decod
     mission = mission_in(tmp_path, small(20, 20), "epochs = 1\n" + MIN_TRIAL + "[reflection]\nbatch_size = 6\n")
     model = captcha_model()
     run = learn(mission, model)
-    splits = divided(Book(mission).members, mission.settings.split, mission.settings.seed)
-    texts = {Book(mission).ticket(key).text for key in splits.validation}
+    splits = split_tickets(TicketReader(mission).members, mission.settings.split, mission.settings.seed)
+    texts = {TicketReader(mission).ticket(key).text for key in splits.validation}
     [trial] = run.of("trialled")
     assert trial["tickets"] == len(splits.validation)
     assert set(trial["fixed"]) <= set(splits.validation)
@@ -213,7 +213,7 @@ def test_clean_up_keeps_a_rule_that_unseen_tickets_need(tmp_path: Path) -> None:
     rules = RULES | {"G1": mentions("blue")}
     tickets = small(4, 12) + [row(f"b{at}", "pass", f"blue page {at}") for at in range(24)]
     mission = mission_in(tmp_path, tickets, QUICK.replace("3", "1") + MIN_TRIAL, rules)
-    unseen = set(divided(Book(mission).members, mission.settings.split, mission.settings.seed).validation)
+    unseen = set(split_tickets(TicketReader(mission).members, mission.settings.split, mission.settings.seed).validation)
     tickets = [
         one | {"text": f"{one['text']} unseen"} if f"{one['group_id']}::pass" in unseen else one for one in tickets
     ]

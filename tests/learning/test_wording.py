@@ -11,10 +11,10 @@ from donewhen.learning.reflection.wording import (
     copied_chain,
     fixed_parts,
     is_brand,
-    normalised,
-    objection,
+    normalise_rule,
     polarity,
     sample_id,
+    wording_objection,
 )
 
 THIRD_STATE_CHINESE = [
@@ -32,7 +32,7 @@ TRADITIONAL = str.maketrans("复证据应议进确认态写无断为过", "複�
 
 
 def reason(text: str, language: Language, max_length: int = 160) -> str | None:
-    found = objection(text, language, max_length, ("QC-12", "ab"), ())
+    found = wording_objection(text, language, max_length, ("QC-12", "ab"), ())
     return None if found is None else found.reason
 
 
@@ -217,7 +217,7 @@ def test_a_rule_does_not_copy_a_tickets_words() -> None:
     assert copied_chain("若左侧第一张照片显示标签完整但则判定不通过", (chinese,)) == "左侧第一张照片显示标签完整但"
     assert copied_chain("若第一张照片显示标签则判定不通过", (chinese,)) is None
     assert reason("If the kettle fell, fail.", ENGLISH) is None
-    assert objection("The red kettle stood on the old stove: fail.", ENGLISH, 160, (), (source,)) is not None
+    assert wording_objection("The red kettle stood on the old stove: fail.", ENGLISH, 160, (), (source,)) is not None
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_chinese_brand_is_one_in_both_tongues() -> None:
 
 def test_texts_that_say_the_same_are_the_same_and_numbers_say_something() -> None:
     def alike(one: str, other: str) -> bool:
-        return normalised(one, ENGLISH) == normalised(other, ENGLISH)
+        return normalise_rule(one, ENGLISH) == normalise_rule(other, ENGLISH)
 
     assert alike("When  X is shown, the verdict is FAIL.", "when x is shown the verdict is fail")
     assert alike("count<3 is a fail", "Count < 3 is a fail!")
@@ -245,7 +245,7 @@ def test_texts_that_say_the_same_are_the_same_and_numbers_say_something() -> Non
     assert not alike("count < 3: fail", "count > 3: fail")
     assert not alike("at -5 degrees: fail", "at 5 degrees: fail")
     assert not alike("it is a pass", "it is a fail")
-    assert normalised("標籤缺失則判定不通過", CHINESE) == normalised("標籤缺失则判定不通过。", CHINESE)
+    assert normalise_rule("標籤缺失則判定不通過", CHINESE) == normalise_rule("標籤缺失则判定不通过。", CHINESE)
 
 
 def test_numbers_and_quotes_set_rules_apart() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -31,7 +31,7 @@ class Shop:
         self.root = root
         (root / "donewhen.toml").write_text(settings)
         (root / "check.sh").write_text("cat report.txt\n")
-        self.workspace: Workspace = init(root, "Shop")
+        self.workspace: Workspace = create_project(root, "Shop")
 
     def job(
         self,
@@ -46,10 +46,10 @@ class Shop:
         """A job, agreed to by a person unless that is what is tested."""
         job = add_job(self.workspace, title, criteria=criteria, outputs=outputs, **options)
         if agreed:
-            for one in proposals(self.workspace, [job]):
+            for one in agreement_proposals(self.workspace, [job]):
                 agree(self.workspace, one, ADA)
         if agreed and started:
-            assert start(self.workspace, job.id, Actor("setup")).started
+            assert start_job(self.workspace, job.id, Actor("setup")).started
         return self.read(job)
 
     def read(self, job: Job) -> Job:

@@ -25,7 +25,7 @@ import donewhen.jobs.ledger.signing
 import donewhen.jobs.lifecycle.completion
 import donewhen.judging.labels
 import donewhen.review.verdicts
-from donewhen.jobs.gates.evidence_status import standings
+from donewhen.jobs.gates.evidence_status import evidence_statuses
 from donewhen.mcp import params as shapes
 from donewhen.mcp.dispatch import schema_of
 from donewhen.mcp.tools import TOOLS
@@ -39,12 +39,12 @@ APPROVING = re.compile(
 )
 APPROVERS = (
     donewhen.jobs.contract.agreement.agree,
-    donewhen.jobs.ledger.approval.person,
+    donewhen.jobs.ledger.approval.person_at_terminal,
     donewhen.jobs.contract.decisions.decide,
-    donewhen.jobs.judge.person_overrides.overrule,
-    donewhen.jobs.ledger.signing.opened,
+    donewhen.jobs.judge.person_overrides.override_gate,
+    donewhen.jobs.ledger.signing.open_key,
     donewhen.jobs.gates.evidence_status.sign_off,
-    donewhen.jobs.judge.missions.accept,
+    donewhen.jobs.judge.missions.accept_guidance,
     donewhen.judging.labels.add_label,
 )
 SMUGGLED: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_no_argument_of_a_tool_says_who_somebody_is_or_what_they_approve(tool: A
 
 
 def test_every_shape_of_arguments_refuses_what_it_does_not_know() -> None:
-    found = [one for one in vars(shapes).values() if isinstance(one, type) and issubclass(one, shapes.Asked)]
+    found = [one for one in vars(shapes).values() if isinstance(one, type) and issubclass(one, shapes.ToolParams)]
     assert {one.takes for one in TOOLS} <= set(found)
     assert all(one.__struct_config__.forbid_unknown_fields for one in found)
 
@@ -114,8 +114,8 @@ def test_nothing_that_approves_can_be_reached_from_a_tool(tool: Any) -> None:
     ("verb", "approver"),
     [
         ("agree", donewhen.jobs.contract.agreement.agree),
-        ("agree", donewhen.jobs.ledger.approval.person),
-        ("agree", donewhen.jobs.ledger.signing.opened),
+        ("agree", donewhen.jobs.ledger.approval.person_at_terminal),
+        ("agree", donewhen.jobs.ledger.signing.open_key),
         ("decide", donewhen.jobs.contract.decisions.decide),
         ("sign_off", donewhen.jobs.gates.evidence_status.sign_off),
     ],
@@ -128,8 +128,8 @@ def test_the_same_search_finds_what_approves_behind_the_verbs_of_people(
 
 
 def test_the_same_search_finds_what_labels_and_overrules_behind_a_review() -> None:
-    found = set(_reached(donewhen.review.verdicts.settle))
-    assert {donewhen.jobs.judge.person_overrides.overrule, donewhen.judging.labels.add_label} <= found
+    found = set(_reached(donewhen.review.verdicts.record_verdict))
+    assert {donewhen.jobs.judge.person_overrides.override_gate, donewhen.judging.labels.add_label} <= found
 
 
 def test_only_the_one_door_leads_to_done() -> None:
@@ -188,7 +188,7 @@ def test_an_approval_cannot_be_smuggled_in(
         assert since
         assert {entry.by.kind for entry in since} == {"agent"}
         assert shop.read(one).status != "done"
-    assert [one.state for one in standings(shop.workspace, shop.read(job))] == ["missing"]
+    assert [one.state for one in evidence_statuses(shop.workspace, shop.read(job))] == ["missing"]
     assert shop.workspace.project().status != "done"
     # Nobody but the setup has put a person on record anywhere.
     people = [

@@ -16,7 +16,7 @@ import pytest
 from donewhen import __version__
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import lessons_path
-from donewhen.jobs.lessons.lesson_recording import Said, capture
+from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
 from donewhen.jobs.lifecycle.completion import policy_of
 from donewhen.jobs.lifecycle.promise import verify_promise
 
@@ -63,8 +63,8 @@ def test_an_agent_is_refused_with_reasons_does_the_work_and_gets_the_promise(sho
 
 def test_an_agent_is_told_which_lessons_it_was_given(shop: Any, client: Any, play: Any) -> None:
     job = shop.job(started=False)
-    said = Said(f"{job.title}: it took long.", "Small steps.", f"{job.title}: begin early.\n\x1b[2J")
-    lesson = capture(shop.workspace, said, [], Actor("bot")).lesson
+    said = LessonDraft(f"{job.title}: it took long.", "Small steps.", f"{job.title}: begin early.\n\x1b[2J")
+    lesson = capture_lesson(shop.workspace, said, [], Actor("bot")).lesson
     path = lessons_path(shop.workspace)
     path.write_text(path.read_text().replace("- Linked:", f"- Linked: {job.id}"))
 

@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Form, Workspace
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.client import Client
 from donewhen.mirror.http.transport import HttpTransport
-from donewhen.mirror.sync.enabling import enable
+from donewhen.mirror.sync.enabling import enable_mirror
 from donewhen.mirror.sync.issue_map import read_map
-from donewhen.mirror.sync.opening import Mirror, opened
-from donewhen.mirror.sync.parity import Gap, gaps
-from donewhen.mirror.sync.remote_issues import look
-from donewhen.mirror.sync.sync_plan import Plan
-from donewhen.mirror.sync.syncing import Synced, plan, sync
+from donewhen.mirror.sync.opening import Mirror, open_mirror
+from donewhen.mirror.sync.parity import Gap, parity_gaps
+from donewhen.mirror.sync.remote_issues import read_remote_issues
+from donewhen.mirror.sync.sync_plan import SyncPlan
+from donewhen.mirror.sync.syncing import SyncResult, read_and_plan, sync
 
 BOT = Actor("bot")
 ADA = Approval(Actor("ada", "person"))
@@ -74,11 +74,11 @@ class Place:
     def __init__(self, root: Path, double: Any, form: Form = "small") -> None:
         self.double = double
         self.clock = Hours()
-        self.workspace: Workspace = init(root, "Demo", form=form, clock=self.clock)
+        self.workspace: Workspace = create_project(root, "Demo", form=form, clock=self.clock)
         self.environ = {"GITHUB_API_URL": double.api, "GH_TOKEN": double.token}
         self.told: list[str] = []
         self.timeout = 20.0
-        enable(self.workspace, double.repo.name, self.environ)
+        enable_mirror(self.workspace, double.repo.name, self.environ)
 
     def job(self, title: str = "Parser", **options: Any) -> Job:
         options.setdefault("criteria", ["The result is written down.\n  check: file outputs/primary.md"])
@@ -93,16 +93,16 @@ class Place:
         path.write_text(text.replace(old, new, 1))
 
     def begin(self, job: Job) -> None:
-        for one in proposals(self.workspace, [self.read(job)]):
+        for one in agreement_proposals(self.workspace, [self.read(job)]):
             agree(self.workspace, one, ADA)
-        assert start(self.workspace, job.id, BOT).started
+        assert start_job(self.workspace, job.id, BOT).started
 
     def client(self, address: Address, **more: Any) -> Client:
         transport = HttpTransport(timeout=self.timeout, direct=True)
         return Client(address, transport=transport, sleep=self.clock.sleep, jitter=lambda: 0.0, **more)
 
     def open(self, *, keeping: bool = True, max_wait: float = 300.0) -> Mirror:
-        return opened(
+        return open_mirror(
             self.workspace,
             keeping=keeping,
             tell=self.told.append,
@@ -111,18 +111,18 @@ class Place:
             client=self.client,
         )
 
-    def sync(self, only: str | None = None, **options: Any) -> Synced:
+    def sync(self, only: str | None = None, **options: Any) -> SyncResult:
         return sync(self.open(**options), BOT, only=only)
 
-    def plan(self) -> Plan:
+    def plan(self) -> SyncPlan:
         mirror = self.open(keeping=False)
-        return plan(mirror, mirror.known_here(read_map(self.workspace)))[1]
+        return read_and_plan(mirror, mirror.known_here(read_map(self.workspace)))[1]
 
     def gaps(self, only: str | None = None) -> list[Gap]:
         mirror = self.open()
         known = mirror.known_here(read_map(self.workspace))
-        looked = look(self.workspace, mirror.project, mirror.api, known, only)
-        return [gap for target in looked.targets for gap in gaps(target, looked.found[target.job])]
+        looked = read_remote_issues(self.workspace, mirror.project, mirror.api, known, only)
+        return [gap for target in looked.targets for gap in parity_gaps(target, looked.found[target.job])]
 
     def issue(self, number: int = 1) -> dict[str, Any]:
         found: dict[str, Any] = self.double.repo.issues[number]

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from donewhen.jobs.issues.issue_text import (
     IssueContent,
-    as_markdown,
     begin_mark,
-    defanged,
     end_mark,
+    escape_markdown,
     first_difference,
     milestone_title,
     wanted_issue,
+    without_mentions,
     workstream_label,
 )
-from donewhen.jobs.plan.document import parse, rewritten
+from donewhen.jobs.plan.document import parse_document, rewrite_fields
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.templates import job_plan
 
@@ -35,9 +35,9 @@ def job_of(
     title: str = "Parser", objective: str = "", criteria: tuple[str, ...] = ("It works.",), **fields: Any
 ) -> Job:
     raw = job_plan(ID, "Parser", "2026-02-14T10:00:00Z", criteria=criteria)
-    raw = rewritten(parse(raw, WHERE), {"title": title, **fields})
+    raw = rewrite_fields(parse_document(raw, WHERE), {"title": title, **fields})
     text = raw.decode().replace("## Objective\n", f"## Objective\n\n{objective}\n", 1)
-    return read_job(parse(text.encode(), WHERE), Path("/p", WHERE), WHERE)
+    return read_job(parse_document(text.encode(), WHERE), Path("/p", WHERE), WHERE)
 
 
 def wanted(job: Job, workstream: str | None = None, milestone: str = "") -> IssueContent:
@@ -58,7 +58,7 @@ def wanted(job: Job, workstream: str | None = None, milestone: str = "") -> Issu
     ],
 )
 def test_nobody_is_mentioned_and_nothing_is_pointed_at(text: str, harmless: str) -> None:
-    assert defanged(text) == harmless
+    assert without_mentions(text) == harmless
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_nobody_is_mentioned_and_nothing_is_pointed_at(text: str, harmless: str)
     ],
 )
 def test_text_is_shown_as_it_stands(text: str, shown: str) -> None:
-    assert as_markdown(text) == shown
+    assert escape_markdown(text) == shown
 
 
 @given(HOSTILE, HOSTILE)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.mirror.http.address import PUBLIC, address_of, checked_address, checked_repository, repository_of, web_of
-from donewhen.mirror.sync.enabling import enable
+from donewhen.mirror.http.address import PUBLIC, address_of, check_address, check_repository_name, repository_of, web_of
+from donewhen.mirror.sync.enabling import enable_mirror
 from donewhen.mirror.sync.opening import agreed_address
 
 BOTH = {"GH_TOKEN": "public", "GH_ENTERPRISE_TOKEN": "enterprise"}
@@ -69,7 +69,7 @@ def test_a_token_that_could_break_a_header_is_refused_and_not_shown(token: str) 
 )
 def test_an_address_without_encryption_or_sense_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="is no address for the API") as caught:
-        checked_address(url, "github.api_url")
+        check_address(url, "github.api_url")
     assert "secret" not in str(caught.value)
 
 
@@ -77,7 +77,7 @@ def test_an_address_without_encryption_or_sense_is_refused(url: str) -> None:
     "url", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:80", "https://h:8443/api/v3"]
 )
 def test_this_machine_needs_no_encryption(url: str) -> None:
-    assert checked_address(url, "x") == url
+    assert check_address(url, "x") == url
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_people_look_at_another_address_than_programs(api: str, web: str) -> Non
 @pytest.mark.parametrize("name", ["octo", "octo/", "/demo", "a/b/c", "octo/..", "-x/y", "octo/de mo", "octo/x?y", ""])
 def test_a_repository_is_an_owner_and_a_name(name: str) -> None:
     with pytest.raises(UsageError, match="is no repository"):
-        checked_repository(name)
+        check_repository_name(name)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_an_address_in_the_settings_holds_once_a_person_has_agreed_to_it(place: 
     (workspace.root / "donewhen.toml").write_text(f'[github]\napi_url = "{GHES}"\n')
     with pytest.raises(ConfigError, match="no person has agreed to that"):
         agreed_address(workspace, workspace.project(), {})
-    for one in proposals(workspace, []):
+    for one in agreement_proposals(workspace, []):
         agree(workspace, one, Approval(Actor("bot", "agent")))
     with pytest.raises(ConfigError, match="no person has agreed to that"):
         agreed_address(workspace, workspace.project(), {})
-    for one in proposals(workspace, []):
+    for one in agreement_proposals(workspace, []):
         agree(workspace, one, Approval(Actor("ada", "person")))
     assert agreed_address(workspace, workspace.project(), {}) == GHES
     (workspace.root / "donewhen.toml").write_text('[github]\napi_url = "https://evil.example"\n')
@@ -152,7 +152,7 @@ def test_switching_on_keeps_the_rest_of_the_plan(place: Any) -> None:
     plan = place.workspace.project_file
     text = plan.read_text().replace("github_enabled: true", "github_enabled: false  # for now\nmine: [1]")
     plan.write_text(text)
-    assert enable(place.workspace, "octo/other", {}) == "octo/other"
+    assert enable_mirror(place.workspace, "octo/other", {}) == "octo/other"
     after = plan.read_text()
     assert "github_enabled: true" in after
     assert "mine: [1]" in after

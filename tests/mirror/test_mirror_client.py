@@ -13,8 +13,8 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.client import Client
 from donewhen.mirror.http.errors import GoneError, MirrorError, UnavailableError, UncertainError
-from donewhen.mirror.http.retry import backoff, next_page, wait_before_retry
-from donewhen.mirror.http.transport import Answer, HttpTransport, NoAnswer
+from donewhen.mirror.http.retry import backoff_seconds, next_page, wait_before_retry
+from donewhen.mirror.http.transport import HttpResponse, HttpTransport, NoResponse
 from donewhen.mirror.sync.issue_map import read_map
 
 
@@ -315,7 +315,7 @@ def test_an_answer_that_drips_is_not_waited_for_for_ever() -> None:
             return b"x"
 
     transport = HttpTransport(clock=Slow())
-    with pytest.raises(NoAnswer, match="not there after 30 seconds"):
+    with pytest.raises(NoResponse, match="not there after 30 seconds"):
         transport._read(Dripping(), {}, 30.0)  # type: ignore[arg-type]
 
 
@@ -331,11 +331,11 @@ def test_a_post_that_surely_was_not_sent_is_sent_again() -> None:
     class Refusing:
         tries = 0
 
-        def send(self, *_: Any) -> Answer:
+        def send(self, *_: Any) -> HttpResponse:
             self.tries += 1
             if self.tries < 3:
-                raise NoAnswer("it takes no connections", sent=False)
-            return Answer(201, {}, b"{}")
+                raise NoResponse("it takes no connections", sent=False)
+            return HttpResponse(201, {}, b"{}")
 
     transport = Refusing()
     client = Client(Address("https://h", "t"), transport=transport, sleep=lambda _: None)
@@ -347,9 +347,9 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:
     class Untrusted:
         tries = 0
 
-        def send(self, *_: Any) -> Answer:
+        def send(self, *_: Any) -> HttpResponse:
             self.tries += 1
-            raise NoAnswer("its certificate is not trusted", sent=False, hopeless=True)
+            raise NoResponse("its certificate is not trusted", sent=False, hopeless=True)
 
     transport = Untrusted()
     with pytest.raises(UnavailableError, match="certificate"):
@@ -403,13 +403,13 @@ def test_an_enterprise_server_has_its_api_below_a_path(place: Any) -> None:
 )
 def test_which_answers_mean_later(status: int, headers: dict[str, str], body: bytes, wait: float | None) -> None:
     now = datetime(2026, 2, 14, 10, tzinfo=UTC).timestamp()
-    found = wait_before_retry(Answer(status, headers, body), 2, now, jitter=1.0)
+    found = wait_before_retry(HttpResponse(status, headers, body), 2, now, jitter=1.0)
     assert (None if found is None else found.seconds) == wait
 
 
 def test_pauses_grow_and_end_growing() -> None:
-    assert [backoff(attempt, 1.0) for attempt in (1, 2, 3, 9)] == [1.0, 2.0, 4.0, 30.0]
-    assert backoff(3, 0.0) == 2.0
+    assert [backoff_seconds(attempt, 1.0) for attempt in (1, 2, 3, 9)] == [1.0, 2.0, 4.0, 30.0]
+    assert backoff_seconds(3, 0.0) == 2.0
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.contract.agreement import project_agreement
-from donewhen.jobs.issues.mirror_status import told_mirrored, waves_of
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.issues.mirror_status import mirror_entry_text, waves_of
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import FieldError, read_project
 from donewhen.jobs.plan.templates import project_plan
 
@@ -74,7 +74,7 @@ def test_waves_that_make_no_sense_are_told_and_keep_nobody_from_looking(place: A
 )
 def test_a_wave_has_an_id_of_its_own(tmp_path: Any, waves: str, problem: str) -> None:
     raw = project_plan("PJ-20260214-001", "Demo", "now").replace(b"waves: []", waves.encode())
-    project = read_project(parse(raw, "plan.md"), tmp_path / "plan.md", "plan.md")
+    project = read_project(parse_document(raw, "plan.md"), tmp_path / "plan.md", "plan.md")
     with pytest.raises(FieldError, match=problem) as caught:
         waves_of(project)
     assert str(caught.value.where).startswith("plan.md:")
@@ -107,15 +107,15 @@ def test_a_wave_that_ends_on_no_day_is_told(place: Any) -> None:
     ],
 )
 def test_an_entry_is_told_in_a_sentence(data: dict[str, Any], told: str) -> None:
-    assert told_mirrored(data) == told
+    assert mirror_entry_text(data) == told
 
 
 def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:
-    from donewhen.jobs.board.entry_text import told
+    from donewhen.jobs.board.entry_text import entry_text
 
     job = place.job()
     place.sync()
-    assert told(place.mirrored(job)[0]) == "issue 1 in octo/demo says planned, open: as wanted"
+    assert entry_text(place.mirrored(job)[0]) == "issue 1 in octo/demo says planned, open: as wanted"
 
 
 def test_a_mirror_that_was_agreed_to_is_switched_off_or_turned_elsewhere_by_a_person_only(place: Any) -> None:

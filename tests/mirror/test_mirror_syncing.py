@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.gates.evidence_status import collect, standings
+from donewhen.jobs.gates.evidence_status import collect_evidence, evidence_statuses
 from donewhen.jobs.issues.issue_text import begin_mark
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.mirror.http.errors import MirrorError
-from donewhen.mirror.sync.enabling import enable
+from donewhen.mirror.sync.enabling import enable_mirror
 from donewhen.mirror.sync.issue_map import map_path, read_map
 
 BOT = Actor("bot")
@@ -67,7 +67,7 @@ def test_a_sync_is_on_record_in_the_plan_the_map_and_the_ledger(place: Any) -> N
     assert (entry.data["number"], entry.data["url"], entry.data["repo"]) == (1, url, "octo/demo")
     assert entry.data["observed"] == entry.data["wanted"]
     assert place.fact(job) == (True, True, "issue 1 says what the plan says")
-    assert [one.code for one in audit(place.workspace).findings] in ([], ["anchor_absent"])
+    assert [one.code for one in audit_workspace(place.workspace).findings] in ([], ["anchor_absent"])
 
 
 def test_a_second_sync_changes_nothing_and_asks_for_nothing_but_what_is_there(place: Any) -> None:
@@ -296,7 +296,7 @@ def test_a_renamed_repository_goes_on_under_its_new_name(place: Any) -> None:
     assert place.labels() == ["status:in_progress"]
     assert place.told[-1].startswith("octo/demo is called octo/renamed now")
     assert place.fact(job).current
-    enable(place.workspace, "octo/renamed", place.environ)
+    enable_mirror(place.workspace, "octo/renamed", place.environ)
     assert place.fact(job).current
     assert place.gaps() == []
 
@@ -305,7 +305,7 @@ def test_a_map_of_another_repository_is_not_used(place: Any) -> None:
     job = place.job()
     place.sync()
     place.double.repos["octo/other"] = type(place.double.repo)("octo/other")
-    enable(place.workspace, "octo/other", place.environ)
+    enable_mirror(place.workspace, "octo/other", place.environ)
     assert place.fact(job) == (True, False, "it was mirrored to another repository, octo/demo")
     before = map_path(place.workspace).read_bytes()
     with pytest.raises(MirrorError, match="is of 'octo/demo', and the project is mirrored to octo/other"):
@@ -487,7 +487,7 @@ def test_a_sync_makes_no_evidence_stale(place: Any, git: Any) -> None:
     job = place.job(criteria=["It runs.\n  check: run true"])
     place.begin(job)
     git(place.workspace.root, "add", "-A")
-    collect(place.workspace, place.read(job), BOT)
+    collect_evidence(place.workspace, place.read(job), BOT)
     place.sync()
     git(place.workspace.root, "add", "-A")
-    assert {one.state for one in standings(place.workspace, place.read(job))} == {"passed"}
+    assert {one.state for one in evidence_statuses(place.workspace, place.read(job))} == {"passed"}

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
-from donewhen.models.remote.allowance import FIRST, Allowance, Call, Round, brings_more
+from donewhen.models.remote.allowance import FIRST, CallAllowance, CallRound, CallStart, is_faster_with_more
 
 EVERYTHING = 10_000
 """More calls than are ever allowed."""
@@ -58,7 +58,7 @@ class SimulatedBatchingServer:
 
 
 class Played(NamedTuple):
-    allowance: Allowance
+    allowance: CallAllowance
     answers: list[float]
     levels: list[tuple[float, int]]
     """How many calls were in flight, at the time of each answer."""
@@ -71,12 +71,12 @@ class Played(NamedTuple):
 
 
 def played(
-    server: SimulatedServer, seconds: float, wanted: int = EVERYTHING, allowance: Allowance | None = None
+    server: SimulatedServer, seconds: float, wanted: int = EVERYTHING, allowance: CallAllowance | None = None
 ) -> Played:
     """Ask a server as much as is wanted and allowed, for so many seconds."""
-    found = Played(allowance or Allowance(most=1024), [], [])
+    found = Played(allowance or CallAllowance(most=1024), [], [])
     turns, now = itertools.count(), 0.0
-    under_way: list[tuple[float, int, Call]] = []
+    under_way: list[tuple[float, int, CallStart]] = []
     while now < seconds:
         while len(under_way) < min(int(found.allowance.allowed), wanted):
             in_flight = len(under_way) + 1
@@ -107,7 +107,7 @@ def test_each_round_has_twice_as_many_calls_until_there_is_enough() -> None:
 
 
 def test_there_are_never_more_than_the_most() -> None:
-    found = played(SimulatedConstantServer(), 50, allowance=Allowance(most=100))
+    found = played(SimulatedConstantServer(), 50, allowance=CallAllowance(most=100))
     assert max(level for _, level in found.levels) == found.allowance.allowed == 100
 
 
@@ -164,7 +164,7 @@ def test_a_queue_in_which_nobody_waits_for_long_does_no_harm() -> None:
             busy[0] = max(now, busy[0]) + 0.01
             return busy[0]
 
-    found = played(SimulatedFastServer(), 60, wanted=40, allowance=Allowance(most=1024, first=40))
+    found = played(SimulatedFastServer(), 60, wanted=40, allowance=CallAllowance(most=1024, first=40))
     assert found.level(10, 60) == 40
 
 
@@ -182,15 +182,15 @@ def test_a_simulated_server_that_batches_is_not_throttled_for_being_slower_with_
 
 
 def test_more_calls_bring_more_where_a_fifth_of_them_arrives_as_more_answers() -> None:
-    alone = Round(100, 1.0)
-    assert brings_more(alone, Round(200, 1.0))
-    assert brings_more(alone, Round(200, 2 / 1.21))
-    assert not brings_more(alone, Round(200, 2 / 1.19))
-    assert not brings_more(alone, Round(200, 2.0))
+    alone = CallRound(100, 1.0)
+    assert is_faster_with_more(alone, CallRound(200, 1.0))
+    assert is_faster_with_more(alone, CallRound(200, 2 / 1.21))
+    assert not is_faster_with_more(alone, CallRound(200, 2 / 1.19))
+    assert not is_faster_with_more(alone, CallRound(200, 2.0))
 
 
 def test_answers_that_take_no_time_are_no_queue() -> None:
-    allowance = Allowance(most=1024)
+    allowance = CallAllowance(most=1024)
     for _ in range(10):
         for call in [allowance.begin(0.0, number + 1) for number in range(200)]:
             allowance.answered(call, 0.0)
@@ -198,7 +198,7 @@ def test_answers_that_take_no_time_are_no_queue() -> None:
 
 
 def test_a_few_answers_decide_nothing() -> None:
-    allowance = Allowance(most=1024, first=8)
+    allowance = CallAllowance(most=1024, first=8)
     for number in range(15):
         allowance.answered(allowance.begin(number, 8), number + 1)
     assert allowance.allowed == 8
@@ -215,7 +215,7 @@ def test_where_few_are_wanted_nothing_is_decided() -> None:
 
 
 def test_all_calls_of_one_moment_halve_once_and_there_are_no_leaps_afterwards() -> None:
-    allowance = Allowance(most=1024)
+    allowance = CallAllowance(most=1024)
     for call in [allowance.begin(0.0, number) for number in range(1, 65)]:
         allowance.refused(call, 64)
     assert allowance.allowed == 32
@@ -224,14 +224,14 @@ def test_all_calls_of_one_moment_halve_once_and_there_are_no_leaps_afterwards() 
 
 
 def test_a_later_moment_halves_again_down_to_one() -> None:
-    allowance = Allowance(most=1024)
+    allowance = CallAllowance(most=1024)
     for at in range(8):
         allowance.refused(allowance.begin(at, int(allowance.allowed)), int(allowance.allowed))
     assert allowance.allowed == 1
 
 
 def test_a_simulated_server_that_refuses_more_than_it_takes_is_asked_for_nearly_that() -> None:
-    allowance = Allowance(most=1024)
+    allowance = CallAllowance(most=1024)
     levels = []
     for at in range(400):
         calls = [allowance.begin(at, number + 1) for number in range(int(allowance.allowed))]

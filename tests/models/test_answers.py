@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.models.answer_store import Answers, AnswersError, question_of
+from donewhen.models.answer_store import AnswerStore, AnswerStoreError, question_key
 from donewhen.models.roles import Case, Completion, Decode, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 ROLLOUT = RolloutRequest(Prompt("shared", "own"), {"G0": "x"}, {"text": "y"}, Decode(0.1, 0), "en")
@@ -24,7 +24,7 @@ WHOLE = Completion("Verdict: pass\nReason: 有封条 \ud800", Usage(10, 5, 3), "
 
 
 def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
-    with Answers(tmp_path / "deep" / "answers.db") as answers:
+    with AnswerStore(tmp_path / "deep" / "answers.db") as answers:
         assert answers.get("q") is None
         answers.put("q", WHOLE, "run 1")
         answers.put("bare", Completion("x"), "run 1")
@@ -36,12 +36,12 @@ def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
         assert bare is not None
         assert bare.completion == Completion("x")
         assert answers.get("other") is None
-    with Answers(tmp_path / "deep" / "answers.db") as again:
+    with AnswerStore(tmp_path / "deep" / "answers.db") as again:
         assert again.get("q") == kept
 
 
 def test_the_first_answer_to_a_question_is_the_one_that_everybody_uses(tmp_path: Path) -> None:
-    with Answers(tmp_path / "a.db") as one, Answers(tmp_path / "a.db") as other:
+    with AnswerStore(tmp_path / "a.db") as one, AnswerStore(tmp_path / "a.db") as other:
         assert one.put("q", Completion("first"), "run 1") == Completion("first")
         assert other.put("q", Completion("second"), "run 2") == Completion("first")
         for answers in (one, other):
@@ -51,7 +51,7 @@ def test_the_first_answer_to_a_question_is_the_one_that_everybody_uses(tmp_path:
 
 
 def test_what_a_run_has_paid_for_is_counted_from_a_call_on(tmp_path: Path) -> None:
-    with Answers(tmp_path / "a.db") as answers:
+    with AnswerStore(tmp_path / "a.db") as answers:
         for number in range(1, 6):
             answers.put(f"q{number}", Completion("x"), "run 1" if number != 3 else "run 2", number)
         assert [answers.paid("run 1", after) for after in (0, 1, 2, 4, 5)] == [4, 3, 2, 1, 0]
@@ -63,33 +63,33 @@ def test_what_a_run_has_paid_for_is_counted_from_a_call_on(tmp_path: Path) -> No
 
 def test_a_question_is_the_model_the_role_and_all_that_is_shown() -> None:
     questions = [
-        question_of("m", "rollout", ROLLOUT),
-        question_of("n", "rollout", ROLLOUT),
-        question_of("m", "decision", ROLLOUT),
-        question_of("m", "rollout", ROLLOUT._replace(prompt=Prompt("share", "down"))),
-        question_of("m", "rollout", ROLLOUT._replace(prompt=Prompt("shared", "other"))),
-        question_of("m", "rollout", ROLLOUT._replace(prompt=Prompt("sharedo", "wn"))),
-        question_of("m", "rollout", ROLLOUT._replace(decode=Decode(0.2, 0))),
-        question_of("m", "rollout", ROLLOUT._replace(decode=Decode(0.1, 1))),
-        question_of("m", "decision", REFLECTION),
-        question_of("m", "ops", REFLECTION),
-        question_of("m", "ops", REFLECTION._replace(prompt=Prompt("shared", "other"))),
-        question_of("m", "ops", REFLECTION._replace(schema={"type": "array"})),
-        question_of("m", "ops", REFLECTION._replace(max_operations=3)),
+        question_key("m", "rollout", ROLLOUT),
+        question_key("n", "rollout", ROLLOUT),
+        question_key("m", "decision", ROLLOUT),
+        question_key("m", "rollout", ROLLOUT._replace(prompt=Prompt("share", "down"))),
+        question_key("m", "rollout", ROLLOUT._replace(prompt=Prompt("shared", "other"))),
+        question_key("m", "rollout", ROLLOUT._replace(prompt=Prompt("sharedo", "wn"))),
+        question_key("m", "rollout", ROLLOUT._replace(decode=Decode(0.2, 0))),
+        question_key("m", "rollout", ROLLOUT._replace(decode=Decode(0.1, 1))),
+        question_key("m", "decision", REFLECTION),
+        question_key("m", "ops", REFLECTION),
+        question_key("m", "ops", REFLECTION._replace(prompt=Prompt("shared", "other"))),
+        question_key("m", "ops", REFLECTION._replace(schema={"type": "array"})),
+        question_key("m", "ops", REFLECTION._replace(max_operations=3)),
     ]
     assert len(set(questions)) == len(questions)
-    assert questions[0] == question_of("m", "rollout", ROLLOUT)
+    assert questions[0] == question_key("m", "rollout", ROLLOUT)
 
 
 def test_what_the_prompt_was_made_from_does_not_change_the_question() -> None:
     same = ROLLOUT._replace(rules={}, evidence={"other": "z"})
-    assert question_of("m", "rollout", same) == question_of("m", "rollout", ROLLOUT)
+    assert question_key("m", "rollout", same) == question_key("m", "rollout", ROLLOUT)
     case = Case("QC-1::pass", "pass", {}, "fail", "")
-    assert question_of("m", "ops", REFLECTION._replace(cases=(case,))) == question_of("m", "ops", REFLECTION)
+    assert question_key("m", "ops", REFLECTION._replace(cases=(case,))) == question_key("m", "ops", REFLECTION)
 
 
 def test_asking_about_the_same_cases_again_is_another_question() -> None:
-    attempts = {question_of("m", "ops", REFLECTION._replace(attempt=number)) for number in range(3)}
+    attempts = {question_key("m", "ops", REFLECTION._replace(attempt=number)) for number in range(3)}
     assert len(attempts) == 3
 
 
@@ -97,21 +97,21 @@ def test_asking_about_the_same_cases_again_is_another_question() -> None:
 def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "answers.db"
     path.write_bytes(content)
-    with pytest.raises(AnswersError, match="can't be kept") as caught:
-        Answers(path)
+    with pytest.raises(AnswerStoreError, match="can't be kept") as caught:
+        AnswerStore(path)
     assert caught.value.where == str(path)
     assert "Delete the file" in str(caught.value.next_step)
     if Path("/proc/self/fd").is_dir():
         assert str(path) not in {os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()}
     path.unlink()
-    Answers(path).close()
+    AnswerStore(path).close()
 
 
 def test_a_place_where_nothing_can_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "file" / "answers.db"):
-        with pytest.raises(AnswersError) as caught:
-            Answers(path)
+        with pytest.raises(AnswerStoreError) as caught:
+            AnswerStore(path)
         assert caught.value.where == str(path)
 
 
@@ -135,7 +135,7 @@ def test_a_place_where_nothing_may_be_written_is_told_from_a_broken_file(tmp_pat
     folder = tmp_path / "runs"
     folder.mkdir()
     if there == "answers":
-        with Answers(folder / "a.db") as answers:
+        with AnswerStore(folder / "a.db") as answers:
             answers.put("q", Completion("x"), "run")
     folder.chmod(0o555)
     try:
@@ -148,42 +148,42 @@ def test_a_place_where_nothing_may_be_written_is_told_from_a_broken_file(tmp_pat
 
 def test_a_database_that_is_damaged_later_is_an_error_too(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
-    with Answers(path) as answers:
+    with AnswerStore(path) as answers:
         for number in range(300):
             answers.put(f"q{number}", Completion("x" * 200), "run")
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
-    with Answers(path) as answers:
-        with pytest.raises(AnswersError, match="can't be read") as caught:
+    with AnswerStore(path) as answers:
+        with pytest.raises(AnswerStoreError, match="can't be read") as caught:
             for number in range(300):
                 answers.get(f"q{number}")
         assert caught.value.where == str(path)
-        with pytest.raises(AnswersError):
+        with pytest.raises(AnswerStoreError):
             for number in range(300, 600):
                 answers.put(f"q{number}", Completion("x" * 200), "run")
 
 
 def test_answers_that_are_closed_neither_take_nor_give(tmp_path: Path) -> None:
-    answers = Answers(tmp_path / "answers.db")
+    answers = AnswerStore(tmp_path / "answers.db")
     answers.close()
-    with pytest.raises(AnswersError, match="can't be kept"):
+    with pytest.raises(AnswerStoreError, match="can't be kept"):
         answers.put("q", Completion("x"), "run")
-    with pytest.raises(AnswersError, match="can't be read"):
+    with pytest.raises(AnswerStoreError, match="can't be read"):
         answers.get("q")
-    with pytest.raises(AnswersError, match="can't be read"):
+    with pytest.raises(AnswerStoreError, match="can't be read"):
         answers.paid("run", 0)
 
 
 def test_answers_may_be_used_from_another_thread(tmp_path: Path) -> None:
-    with Answers(tmp_path / "answers.db") as answers, ThreadPoolExecutor(1) as pool:
+    with AnswerStore(tmp_path / "answers.db") as answers, ThreadPoolExecutor(1) as pool:
         assert pool.submit(answers.put, "q", Completion("x"), "run").result() == Completion("x")
         assert answers.get("q") is not None
 
 
 def test_who_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
-    with Answers(path) as answers:
+    with AnswerStore(path) as answers:
         answers.put("q", Completion("x"), "run")
         writer = sqlite3.connect(path, isolation_level=None)
         writer.execute("begin exclusive")
@@ -198,13 +198,13 @@ def test_who_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stored", ["", "{", "[]", '["x"]', "null"])
 def test_an_answer_that_is_not_one_is_an_error_that_names_the_file(tmp_path: Path, stored: str) -> None:
     path = tmp_path / "answers.db"
-    with Answers(path) as answers:
+    with AnswerStore(path) as answers:
         answers.put("q", Completion("x"), "run")
     connection = sqlite3.connect(path)
     connection.execute("update answers set answer = ?", (stored,))
     connection.commit()
     connection.close()
-    with Answers(path) as answers, pytest.raises(AnswersError, match="can't be read") as caught:
+    with AnswerStore(path) as answers, pytest.raises(AnswerStoreError, match="can't be read") as caught:
         answers.get("q")
     assert caught.value.where == str(path)
 
@@ -232,7 +232,7 @@ def test_a_killed_process_loses_no_answer_that_it_had(tmp_path: Path, count: int
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(done.stdout.split()) == count
-    with Answers(path) as answers:
+    with AnswerStore(path) as answers:
         found = [answers.get(f"q{number}") for number in range(count + 1)]
     assert [one is not None for one in found] == [True] * count + [False]
 
@@ -258,7 +258,7 @@ def test_processes_that_answer_the_same_questions_agree_in_the_end(tmp_path: Pat
     assert [writer.returncode for writer in writers] == [0, 0, 0], ends
     used = [json.loads(out) for out, _ in ends]
     assert used[0] == used[1] == used[2]
-    with Answers(tmp_path / "answers.db") as answers:
+    with AnswerStore(tmp_path / "answers.db") as answers:
         for number, text in enumerate(used[0]):
             kept = answers.get(f"q{number}")
             assert kept is not None

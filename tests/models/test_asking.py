@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Asking, BudgetError, Limits, Meter
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.metered import BudgetError, Meter, MeteredModel, SpendingLimits
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 
@@ -60,12 +60,12 @@ def reflection(own: str, attempt: int = 0) -> ReflectionRequest:
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Iterator[Answers]:
-    with Answers(tmp_path / "answers.db") as opened:
+def answers(tmp_path: Path) -> Iterator[AnswerStore]:
+    with AnswerStore(tmp_path / "answers.db") as opened:
         yield opened
 
 
-def ask(asking: Asking, *questions: str) -> list[str]:
+def ask(asking: MeteredModel, *questions: str) -> list[str]:
     """Put questions one after the other, in a loop of their own."""
 
     async def main() -> list[str]:
@@ -74,7 +74,7 @@ def ask(asking: Asking, *questions: str) -> list[str]:
     return asyncio.run(main())
 
 
-def ask_at_once(asking: Asking, *questions: str) -> list[str | BaseException]:
+def ask_at_once(asking: MeteredModel, *questions: str) -> list[str | BaseException]:
     async def main() -> list[Completion | BaseException]:
         return await asyncio.gather(*(asking.roll(rollout(one)) for one in questions), return_exceptions=True)
 
@@ -84,10 +84,10 @@ def ask_at_once(asking: Asking, *questions: str) -> list[str | BaseException]:
 # No question twice
 
 
-def test_asking_is_the_model_as_far_as_anybody_can_see(answers: Answers) -> None:
-    asking = Asking(Paid(), answers=answers)
+def test_asking_is_the_model_as_far_as_anybody_can_see(answers: AnswerStore) -> None:
+    asking = MeteredModel(Paid(), answers=answers)
     assert (asking.name, asking.free) == ("paid-1", False)
-    assert Asking(Free()).free
+    assert MeteredModel(Free()).free
 
     async def main() -> list[str]:
         return [
@@ -100,9 +100,9 @@ def test_asking_is_the_model_as_far_as_anybody_can_see(answers: Answers) -> None
     assert asking.model.asked == ["rollout a", "decision b", "ops c"]  # type: ignore[attr-defined]
 
 
-def test_no_question_is_put_twice(answers: Answers) -> None:
+def test_no_question_is_put_twice(answers: AnswerStore) -> None:
     model = Paid()
-    asking = Asking(model, answers=answers, run="r")
+    asking = MeteredModel(model, answers=answers, run="r")
     assert ask(asking, "a", "b", "a") == ["A", "B", "A"]
     assert ask(asking, "b", "a") == ["B", "A"]
     assert model.asked == ["rollout a", "rollout b"]
@@ -110,17 +110,17 @@ def test_no_question_is_put_twice(answers: Answers) -> None:
     assert (meter.calls, meter.tokens, meter.cost, meter.reused) == (2, 30, 1.0, 0)
 
 
-def test_a_question_that_is_being_answered_is_not_put_again(answers: Answers) -> None:
+def test_a_question_that_is_being_answered_is_not_put_again(answers: AnswerStore) -> None:
     model = Paid()
-    asking = Asking(model, answers=answers)
+    asking = MeteredModel(model, answers=answers)
     assert ask_at_once(asking, *"aabab") == ["A", "A", "B", "A", "B"]
     assert sorted(model.asked) == ["rollout a", "rollout b"]
     assert asking.meter.calls == 2
 
 
-def test_the_same_words_in_another_role_or_decode_are_another_question(answers: Answers) -> None:
+def test_the_same_words_in_another_role_or_decode_are_another_question(answers: AnswerStore) -> None:
     model = Paid()
-    asking = Asking(model, answers=answers)
+    asking = MeteredModel(model, answers=answers)
 
     async def main() -> None:
         await asking.roll(rollout("a"))
@@ -132,9 +132,9 @@ def test_the_same_words_in_another_role_or_decode_are_another_question(answers: 
     assert len(model.asked) == 4
 
 
-def test_a_second_attempt_at_the_same_cases_is_put(answers: Answers) -> None:
+def test_a_second_attempt_at_the_same_cases_is_put(answers: AnswerStore) -> None:
     model = Paid()
-    asking = Asking(model, answers=answers)
+    asking = MeteredModel(model, answers=answers)
 
     async def main() -> None:
         for attempt in (0, 1, 2, 1):
@@ -145,16 +145,16 @@ def test_a_second_attempt_at_the_same_cases_is_put(answers: Answers) -> None:
     assert asking.meter.reflection_calls == 3
 
 
-def test_a_model_that_costs_nothing_is_asked_every_time_and_counted(answers: Answers) -> None:
+def test_a_model_that_costs_nothing_is_asked_every_time_and_counted(answers: AnswerStore) -> None:
     model = Free()
-    asking = Asking(model, answers=answers, run="r")
+    asking = MeteredModel(model, answers=answers, run="r")
     assert ask(asking, "a", "a") == ["A", "A"]
     assert (len(model.asked), asking.meter.calls, asking.meter.rollout_calls) == (2, 2, 2)
 
 
 def test_a_model_without_answers_is_asked_every_time() -> None:
     model = Paid()
-    asking = Asking(model)
+    asking = MeteredModel(model)
     ask(asking, "a", "a")
     assert (len(model.asked), asking.meter.calls) == (2, 2)
 
@@ -162,9 +162,9 @@ def test_a_model_without_answers_is_asked_every_time() -> None:
 # What is counted
 
 
-def test_everything_is_counted_by_what_it_was_for(answers: Answers) -> None:
+def test_everything_is_counted_by_what_it_was_for(answers: AnswerStore) -> None:
     meter = Meter()
-    asking = Asking(Paid(), meter, answers)
+    asking = MeteredModel(Paid(), meter, answers)
 
     async def main() -> None:
         await asking.roll(rollout("a"))
@@ -178,7 +178,7 @@ def test_everything_is_counted_by_what_it_was_for(answers: Answers) -> None:
     assert (meter.cost, meter.errors, meter.reused) == (2.0, 0, 0)
 
 
-def test_a_call_that_failed_was_a_call_and_is_put_again(answers: Answers) -> None:
+def test_a_call_that_failed_was_a_call_and_is_put_again(answers: AnswerStore) -> None:
     attempts = iter([ModelError("away"), "fine"])
 
     def answer(_: str) -> str:
@@ -188,7 +188,7 @@ def test_a_call_that_failed_was_a_call_and_is_put_again(answers: Answers) -> Non
         return said
 
     model = Paid(answer)
-    asking = Asking(model, answers=answers)
+    asking = MeteredModel(model, answers=answers)
     with pytest.raises(ModelError, match="away"):
         ask(asking, "a")
     assert (asking.meter.calls, asking.meter.errors, asking.meter.tokens) == (1, 1, 0)
@@ -196,21 +196,21 @@ def test_a_call_that_failed_was_a_call_and_is_put_again(answers: Answers) -> Non
     assert (asking.meter.calls, asking.meter.errors, len(model.asked)) == (2, 1, 2)
 
 
-def test_all_who_wait_for_a_call_that_fails_hear_of_it_and_it_is_one_call(answers: Answers) -> None:
+def test_all_who_wait_for_a_call_that_fails_hear_of_it_and_it_is_one_call(answers: AnswerStore) -> None:
     def away(_: str) -> str:
         raise ModelError("away")
 
-    asking = Asking(Paid(away), answers=answers)
+    asking = MeteredModel(Paid(away), answers=answers)
     assert [type(one) for one in ask_at_once(asking, *"aaa")] == [ModelError] * 3
     assert (asking.meter.calls, asking.meter.errors) == (1, 1)
 
 
-def test_an_error_that_is_no_models_is_not_counted_as_one(answers: Answers) -> None:
+def test_an_error_that_is_no_models_is_not_counted_as_one(answers: AnswerStore) -> None:
     def broken(_: str) -> str:
         raise ZeroDivisionError
 
     for kept in (answers, None):
-        asking = Asking(Paid(broken), answers=kept)
+        asking = MeteredModel(Paid(broken), answers=kept)
         with pytest.raises(ZeroDivisionError):
             ask(asking, "a")
         assert (asking.meter.calls, asking.meter.errors) == (1, 0)
@@ -221,9 +221,9 @@ def test_an_error_that_is_no_models_is_not_counted_as_one(answers: Answers) -> N
 
 @pytest.mark.parametrize("model", [Paid, Free])
 @pytest.mark.parametrize("allowed", [1, 3, 7])
-def test_a_budget_of_calls_is_exact_to_the_call(answers: Answers, model: type[Paid], allowed: int) -> None:
+def test_a_budget_of_calls_is_exact_to_the_call(answers: AnswerStore, model: type[Paid], allowed: int) -> None:
     made = model()
-    asking = Asking(made, Meter(Limits(calls=allowed)), answers)
+    asking = MeteredModel(made, Meter(SpendingLimits(calls=allowed)), answers)
     found = [answer for question in "abcdefghij" for answer in ask_at_once(asking, question)]
     assert [isinstance(one, BudgetError) for one in found] == [False] * allowed + [True] * (10 - allowed)
     assert (len(made.asked), asking.meter.calls) == (allowed, allowed)
@@ -231,19 +231,19 @@ def test_a_budget_of_calls_is_exact_to_the_call(answers: Answers, model: type[Pa
 
 @pytest.mark.parametrize("model", [Paid, Free])
 @pytest.mark.parametrize("allowed", [1, 3, 7])
-def test_a_budget_of_calls_is_exact_when_all_ask_at_once(answers: Answers, model: type[Paid], allowed: int) -> None:
+def test_a_budget_of_calls_is_exact_when_all_ask_at_once(answers: AnswerStore, model: type[Paid], allowed: int) -> None:
     made = model(pauses=5)
-    asking = Asking(made, Meter(Limits(calls=allowed)), answers)
+    asking = MeteredModel(made, Meter(SpendingLimits(calls=allowed)), answers)
     found = ask_at_once(asking, *"abcdefghij")
     assert sum(isinstance(one, BudgetError) for one in found) == 10 - allowed
     assert (len(made.asked), asking.meter.calls) == (allowed, allowed)
 
 
-def test_a_call_that_failed_is_part_of_the_budget(answers: Answers) -> None:
+def test_a_call_that_failed_is_part_of_the_budget(answers: AnswerStore) -> None:
     def away(_: str) -> str:
         raise ModelError("away")
 
-    asking = Asking(Paid(away), Meter(Limits(calls=2)), answers)
+    asking = MeteredModel(Paid(away), Meter(SpendingLimits(calls=2)), answers)
     assert [type(one) for question in "abc" for one in ask_at_once(asking, question)] == [
         ModelError,
         ModelError,
@@ -251,21 +251,21 @@ def test_a_call_that_failed_is_part_of_the_budget(answers: Answers) -> None:
     ]
 
 
-def test_the_budget_says_which_limit_it_was_and_how_much_was_allowed(answers: Answers) -> None:
+def test_the_budget_says_which_limit_it_was_and_how_much_was_allowed(answers: AnswerStore) -> None:
     for limits, name in (
-        (Limits(calls=2), "calls"),
-        (Limits(tokens=30), "tokens"),
-        (Limits(tokens=16), "tokens"),
-        (Limits(cost=1.0), "cost"),
-        (Limits(cost=0.6), "cost"),
-        (Limits(calls_per_epoch=2), "calls_per_epoch"),
-        (Limits(tokens_per_epoch=30), "tokens_per_epoch"),
-        (Limits(tokens_per_epoch=16), "tokens_per_epoch"),
-        (Limits(cost_per_epoch=1.0), "cost_per_epoch"),
-        (Limits(cost_per_epoch=0.6), "cost_per_epoch"),
+        (SpendingLimits(calls=2), "calls"),
+        (SpendingLimits(tokens=30), "tokens"),
+        (SpendingLimits(tokens=16), "tokens"),
+        (SpendingLimits(cost=1.0), "cost"),
+        (SpendingLimits(cost=0.6), "cost"),
+        (SpendingLimits(calls_per_epoch=2), "calls_per_epoch"),
+        (SpendingLimits(tokens_per_epoch=30), "tokens_per_epoch"),
+        (SpendingLimits(tokens_per_epoch=16), "tokens_per_epoch"),
+        (SpendingLimits(cost_per_epoch=1.0), "cost_per_epoch"),
+        (SpendingLimits(cost_per_epoch=0.6), "cost_per_epoch"),
     ):
         model = Free()
-        asking = Asking(model, Meter(limits), answers)
+        asking = MeteredModel(model, Meter(limits), answers)
         asking.meter.begin_epoch()
         assert ask(asking, "a", "b") == ["A", "B"]
         with pytest.raises(BudgetError) as caught:
@@ -278,8 +278,8 @@ def test_the_budget_says_which_limit_it_was_and_how_much_was_allowed(answers: An
 
 
 def test_an_epoch_has_its_own_calls_and_the_run_has_all() -> None:
-    meter = Meter(Limits(calls=5, calls_per_epoch=2))
-    asking = Asking(Free(), meter)
+    meter = Meter(SpendingLimits(calls=5, calls_per_epoch=2))
+    asking = MeteredModel(Free(), meter)
     meter.begin_epoch()
     ask(asking, "a", "b")
     with pytest.raises(BudgetError, match="calls per epoch"):
@@ -292,10 +292,10 @@ def test_an_epoch_has_its_own_calls_and_the_run_has_all() -> None:
         ask(asking, "f")
 
 
-@pytest.mark.parametrize("limits", [Limits(tokens_per_epoch=30), Limits(cost_per_epoch=1.0)])
-def test_an_epoch_has_its_own_tokens_and_its_own_money(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [SpendingLimits(tokens_per_epoch=30), SpendingLimits(cost_per_epoch=1.0)])
+def test_an_epoch_has_its_own_tokens_and_its_own_money(limits: SpendingLimits) -> None:
     meter = Meter(limits)
-    asking = Asking(Free(), meter)
+    asking = MeteredModel(Free(), meter)
     ask(asking, *"xyz")
     for round_ in ("ab", "cd"):
         meter.begin_epoch()
@@ -307,8 +307,8 @@ def test_an_epoch_has_its_own_tokens_and_its_own_money(limits: Limits) -> None:
 
 
 def test_what_belongs_to_no_epoch_is_none_of_its_calls() -> None:
-    meter = Meter(Limits(calls=9, calls_per_epoch=2))
-    asking = Asking(Free(), meter)
+    meter = Meter(SpendingLimits(calls=9, calls_per_epoch=2))
+    asking = MeteredModel(Free(), meter)
     ask(asking, *"abc")
     meter.begin_epoch()
     ask(asking, *"de")
@@ -323,9 +323,9 @@ def test_what_belongs_to_no_epoch_is_none_of_its_calls() -> None:
 
 def test_when_the_time_is_over_no_call_is_made() -> None:
     now = [0.0]
-    meter = Meter(Limits(seconds=10.0), elapsed=lambda: now[0])
+    meter = Meter(SpendingLimits(seconds=10.0), elapsed=lambda: now[0])
     model = Free()
-    asking = Asking(model, meter)
+    asking = MeteredModel(model, meter)
     now[0] = 9.99
     ask(asking, "a")
     now[0] = 10.0
@@ -335,14 +335,14 @@ def test_when_the_time_is_over_no_call_is_made() -> None:
 
 
 def test_without_a_clock_or_a_limit_there_is_no_end_of_time() -> None:
-    for meter in (Meter(Limits(seconds=1.0)), Meter(elapsed=lambda: 1e9)):
-        ask(Asking(Free(), meter), "a")
+    for meter in (Meter(SpendingLimits(seconds=1.0)), Meter(elapsed=lambda: 1e9)):
+        ask(MeteredModel(Free(), meter), "a")
         assert meter.calls == 1
 
 
 def test_what_is_reserved_is_kept_back_until_it_is_let_go() -> None:
-    meter = Meter(Limits(calls=5), reserved=2)
-    asking = Asking(Free(), meter)
+    meter = Meter(SpendingLimits(calls=5), reserved=2)
+    asking = MeteredModel(Free(), meter)
     ask(asking, "a", "b", "c")
     with pytest.raises(BudgetError):
         ask(asking, "d")
@@ -352,8 +352,8 @@ def test_what_is_reserved_is_kept_back_until_it_is_let_go() -> None:
         ask(asking, "f")
 
 
-def test_a_refused_call_is_not_counted(answers: Answers) -> None:
-    asking = Asking(Paid(), Meter(Limits(calls=1)), answers)
+def test_a_refused_call_is_not_counted(answers: AnswerStore) -> None:
+    asking = MeteredModel(Paid(), Meter(SpendingLimits(calls=1)), answers)
     ask(asking, "a")
     for _ in range(3):
         with pytest.raises(BudgetError):
@@ -363,55 +363,55 @@ def test_a_refused_call_is_not_counted(answers: Answers) -> None:
     assert ask(asking, "a") == ["A"]
 
 
-def test_without_limits_there_are_none(answers: Answers) -> None:
-    asking = Asking(Paid(pauses=0), answers=answers)
+def test_without_limits_there_are_none(answers: AnswerStore) -> None:
+    asking = MeteredModel(Paid(pauses=0), answers=answers)
     assert len(ask(asking, *map(str, range(50)))) == 50
 
 
 # Runs that are resumed, and other runs
 
 
-def test_another_runs_answers_are_free(answers: Answers) -> None:
-    ask(Asking(Paid(), answers=answers, run="first"), "a", "b")
+def test_another_runs_answers_are_free(answers: AnswerStore) -> None:
+    ask(MeteredModel(Paid(), answers=answers, run="first"), "a", "b")
     model = Paid()
-    second = Asking(model, Meter(Limits(calls=1)), answers, "second")
+    second = MeteredModel(model, Meter(SpendingLimits(calls=1)), answers, "second")
     assert ask(second, "a", "b", "a", "c") == ["A", "B", "A", "C"]
     assert model.asked == ["rollout c"]
     assert (second.meter.calls, second.meter.reused, second.meter.tokens) == (1, 2, 15)
 
 
-def test_without_a_run_every_known_answer_is_free_whoever_paid_for_it(answers: Answers) -> None:
-    first = Asking(Paid(), answers=answers)
+def test_without_a_run_every_known_answer_is_free_whoever_paid_for_it(answers: AnswerStore) -> None:
+    first = MeteredModel(Paid(), answers=answers)
     assert ask(first, "a", "b", "a") == ["A", "B", "A"]
     assert (first.meter.calls, first.meter.reused) == (2, 1)
     # One that was killed has left nothing to claim: the next has a budget of its own.
-    second = Asking(Paid(), Meter(Limits(calls=1)), answers)
+    second = MeteredModel(Paid(), Meter(SpendingLimits(calls=1)), answers)
     assert second.meter.unclaimed == 0
     assert ask(second, "a", "b", "c", "b") == ["A", "B", "C", "B"]
     assert (second.meter.calls, second.meter.reused) == (1, 3)
     with pytest.raises(BudgetError):
         ask(second, "d")
-    run = Asking(Paid(), answers=answers, run="run")
+    run = MeteredModel(Paid(), answers=answers, run="run")
     assert ask(run, "a", "a") == ["A", "A"]
     assert (run.meter.calls, run.meter.reused) == (0, 1)
 
 
-def test_another_models_answers_are_not_used(answers: Answers) -> None:
+def test_another_models_answers_are_not_used(answers: AnswerStore) -> None:
     class Newer(Paid):
         name = "paid-2"
 
-    ask(Asking(Paid(), answers=answers), "a")
+    ask(MeteredModel(Paid(), answers=answers), "a")
     model = Newer(str.title)
-    assert ask(Asking(model, answers=answers), "abc", "a") == ["Abc", "A"]
+    assert ask(MeteredModel(model, answers=answers), "abc", "a") == ["Abc", "A"]
     assert len(model.asked) == 2
 
 
-def test_a_resumed_run_counts_what_it_paid_and_asks_nothing_again(answers: Answers) -> None:
-    limits = Limits(calls=4)
-    first = Asking(Paid(), Meter(limits), answers, "run")
+def test_a_resumed_run_counts_what_it_paid_and_asks_nothing_again(answers: AnswerStore) -> None:
+    limits = SpendingLimits(calls=4)
+    first = MeteredModel(Paid(), Meter(limits), answers, "run")
     ask(first, "a", "b", "c")
     model = Paid()
-    resumed = Asking(model, Meter(limits), answers, "run")
+    resumed = MeteredModel(model, Meter(limits), answers, "run")
     assert ask(resumed, "a", "b", "a") == ["A", "B", "A"]
     assert (resumed.meter.calls, resumed.meter.tokens, resumed.meter.cost, resumed.meter.reused) == (2, 30, 1.0, 0)
     assert ask(resumed, "c", "d") == ["C", "D"]
@@ -421,10 +421,10 @@ def test_a_resumed_run_counts_what_it_paid_and_asks_nothing_again(answers: Answe
     assert ask(resumed, "a", "b", "c", "d") == ["A", "B", "C", "D"]
 
 
-def test_what_a_run_has_paid_for_is_always_its_own_and_the_budget_holds_for_the_rest(answers: Answers) -> None:
-    ask(Asking(Paid(), Meter(), answers, "run"), "a", "b", "c")
+def test_what_a_run_has_paid_for_is_always_its_own_and_the_budget_holds_for_the_rest(answers: AnswerStore) -> None:
+    ask(MeteredModel(Paid(), Meter(), answers, "run"), "a", "b", "c")
     model = Paid()
-    resumed = Asking(model, Meter(Limits(calls=2)), answers, "run")
+    resumed = MeteredModel(model, Meter(SpendingLimits(calls=2)), answers, "run")
     with pytest.raises(BudgetError):
         ask(resumed, "d")
     assert ask(resumed, "a", "b", "c", "a") == ["A", "B", "C", "A"]
@@ -433,21 +433,21 @@ def test_what_a_run_has_paid_for_is_always_its_own_and_the_budget_holds_for_the_
         ask(resumed, "d")
 
 
-def test_calls_that_a_killed_run_has_made_count_before_it_comes_to_them(answers: Answers) -> None:
-    ask(Asking(Paid(), Meter(), answers, "run"), "a", "b", "c")
-    ask(Asking(Paid(), Meter(), answers, "other"), "x", "y", "z")
+def test_calls_that_a_killed_run_has_made_count_before_it_comes_to_them(answers: AnswerStore) -> None:
+    ask(MeteredModel(Paid(), Meter(), answers, "run"), "a", "b", "c")
+    ask(MeteredModel(Paid(), Meter(), answers, "other"), "x", "y", "z")
     model = Paid()
-    resumed = Asking(model, Meter(Limits(calls=5)), answers, "run")
+    resumed = MeteredModel(model, Meter(SpendingLimits(calls=5)), answers, "run")
     assert resumed.meter.unclaimed == 3
     found = ask_at_once(resumed, *"defgabc")
     assert [isinstance(one, BudgetError) for one in found] == [False, False, True, True, False, False, False]
     assert (resumed.meter.calls, resumed.meter.unclaimed, len(model.asked)) == (5, 0, 2)
 
 
-def test_in_an_epoch_they_count_too(answers: Answers) -> None:
-    first = Asking(Paid(), Meter(), answers, "run")
+def test_in_an_epoch_they_count_too(answers: AnswerStore) -> None:
+    first = MeteredModel(Paid(), Meter(), answers, "run")
     ask(first, "a", "b")
-    resumed = Asking(Paid(), Meter(Limits(calls_per_epoch=3)), answers, "run")
+    resumed = MeteredModel(Paid(), Meter(SpendingLimits(calls_per_epoch=3)), answers, "run")
     resumed.meter.begin_epoch()
     assert ask(resumed, "c") == ["C"]
     with pytest.raises(BudgetError, match="calls per epoch"):
@@ -456,26 +456,26 @@ def test_in_an_epoch_they_count_too(answers: Answers) -> None:
     assert resumed.meter.epoch_calls == 3
 
 
-def test_what_is_claimed_is_counted_by_what_it_was_for(answers: Answers) -> None:
-    async def some(asking: Asking) -> None:
+def test_what_is_claimed_is_counted_by_what_it_was_for(answers: AnswerStore) -> None:
+    async def some(asking: MeteredModel) -> None:
         await asking.roll(rollout("a"))
         await asking.decide(reflection("b"))
         await asking.propose(reflection("c"))
 
-    asyncio.run(some(Asking(Paid(), Meter(), answers, "run")))
+    asyncio.run(some(MeteredModel(Paid(), Meter(), answers, "run")))
     meter = Meter()
-    asyncio.run(some(Asking(Paid(), meter, answers, "run")))
+    asyncio.run(some(MeteredModel(Paid(), meter, answers, "run")))
     assert (meter.calls, meter.rollout_calls, meter.reflection_calls, meter.epoch_calls) == (3, 1, 2, 3)
     assert (meter.tokens, meter.cost, meter.unclaimed) == (45, 1.5, 0)
 
 
-def test_a_run_that_knows_what_it_had_spent_counts_only_what_came_after(answers: Answers) -> None:
-    first = Asking(Paid(), Meter(), answers, "run")
+def test_a_run_that_knows_what_it_had_spent_counts_only_what_came_after(answers: AnswerStore) -> None:
+    first = MeteredModel(Paid(), Meter(), answers, "run")
     ask(first, "a", "b")
-    noted = Meter(Limits(calls=4), calls=2, rollout_calls=2, prompt_tokens=20, completion_tokens=10, cost=1.0)
+    noted = Meter(SpendingLimits(calls=4), calls=2, rollout_calls=2, prompt_tokens=20, completion_tokens=10, cost=1.0)
     ask(first, "c")
     model = Paid()
-    resumed = Asking(model, noted, answers, "run")
+    resumed = MeteredModel(model, noted, answers, "run")
     assert ask(resumed, "a", "b", "c", "d") == ["A", "B", "C", "D"]
     assert model.asked == ["rollout d"]
     assert (noted.calls, noted.tokens, noted.cost) == (4, 60, 2.0)
@@ -483,17 +483,17 @@ def test_a_run_that_knows_what_it_had_spent_counts_only_what_came_after(answers:
         ask(resumed, "e")
 
 
-def test_a_meter_that_is_set_later_counts_from_there(answers: Answers) -> None:
-    first = Asking(Paid(), Meter(), answers, "run")
+def test_a_meter_that_is_set_later_counts_from_there(answers: AnswerStore) -> None:
+    first = MeteredModel(Paid(), Meter(), answers, "run")
     ask(first, "a", "b", "c")
-    resumed = Asking(Paid(), Meter(), answers, "run")
+    resumed = MeteredModel(Paid(), Meter(), answers, "run")
     resumed.meter.calls = 2
     resumed.resume()
     assert ask(resumed, "a", "b", "c", "a") == ["A", "B", "C", "A"]
     assert (resumed.meter.calls, resumed.meter.tokens) == (3, 15)
 
 
-def test_a_call_has_the_number_that_it_had_when_it_was_made(answers: Answers) -> None:
+def test_a_call_has_the_number_that_it_had_when_it_was_made(answers: AnswerStore) -> None:
     noted: list[int] = []
 
     class Slow(Paid):
@@ -502,7 +502,7 @@ def test_a_call_has_the_number_that_it_had_when_it_was_made(answers: Answers) ->
                 await asyncio.sleep(0)
             return await super().roll(request)
 
-    first = Asking(Slow(), Meter(), answers, "run")
+    first = MeteredModel(Slow(), Meter(), answers, "run")
 
     async def main() -> None:
         slow = asyncio.create_task(first.roll(rollout("slow")))
@@ -515,30 +515,30 @@ def test_a_call_has_the_number_that_it_had_when_it_was_made(answers: Answers) ->
 
     asyncio.run(main())
     assert (noted, first.meter.calls) == ([1], 4)
-    resumed = Asking(Paid(), Meter(calls=1), answers, "run")
+    resumed = MeteredModel(Paid(), Meter(calls=1), answers, "run")
     ask(resumed, "slow", "a", "b", "c")
     assert resumed.meter.calls == 4
 
 
-def test_an_answer_that_another_process_had_first_is_the_one_that_is_used(answers: Answers, tmp_path: Path) -> None:
+def test_an_answer_that_another_process_had_first_is_the_one_that_is_used(answers: AnswerStore, tmp_path: Path) -> None:
     class Overtaken(Paid):
         async def roll(self, request: RolloutRequest) -> Completion:
-            with Answers(tmp_path / "answers.db") as other:
-                asking = Asking(Paid(str.title), answers=other, run="quicker")
+            with AnswerStore(tmp_path / "answers.db") as other:
+                asking = MeteredModel(Paid(str.title), answers=other, run="quicker")
                 await asking.roll(request)
             return await super().roll(request)
 
-    slower = Asking(Overtaken(), answers=answers, run="slower")
+    slower = MeteredModel(Overtaken(), answers=answers, run="slower")
     assert ask(slower, "abc") == ["Abc"]
-    assert ask(Asking(Paid(), answers=answers, run="slower"), "abc") == ["Abc"]
+    assert ask(MeteredModel(Paid(), answers=answers, run="slower"), "abc") == ["Abc"]
 
 
 # Giving up
 
 
-def test_giving_up_on_a_question_does_not_take_it_from_others(answers: Answers) -> None:
+def test_giving_up_on_a_question_does_not_take_it_from_others(answers: AnswerStore) -> None:
     model = Paid(pauses=10)
-    asking = Asking(model, answers=answers)
+    asking = MeteredModel(model, answers=answers)
 
     async def main() -> str:
         one, other = (asyncio.create_task(asking.roll(rollout("a"))) for _ in range(2))
@@ -553,7 +553,7 @@ def test_giving_up_on_a_question_does_not_take_it_from_others(answers: Answers) 
     assert (len(model.asked), asking.meter.calls) == (1, 1)
 
 
-def test_a_question_that_everybody_gave_up_is_answered_when_it_is_asked_again(answers: Answers) -> None:
+def test_a_question_that_everybody_gave_up_is_answered_when_it_is_asked_again(answers: AnswerStore) -> None:
     class Stuck(Paid):
         stuck = True
 
@@ -563,7 +563,7 @@ def test_a_question_that_everybody_gave_up_is_answered_when_it_is_asked_again(an
             return await super().roll(request)
 
     model = Stuck()
-    asking = Asking(model, answers=answers)
+    asking = MeteredModel(model, answers=answers)
 
     async def gives_up() -> None:
         with pytest.raises(asyncio.TimeoutError):
@@ -577,7 +577,7 @@ def test_a_question_that_everybody_gave_up_is_answered_when_it_is_asked_again(an
 
 
 def test_a_failure_that_nobody_waited_for_is_not_kept_for_who_asks_next(
-    answers: Answers, caplog: pytest.LogCaptureFixture
+    answers: AnswerStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     fails = [True]
 
@@ -586,7 +586,7 @@ def test_a_failure_that_nobody_waited_for_is_not_kept_for_who_asks_next(
             raise ModelError("away")
         return text.upper()
 
-    asking = Asking(Paid(answer, pauses=5), answers=answers)
+    asking = MeteredModel(Paid(answer, pauses=5), answers=answers)
 
     async def main() -> str:
         asked = asyncio.create_task(asking.roll(rollout("a")))
@@ -604,9 +604,9 @@ def test_a_failure_that_nobody_waited_for_is_not_kept_for_who_asks_next(
     assert asking.meter.errors == 1
 
 
-def test_who_settles_waits_for_every_answer_that_is_under_way(answers: Answers) -> None:
+def test_who_settles_waits_for_every_answer_that_is_under_way(answers: AnswerStore) -> None:
     model = Paid(pauses=30)
-    asking = Asking(model, answers=answers, run="run")
+    asking = MeteredModel(model, answers=answers, run="run")
 
     async def main() -> None:
         asked = [asyncio.create_task(asking.roll(rollout(one))) for one in "abc"]
@@ -625,13 +625,13 @@ def test_who_settles_waits_for_every_answer_that_is_under_way(answers: Answers) 
     asyncio.run(asking.settled())
 
 
-def test_an_answer_that_fails_does_not_keep_anybody_from_settling(answers: Answers) -> None:
+def test_an_answer_that_fails_does_not_keep_anybody_from_settling(answers: AnswerStore) -> None:
     def answer(text: str) -> str:
         if text == "a":
             raise ModelError("away")
         return text.upper()
 
-    asking = Asking(Paid(answer, pauses=5), answers=answers, run="run")
+    asking = MeteredModel(Paid(answer, pauses=5), answers=answers, run="run")
 
     async def main() -> None:
         asked = [asyncio.create_task(asking.roll(rollout(one))) for one in "ab"]
@@ -647,9 +647,11 @@ def test_an_answer_that_fails_does_not_keep_anybody_from_settling(answers: Answe
 
 
 @pytest.mark.parametrize(("run", "each"), [("run", 400), ("", 20)])
-def test_a_run_remembers_which_questions_it_met_and_not_their_answers(answers: Answers, run: str, each: int) -> None:
+def test_a_run_remembers_which_questions_it_met_and_not_their_answers(
+    answers: AnswerStore, run: str, each: int
+) -> None:
     """And whoever has nothing to go on with, not even that."""
-    asking = Asking(Paid(lambda text: "x" * 2000, pauses=0), answers=answers, run=run)
+    asking = MeteredModel(Paid(lambda text: "x" * 2000, pauses=0), answers=answers, run=run)
     # As many as there may be; the model of these tests keeps them all.
     asked: deque[str] = deque(maxlen=10)
     asking.model.asked = asked  # type: ignore[attr-defined]

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.models.contrast.features import EDGE, Features, spelled, words_of
-from donewhen.models.contrast.rules import Boxes, Length, Number, Occurs, Section
+from donewhen.models.contrast.features import EDGE, Features, join_words, split_words
+from donewhen.models.contrast.rules import (
+    ChecklistCondition,
+    LengthCondition,
+    NumberCondition,
+    PhraseCondition,
+    SectionCondition,
+)
 
 
 def features(text: str) -> Features:
@@ -13,12 +19,12 @@ def features(text: str) -> Features:
 
 
 def test_words_are_lower_case_and_of_normal_width() -> None:
-    assert words_of("It DOESN'T work—ＡＢＣ_1, drop-down") == ["it", "doesn't", "work", "abc_1", "drop-down"]
+    assert split_words("It DOESN'T work—ＡＢＣ_1, drop-down") == ["it", "doesn't", "work", "abc_1", "drop-down"]
 
 
 def test_chinese_characters_are_words_of_their_own() -> None:
-    assert words_of("没有result了") == ["没", "有", "result", "了"]
-    assert spelled(["没", "有", "result", "了", "a", "b"]) == "没有 result 了 a b"
+    assert split_words("没有result了") == ["没", "有", "result", "了"]
+    assert join_words(["没", "有", "result", "了", "a", "b"]) == "没有 result 了 a b"
 
 
 @pytest.mark.parametrize(
@@ -74,40 +80,42 @@ def test_blank_lines_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [
-        (Occurs(("alpha", "beta"), amount=3), True),
-        (Occurs(("alpha", "beta"), amount=4), False),
-        (Occurs(("alpha",), at_least=False, amount=3), True),
-        (Occurs(("gamma",), at_least=False), True),
-        (Occurs(("alpha",), amount=15, per_hundred=True), True),
-        (Occurs(("alpha",), amount=25, per_hundred=True), False),
-        (Number("score", "last", at_least=False, threshold=2), True),
-        (Number("score", "first", at_least=True, threshold=4), True),
-        (Number("score", "highest", at_least=True, threshold=5), True),
-        (Number("score", "lowest", at_least=False, threshold=2), True),
-        (Number("score", "mean", at_least=True, threshold=3.4), False),
-        (Number("price", "last", at_least=True, threshold=0), False),
-        (Number("price", "last", at_least=False, threshold=0), False),
-        (Section("notes", present=True), True),
-        (Section("tests", present=False), True),
-        (Boxes(checked=False), True),
-        (Boxes(checked=True), False),
-        (Length("words", at_least=True, amount=12), True),
-        (Length("lines", at_least=False, amount=6), False),
-        (Length("sections", at_least=True, amount=2), False),
+        (PhraseCondition(("alpha", "beta"), amount=3), True),
+        (PhraseCondition(("alpha", "beta"), amount=4), False),
+        (PhraseCondition(("alpha",), at_least=False, amount=3), True),
+        (PhraseCondition(("gamma",), at_least=False), True),
+        (PhraseCondition(("alpha",), amount=15, per_hundred=True), True),
+        (PhraseCondition(("alpha",), amount=25, per_hundred=True), False),
+        (NumberCondition("score", "last", at_least=False, threshold=2), True),
+        (NumberCondition("score", "first", at_least=True, threshold=4), True),
+        (NumberCondition("score", "highest", at_least=True, threshold=5), True),
+        (NumberCondition("score", "lowest", at_least=False, threshold=2), True),
+        (NumberCondition("score", "mean", at_least=True, threshold=3.4), False),
+        (NumberCondition("price", "last", at_least=True, threshold=0), False),
+        (NumberCondition("price", "last", at_least=False, threshold=0), False),
+        (SectionCondition("notes", present=True), True),
+        (SectionCondition("tests", present=False), True),
+        (ChecklistCondition(checked=False), True),
+        (ChecklistCondition(checked=True), False),
+        (LengthCondition("words", at_least=True, amount=12), True),
+        (LengthCondition("lines", at_least=False, amount=6), False),
+        (LengthCondition("sections", at_least=True, amount=2), False),
     ],
 )
-def test_conditions_hold_or_do_not(condition: Occurs | Number | Section | Boxes | Length, holds: bool) -> None:
+def test_conditions_hold_or_do_not(
+    condition: PhraseCondition | NumberCondition | SectionCondition | ChecklistCondition | LengthCondition, holds: bool
+) -> None:
     text = features("# Notes\nalpha beta alpha\nscore: 4\nscore: 5\nscore: 1\n- [x] a\n- [ ] b")
     assert condition.holds(text) is holds
 
 
 def test_a_text_without_boxes_has_not_checked_them_all() -> None:
-    assert not Boxes(checked=True).holds(features("nothing"))
-    assert Boxes(checked=True).holds(features("- [x] done"))
+    assert not ChecklistCondition(checked=True).holds(features("nothing"))
+    assert ChecklistCondition(checked=True).holds(features("- [x] done"))
 
 
 def test_an_empty_ticket_can_be_asked_anything() -> None:
     nothing = Features({})
     assert nothing.count("a") == 0
-    assert not Occurs(("a",), per_hundred=True).holds(nothing)
+    assert not PhraseCondition(("a",), per_hundred=True).holds(nothing)
     assert nothing.part("end") == []

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from donewhen.models.contrast import Contrast, default_rule, unread
+from donewhen.models.contrast import Contrast, default_rule, unreadable_rules
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import judged
+from donewhen.models.contrast.judge import judge_by_rules
 from donewhen.models.roles import AnswerForm, Decode, Prompt, RolloutRequest
 
 FORMS = {"zh": AnswerForm("判定", "理由", "通过", "不通过")}
@@ -16,7 +16,7 @@ PASS, FAIL = default_rule("pass", "en"), default_rule("fail", "en")
 
 
 def verdict(rules: dict[str, str], text: str, temperature: float = 0.1) -> str:
-    return judged(rules, Features({"text": text}), temperature).verdict
+    return judge_by_rules(rules, Features({"text": text}), temperature).verdict
 
 
 def roll(rules: dict[str, str], text: str, language: str = "en", temperature: float = 0.1) -> str:
@@ -88,8 +88,8 @@ def test_weak_signs_are_left_out_at_high_temperature_and_nothing_else_changes() 
 
 def test_the_margin_says_how_far_the_signs_are_from_balance() -> None:
     rules = {"G0": PASS, "G1": says("a", "fail", " (strong sign)"), "G2": says("b", "pass")}
-    assert judged(rules, Features({"text": "a b"})).margin == 2
-    assert judged(rules, Features({"text": "c"})).margin == 0
+    assert judge_by_rules(rules, Features({"text": "a b"})).margin == 2
+    assert judge_by_rules(rules, Features({"text": "c"})).margin == 0
 
 
 def test_a_list_applies_when_enough_of_it_holds() -> None:
@@ -101,7 +101,7 @@ def test_a_list_applies_when_enough_of_it_holds() -> None:
 
 def test_prose_is_ignored_and_told() -> None:
     rules = {"G0": f"Judge the task. {PASS}", "G1": "Be kind.", "G2": says("a", "fail")}
-    assert unread(rules) == ("G0", "G1")
+    assert unreadable_rules(rules) == ("G0", "G1")
     assert verdict(rules, "b") == "pass"
     assert roll(rules, "b").endswith("No rule decides, so the default holds. Not of a form that is read: G0, G1.")
 

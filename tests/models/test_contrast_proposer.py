@@ -13,11 +13,19 @@ from typing import Any
 import pytest
 
 from donewhen.models.contrast import Contrast, default_rule
-from donewhen.models.contrast.candidates import Studied, candidates_of, clusters_in, field_of
+from donewhen.models.contrast.candidates import StudiedCase, candidates_of, case_sets, clusters_in
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import judged
-from donewhen.models.contrast.rules import Boxes, Length, Number, Occurs, Rule, Section, subjects
-from donewhen.models.contrast.search import at_least, blank, pool_of, standing, turned
+from donewhen.models.contrast.judge import judge_by_rules
+from donewhen.models.contrast.rules import (
+    ChecklistCondition,
+    LengthCondition,
+    NumberCondition,
+    PhraseCondition,
+    Rule,
+    SectionCondition,
+    condition_subjects,
+)
+from donewhen.models.contrast.search import at_least, cases_turned, rule_pool, state_under_rules, state_without_rules
 from donewhen.models.contrast.sentences import LONGEST, read_rule
 from donewhen.models.roles import Binary, Case, Model, Prompt, ReflectionRequest, Studious
 
@@ -44,7 +52,7 @@ def tickets(count: int, *, noise: float = 0.0, language: str = "en", seed: int =
 
 
 def judge(cases: list[Case], rules: dict[str, str]) -> list[Case]:
-    verdicts = [judged(rules, Features(case.evidence)).verdict for case in cases]
+    verdicts = [judge_by_rules(rules, Features(case.evidence)).verdict for case in cases]
     return [case._replace(verdict=verdict) for case, verdict in zip(cases, verdicts, strict=True)]
 
 
@@ -128,7 +136,7 @@ def test_answers_keep_to_the_schema_and_evidence_to_the_cases_that_a_rule_helps(
             for key in item["evidence"]:
                 assert labels[key].label == rule.verdict
                 alone = {"G1": item["text"]}
-                assert judged(alone, Features(labels[key].evidence)).verdict == labels[key].label
+                assert judge_by_rules(alone, Features(labels[key].evidence)).verdict == labels[key].label
         for hypothesis in answer["hypotheses"]:
             assert hypothesis["falsifier"]
             assert hypothesis["dimension"] in {"terms", "numbers", "sections", "checklist", "length", "several"}
@@ -317,19 +325,19 @@ def test_no_operations_are_proposed_when_none_are_allowed() -> None:
 
 def test_the_words_of_one_cluster_make_no_rule() -> None:
     cases = [
-        Studied(Features({"text": f"plain words {'zebra' if number < 10 else 'horse'}"}), label, f"c{number // 10}")
+        StudiedCase(Features({"text": f"plain words {'zebra' if number < 10 else 'horse'}"}), label, f"c{number // 10}")
         for number in range(60)
         for label in ["fail" if number < 10 else "pass"]
     ]
-    field = field_of(cases)
+    field = case_sets(cases)
     found = [one.condition for one in candidates_of(cases, field, lambda _: False)]
-    assert not any(isinstance(one, Occurs) and "zebra" in one.phrases for one in found)
+    assert not any(isinstance(one, PhraseCondition) and "zebra" in one.phrases for one in found)
     assert clusters_in(field.failing, field) == 1
 
 
 def test_identifiers_and_unfit_words_make_no_rule() -> None:
     cases = [
-        Studied(
+        StudiedCase(
             Features({"text": f"result {'AB12 review broken' if number % 2 else 'fine fine fine'} here"}),
             label,
             f"c{number}",
@@ -337,36 +345,42 @@ def test_identifiers_and_unfit_words_make_no_rule() -> None:
         for number in range(40)
         for label in ["fail" if number % 2 else "pass"]
     ]
-    found = candidates_of(cases, field_of(cases), lambda phrase: "review" in phrase)
-    phrases = {phrase for one in found if isinstance(one.condition, Occurs) for phrase in one.condition.phrases}
+    found = candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)
+    phrases = {
+        phrase for one in found if isinstance(one.condition, PhraseCondition) for phrase in one.condition.phrases
+    }
     assert phrases
     assert not any("ab12" in phrase or "review" in phrase for phrase in phrases)
 
 
 def test_a_number_whose_label_is_unfit_makes_no_rule() -> None:
     cases = [
-        Studied(Features({"text": f"balance: {number - 20}\nreview: {number - 20}"}), label, f"c{number}")
+        StudiedCase(Features({"text": f"balance: {number - 20}\nreview: {number - 20}"}), label, f"c{number}")
         for number in range(40)
         for label in ["fail" if number < 20 else "pass"]
     ]
-    found = [one.condition for one in candidates_of(cases, field_of(cases), lambda phrase: "review" in phrase)]
-    labels = {one.label for one in found if isinstance(one, Number)}
+    found = [one.condition for one in candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)]
+    labels = {one.label for one in found if isinstance(one, NumberCondition)}
     assert labels == {"balance"}
-    assert Number("balance", "first", at_least=True, threshold=0) in found
+    assert NumberCondition("balance", "first", at_least=True, threshold=0) in found
 
 
 def test_signs_that_look_at_the_same_are_not_independent() -> None:
-    assert subjects(Occurs(("does not",))) & subjects(Occurs(("not shown",)))
-    assert subjects(Boxes(checked=True)) == subjects(Boxes(checked=False))
-    assert subjects(Length("words", at_least=True, amount=3)) == subjects(Length("lines", at_least=False, amount=3))
-    assert not subjects(Section("score", present=True)) & subjects(Number("score", "last", at_least=True, threshold=1))
+    assert condition_subjects(PhraseCondition(("does not",))) & condition_subjects(PhraseCondition(("not shown",)))
+    assert condition_subjects(ChecklistCondition(checked=True)) == condition_subjects(ChecklistCondition(checked=False))
+    assert condition_subjects(LengthCondition("words", at_least=True, amount=3)) == condition_subjects(
+        LengthCondition("lines", at_least=False, amount=3)
+    )
+    assert not condition_subjects(SectionCondition("score", present=True)) & condition_subjects(
+        NumberCondition("score", "last", at_least=True, threshold=1)
+    )
 
 
 def test_the_pool_is_the_same_for_the_same_cases() -> None:
-    cases = [Studied(Features(one.evidence), one.label, one.cluster) for one in tickets(100, noise=0.1)]
-    field = field_of(cases)
+    cases = [StudiedCase(Features(one.evidence), one.label, one.cluster) for one in tickets(100, noise=0.1)]
+    field = case_sets(cases)
     candidates = candidates_of(cases, field, lambda _: False)
-    assert pool_of(candidates, field, "en") == pool_of(candidates_of(cases, field, lambda _: False), field, "en")
+    assert rule_pool(candidates, field, "en") == rule_pool(candidates_of(cases, field, lambda _: False), field, "en")
 
 
 def test_sets_are_counted_by_how_many_hold() -> None:
@@ -374,18 +388,18 @@ def test_sets_are_counted_by_how_many_hold() -> None:
 
 
 def test_a_sign_turns_only_what_it_outweighs() -> None:
-    cases = [Studied(Features({"text": text}), "fail", text) for text in ("a", "b", "c")]
+    cases = [StudiedCase(Features({"text": text}), "fail", text) for text in ("a", "b", "c")]
     rules = {
         "G0": default_rule("pass", "en"),
         "G1": 'When "a" occurs, the verdict is pass (strong sign).',
         "G2": 'When "b" occurs, the verdict is fail.',
     }
-    now = standing(rules, cases)
-    assert turned(now, "fail", 2) == 0b100
-    assert turned(now, "fail", 5) == 0b101
-    assert turned(now, "pass", 2) == 0b010
-    assert turned(standing(rules, cases, without="G2"), "fail", 2) == 0b110
-    assert turned(blank(0b111, "fail"), "pass", 1) == 0b111
+    now = state_under_rules(rules, cases)
+    assert cases_turned(now, "fail", 2) == 0b100
+    assert cases_turned(now, "fail", 5) == 0b101
+    assert cases_turned(now, "pass", 2) == 0b010
+    assert cases_turned(state_under_rules(rules, cases, without="G2"), "fail", 2) == 0b110
+    assert cases_turned(state_without_rules(0b111, "fail"), "pass", 1) == 0b111
 
 
 def test_another_process_answers_the_same() -> None:

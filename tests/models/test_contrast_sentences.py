@@ -7,27 +7,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.models.contrast import default_rule
-from donewhen.models.contrast.features import name_of
+from donewhen.models.contrast.features import normalise_label
 from donewhen.models.contrast.grammars import GRAMMARS, grammar_of
-from donewhen.models.contrast.rules import Boxes, Condition, Default, Length, Number, Occurs, Rule, Section
+from donewhen.models.contrast.rules import (
+    ChecklistCondition,
+    Condition,
+    DefaultRule,
+    LengthCondition,
+    NumberCondition,
+    PhraseCondition,
+    Rule,
+    SectionCondition,
+)
 from donewhen.models.contrast.sentences import read_rule, sentences_of, write_rule
-from donewhen.models.contrast.wording import dimension, falsifier, unfit
+from donewhen.models.contrast.wording import falsifier_sentence, is_unfit_phrase, rule_dimension
 
 phrases = (
     st.text("abcxyzß没有结果 and or'-3", min_size=1, max_size=20)
-    .map(name_of)
-    .filter(lambda one: one != "" and name_of(one) == one)
+    .map(normalise_label)
+    .filter(lambda one: one != "" and normalise_label(one) == one)
 )
 amounts = st.one_of(st.integers(-1000, 100_000).map(float), st.floats(0.001, 1e6, allow_nan=False))
 wheres = st.sampled_from(["text", "start", "end"])
 conditions: st.SearchStrategy[Condition] = st.one_of(
     st.builds(
-        Occurs, st.lists(phrases, min_size=1, max_size=3).map(tuple), wheres, st.booleans(), amounts, st.booleans()
+        PhraseCondition,
+        st.lists(phrases, min_size=1, max_size=3).map(tuple),
+        wheres,
+        st.booleans(),
+        amounts,
+        st.booleans(),
     ),
-    st.builds(Number, phrases, st.sampled_from(["first", "last", "highest", "lowest", "mean"]), st.booleans(), amounts),
-    st.builds(Section, phrases, st.booleans()),
-    st.builds(Boxes, st.booleans()),
-    st.builds(Length, st.sampled_from(["words", "lines", "sections"]), st.booleans(), amounts),
+    st.builds(
+        NumberCondition,
+        phrases,
+        st.sampled_from(["first", "last", "highest", "lowest", "mean"]),
+        st.booleans(),
+        amounts,
+    ),
+    st.builds(SectionCondition, phrases, st.booleans()),
+    st.builds(ChecklistCondition, st.booleans()),
+    st.builds(LengthCondition, st.sampled_from(["words", "lines", "sections"]), st.booleans(), amounts),
 )
 
 
@@ -53,17 +73,17 @@ def test_a_written_rule_is_one_sentence(rule: Rule, language: str) -> None:
 @given(st.text(max_size=200))
 def test_reading_never_breaks_whatever_the_text(text: str) -> None:
     rule = read_rule(text)
-    assert rule is None or isinstance(rule, Rule | Default)
+    assert rule is None or isinstance(rule, Rule | DefaultRule)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("verdict", ["pass", "fail"])
 def test_a_default_is_a_sentence_too(language: str, verdict: str) -> None:
-    assert read_rule(default_rule(verdict, language)) == Default(verdict)
+    assert read_rule(default_rule(verdict, language)) == DefaultRule(verdict)
 
 
 def test_rules_read_as_people_would_write_them() -> None:
-    below = Rule((Number("score", "last", at_least=False, threshold=4),), "fail")
+    below = Rule((NumberCondition("score", "last", at_least=False, threshold=4),), "fail")
     assert write_rule(below, "en") == 'When the last "score" is below 4, the verdict is fail.'
     assert read_rule("If the last “Score” is below 4, then the verdict is FAIL") == below
     assert write_rule(below, "zh") == "若末个“score”低于4，则判定不通过。"
@@ -73,9 +93,9 @@ def test_rules_read_as_people_would_write_them() -> None:
 def test_a_list_says_how_many_of_its_items_are_enough() -> None:
     rule = Rule(
         (
-            Length("lines", at_least=True, amount=70),
-            Occurs(("transfer",), at_least=False),
-            Occurs(("amount",), "end", amount=2),
+            LengthCondition("lines", at_least=True, amount=70),
+            PhraseCondition(("transfer",), at_least=False),
+            PhraseCondition(("amount",), "end", amount=2),
         ),
         "fail",
         "weak",
@@ -109,7 +129,7 @@ def test_words_in_quotation_marks_join_and_separate_nothing() -> None:
     text = 'When "salt and pepper" occurs and "now or never" never occurs, the verdict is pass.'
     rule = read_rule(text)
     assert isinstance(rule, Rule)
-    assert [one.phrases for one in rule.conditions if isinstance(one, Occurs)] == [
+    assert [one.phrases for one in rule.conditions if isinstance(one, PhraseCondition)] == [
         ("salt and pepper",),
         ("now or never",),
     ]
@@ -128,33 +148,36 @@ def test_a_region_has_the_grammar_of_its_language_and_others_have_english() -> N
 
 
 def test_a_falsifier_names_the_condition_and_the_other_label() -> None:
-    rule = Rule((Occurs(("没有",)),), "fail")
-    assert falsifier(rule, "en") == 'Most tickets where "没有" occurs are labelled pass.'
-    assert falsifier(rule, "zh") == "满足“文中出现「没有」”的样本多数标注为通过。"
+    rule = Rule((PhraseCondition(("没有",)),), "fail")
+    assert falsifier_sentence(rule, "en") == 'Most tickets where "没有" occurs are labelled pass.'
+    assert falsifier_sentence(rule, "zh") == "满足“文中出现「没有」”的样本多数标注为通过。"
 
 
 @pytest.mark.parametrize(
     ("condition", "kind"),
     [
-        (Occurs(("a",)), "terms"),
-        (Number("a", "last", at_least=True, threshold=1), "numbers"),
-        (Section("a", present=True), "sections"),
-        (Boxes(checked=True), "checklist"),
-        (Length("words", at_least=True, amount=3), "length"),
+        (PhraseCondition(("a",)), "terms"),
+        (NumberCondition("a", "last", at_least=True, threshold=1), "numbers"),
+        (SectionCondition("a", present=True), "sections"),
+        (ChecklistCondition(checked=True), "checklist"),
+        (LengthCondition("words", at_least=True, amount=3), "length"),
     ],
 )
 def test_a_rule_has_the_dimension_of_what_it_looks_at(condition: Condition, kind: str) -> None:
-    assert dimension(Rule((condition,), "pass")) == kind
-    assert dimension(Rule((condition, Occurs(("b",)), Boxes(checked=False)), "pass")) == "several"
+    assert rule_dimension(Rule((condition,), "pass")) == kind
+    assert (
+        rule_dimension(Rule((condition, PhraseCondition(("b",)), ChecklistCondition(checked=False)), "pass"))
+        == "several"
+    )
 
 
 @pytest.mark.parametrize(
     "phrase", ["fail", "checks passed", "still pending", "is unclear", "brand", "未通过", "需复核", "无法判断"]
 )
 def test_words_that_would_make_a_third_verdict_are_unfit_for_rules(phrase: str) -> None:
-    assert unfit(phrase)
+    assert is_unfit_phrase(phrase)
 
 
 @pytest.mark.parametrize("phrase", ["failure", "bypass", "depending", "没有结果"])
 def test_words_that_only_look_alike_are_fit(phrase: str) -> None:
-    assert not unfit(phrase)
+    assert not is_unfit_phrase(phrase)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from donewhen.judging.answer import Answer, Malformed, read_answer
+from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
 from donewhen.judging.language import find_language
 from donewhen.models.chat import Ability, ChatAnswer, ChatModel, ChatRequest
 from donewhen.models.contrast import default_rule
-from donewhen.models.local.local_model import Local
+from donewhen.models.local.local_model import LocalModel
 from donewhen.models.roles import (
     AnswerForm,
     Binary,
@@ -67,7 +67,7 @@ def rolled(chat: FakeChat, request: RolloutRequest) -> Completion:
     return asyncio.run(ChatModel(chat).roll(request))
 
 
-def read(completion: Completion) -> Answer | Malformed:
+def read(completion: Completion) -> JudgeAnswer | MalformedAnswer:
     return read_answer(completion.text, find_language("en").answer)
 
 
@@ -76,7 +76,7 @@ def test_the_verdict_comes_from_the_margin_and_nothing_is_written_for_it(margin:
     chat = FakeChat(lambda _: margin)
     completion = rolled(chat, rollout())
     answer = read(completion)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, JudgeAnswer)
     assert answer.verdict == verdict
     assert completion.margin == 2.0
     assert f"{margin:+.2f}" in answer.reason
@@ -98,13 +98,13 @@ def test_a_reason_that_was_cut_off_or_is_empty_takes_nothing_from_the_verdict() 
     assert rolled(cut, rollout(reason=True)).text == "Verdict: pass\nReason: two tests were"
     assert rolled(cut, rollout(reason=True)).finish_reason == "stop"
     empty = FakeChat(writes=lambda _: ChatAnswer("\n"))
-    assert isinstance(read(rolled(empty, rollout(reason=True))), Answer)
+    assert isinstance(read(rolled(empty, rollout(reason=True))), JudgeAnswer)
 
 
 def test_without_a_margin_the_answer_is_what_the_model_said_and_no_verdict() -> None:
     completion = rolled(FakeChat(lambda _: None), rollout())
     assert completion.margin is None
-    assert isinstance(read(completion), Malformed)
+    assert isinstance(read(completion), MalformedAnswer)
 
 
 def test_a_near_tie_is_drawn_both_ways_at_a_high_temperature_and_the_margin_says_which_was_lucky() -> None:
@@ -154,7 +154,7 @@ def reflection(cases: tuple[Case, ...] = CASES, attempt: int = 0, language: str 
 
 
 def proposed(chat: FakeChat, request: ReflectionRequest) -> dict[str, Any]:
-    model = Local(chat)
+    model = LocalModel(chat)
     model.study(request.cases)
     found: dict[str, Any] = json.loads(asyncio.run(model.propose(request)).text)
     return found
@@ -198,14 +198,14 @@ FAILS = 'When "skipped" occurs, the verdict is fail.'
 
 def asked_by(rules: dict[str, str], text: str = "two tests were skipped") -> tuple[Completion, int]:
     chat = FakeChat()
-    completion = asyncio.run(Local(chat).roll(rollout(text)._replace(rules=rules)))
+    completion = asyncio.run(LocalModel(chat).roll(rollout(text)._replace(rules=rules)))
     return completion, len(chat.asked)
 
 
 def test_a_rule_that_code_can_follow_decides_without_the_model() -> None:
     completion, asked = asked_by({**RULES, "G1": FAILS})
     answer = read(completion)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, JudgeAnswer)
     assert answer.verdict == "fail"
     assert "G1" in answer.reason
     assert asked == 0
@@ -291,8 +291,8 @@ def test_cases_that_were_judged_wrong_are_shown_first() -> None:
 
 
 class TestLocalOnAFake(ModelContract):
-    def model(self) -> Local:
-        return Local(FakeChat(writes=lambda request: _anything(request)))
+    def model(self) -> LocalModel:
+        return LocalModel(FakeChat(writes=lambda request: _anything(request)))
 
     def failing_model(self) -> None:
         return None

@@ -13,9 +13,9 @@ import pytest
 
 from donewhen.foundation.clock import SYSTEM_CLOCK
 from donewhen.foundation.errors import ConfigError
-from donewhen.models.remote.allowance import Allowance
-from donewhen.models.remote.pacing import Pace, Patience, TryAgain
-from donewhen.models.remote.server_errors import LeaveOut, refuse, retry_after
+from donewhen.models.remote.allowance import CallAllowance
+from donewhen.models.remote.pacing import Pace, Patience, RetryLater
+from donewhen.models.remote.server_errors import UnsupportedOption, raise_for_refusal, retry_after_seconds
 from donewhen.models.roles import ModelError
 from donewhen.testing.clock import ManualClock
 
@@ -129,7 +129,7 @@ def test_a_pace_goes_on_in_another_loop() -> None:
 def test_when_all_is_done_nobody_is_in_flight() -> None:
     async def main() -> int:
         pace = Pace(QUICK)
-        calls = [pace.call(failing(TryAgain("busy"), None)) for _ in range(5)]
+        calls = [pace.call(failing(RetryLater("busy"), None)) for _ in range(5)]
         calls.append(pace.call(failing(ModelError("no"))))
         await asyncio.gather(*calls, return_exceptions=True)
         return pace.in_flight
@@ -190,7 +190,7 @@ def test_whoever_gives_up_in_mid_call_makes_room() -> None:
 def test_nobody_is_in_flight_while_it_waits_to_try_again() -> None:
     async def main() -> tuple[int, int]:
         pace = Pace(Patience(tries=2, first_pause=1000.0, longest_pause=1000.0))
-        waiting = asyncio.ensure_future(pace.call(failing(TryAgain("busy"))))
+        waiting = asyncio.ensure_future(pace.call(failing(RetryLater("busy"))))
         await until(lambda: pace.retries == 1)
         during = pace.in_flight
         waiting.cancel()
@@ -205,20 +205,20 @@ def test_nobody_is_in_flight_while_it_waits_to_try_again() -> None:
 
 def test_a_call_that_may_pass_is_made_again_until_it_is_answered(pauses: Pauses) -> None:
     pace = Pace(Patience(tries=4))
-    assert played(pace.call(failing(TryAgain("a"), TryAgain("b"), TryAgain("c"), None))) == "answer"
+    assert played(pace.call(failing(RetryLater("a"), RetryLater("b"), RetryLater("c"), None))) == "answer"
     assert (pace.retries, len(pauses.taken)) == (3, 3)
 
 
 def test_after_the_last_try_it_says_how_often_and_why(pauses: Pauses) -> None:
     pace = Pace(Patience(tries=3))
     with pytest.raises(ModelError, match=r"did not answer in 3 tries: it is busy\."):
-        played(pace.call(failing(*[TryAgain("it is busy")] * 3)))
+        played(pace.call(failing(*[RetryLater("it is busy")] * 3)))
     # Nobody waits for nothing.
     assert len(pauses.taken) == 2
 
 
 def test_what_can_not_pass_is_not_tried_again(pauses: Pauses) -> None:
-    for error in (ModelError("no"), ConfigError("no"), LeaveOut("seed"), ZeroDivisionError()):
+    for error in (ModelError("no"), ConfigError("no"), UnsupportedOption("seed"), ZeroDivisionError()):
         pace = Pace(QUICK)
         with pytest.raises(type(error)):
             played(pace.call(failing(error)))
@@ -228,7 +228,7 @@ def test_what_can_not_pass_is_not_tried_again(pauses: Pauses) -> None:
 def test_pauses_grow_by_half_and_half_again_with_jitter_and_have_an_end(pauses: Pauses) -> None:
     pace = Pace(Patience(tries=8, first_pause=1.0, longest_pause=8.0), seed=3)
     with pytest.raises(ModelError):
-        played(pace.call(failing(*[TryAgain("busy")] * 8)))
+        played(pace.call(failing(*[RetryLater("busy")] * 8)))
     for taken, middle in zip(pauses.taken, [1, 2, 4, 8, 8, 8, 8], strict=True):
         assert middle * 0.5 <= taken <= min(middle * 1.5, 8.0)
     assert len(set(pauses.taken)) > 4
@@ -237,7 +237,7 @@ def test_pauses_grow_by_half_and_half_again_with_jitter_and_have_an_end(pauses: 
 def test_those_who_failed_together_do_not_come_back_together(pauses: Pauses) -> None:
     async def main() -> None:
         pace = Pace(Patience(tries=2, first_pause=1.0), seed=1)
-        await asyncio.gather(*(pace.call(failing(TryAgain("busy"), None)) for _ in range(20)))
+        await asyncio.gather(*(pace.call(failing(RetryLater("busy"), None)) for _ in range(20)))
 
     played(main())
     assert len(set(pauses.taken)) == 20
@@ -245,14 +245,14 @@ def test_those_who_failed_together_do_not_come_back_together(pauses: Pauses) -> 
 
 @pytest.mark.parametrize(("asked", "least"), [(0.0, 0.0), (7.0, 7.0), (300.0, 300.0), (1e9, 600.0), (math.inf, 600.0)])
 def test_the_server_says_how_long_but_not_forever(pauses: Pauses, asked: float, least: float) -> None:
-    assert played(Pace(Patience()).call(failing(TryAgain("busy", after=asked), None))) == "answer"
+    assert played(Pace(Patience()).call(failing(RetryLater("busy", after=asked), None))) == "answer"
     assert least <= pauses.taken[0] <= least + Patience().first_pause
 
 
 def test_those_who_are_told_the_same_pause_do_not_come_back_together(pauses: Pauses) -> None:
     pace = Pace(Patience())
     for _ in range(2):
-        played(pace.call(failing(TryAgain("busy", after=7.0), None)))
+        played(pace.call(failing(RetryLater("busy", after=7.0), None)))
     assert pauses.taken[0] != pauses.taken[1]
 
 
@@ -298,7 +298,7 @@ async def refused_together(pace: Pace, count: int, clock: ManualClock) -> None:
         if left:
             left -= 1
             await gate.through()
-            raise TryAgain("too much", slow_down=True, after=0.0)
+            raise RetryLater("too much", slow_down=True, after=0.0)
         return "answer"
 
     calls = [asyncio.ensure_future(pace.call(make)) for _ in range(count)]
@@ -324,7 +324,7 @@ def test_a_second_moment_halves_again_and_at_least_one_call_is_left() -> None:
         for _ in range(6):
             clock.advance(1.0)
             with pytest.raises(ModelError):
-                await pace.call(failing(*[TryAgain("too much", slow_down=True, after=0.0)] * 9))
+                await pace.call(failing(*[RetryLater("too much", slow_down=True, after=0.0)] * 9))
 
     played(main())
     assert pace.allowed == 1.0
@@ -333,7 +333,7 @@ def test_a_second_moment_halves_again_and_at_least_one_call_is_left() -> None:
 def test_a_failure_that_is_not_too_much_slows_nobody_down() -> None:
     pace = Pace(QUICK)
     before = pace.allowed
-    played(pace.call(failing(TryAgain("it broke"), TryAgain("it broke"), None)))
+    played(pace.call(failing(RetryLater("it broke"), RetryLater("it broke"), None)))
     assert pace.allowed == before > 1.0
 
 
@@ -368,7 +368,7 @@ def test_answers_bring_it_back_one_more_for_each_round() -> None:
 
 def test_where_nobody_wants_more_no_more_is_allowed() -> None:
     pace = Pace(Patience(most=100))
-    pace.allowance = Allowance(most=100, first=10)
+    pace.allowance = CallAllowance(most=100, first=10)
     for _ in range(20):
         played(pace.call(failing(None)))
     assert pace.allowed == 10.0
@@ -378,15 +378,15 @@ def test_where_nobody_wants_more_no_more_is_allowed() -> None:
 
 
 def refusal(status: int, message: str = "it said so", options: tuple[str, ...] = (), **headers: str) -> Exception:
-    with pytest.raises((TryAgain, LeaveOut, ModelError, ConfigError)) as caught:
-        refuse(status, message, headers, "http://server", options)
+    with pytest.raises((RetryLater, UnsupportedOption, ModelError, ConfigError)) as caught:
+        raise_for_refusal(status, message, headers, "http://server", options)
     return caught.value
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_tried_again_and_too_much_slows_down(status: int) -> None:
     found = refusal(status, **{"retry-after": "2"})
-    assert isinstance(found, TryAgain)
+    assert isinstance(found, RetryLater)
     assert (found.after, found.slow_down) == (2.0, status in (429, 503, 529))
     assert f"(status {status})" in str(found)
 
@@ -406,7 +406,7 @@ def test_no_money_is_no_matter_of_waiting() -> None:
 @pytest.mark.parametrize("status", [400, 422])
 def test_what_the_server_does_not_know_is_left_out_and_only_that(status: int) -> None:
     found = refusal(status, "Unsupported parameter: 'seed'", ("temperature", "seed"))
-    assert isinstance(found, LeaveOut)
+    assert isinstance(found, UnsupportedOption)
     assert found.option == "seed"
     # What was not sent can't be left out.
     assert isinstance(refusal(status, "Unsupported parameter: 'seed'", ("temperature",)), ModelError)
@@ -432,12 +432,12 @@ def test_a_refusal_is_one_short_line() -> None:
     ("said", "meant"), [("0", 0.0), ("1.5", 1.5), ("-3", 0.0), ("nan", 0.0), ("soon", None), ("", None)]
 )
 def test_retry_after_is_a_number_of_seconds_or_nothing(said: str, meant: float | None) -> None:
-    assert retry_after({"retry-after": said}) == meant
+    assert retry_after_seconds({"retry-after": said}) == meant
 
 
 def test_retry_after_may_be_a_time() -> None:
     now = SYSTEM_CLOCK.now()
-    later = retry_after({"retry-after": format_datetime(now.replace(year=now.year + 1), usegmt=True)})
+    later = retry_after_seconds({"retry-after": format_datetime(now.replace(year=now.year + 1), usegmt=True)})
     assert later is not None
     assert later > 300 * 24 * 3600
-    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+    assert retry_after_seconds({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0

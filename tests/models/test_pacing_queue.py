@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from donewhen.models.remote.pacing import Pace, Patience, TryAgain
+from donewhen.models.remote.pacing import Pace, Patience, RetryLater
 from donewhen.models.roles import ModelError
 from donewhen.testing.clock import ManualClock
 
@@ -17,7 +17,7 @@ def test_calls_that_waited_tell_of_their_own_moment() -> None:
 
         async def too_much() -> str:
             clock.advance(1.0)
-            raise TryAgain("too much", slow_down=True)
+            raise RetryLater("too much", slow_down=True)
 
         calls = [pace.call(too_much) for _ in range(40)]
         found = await asyncio.gather(*calls, return_exceptions=True)

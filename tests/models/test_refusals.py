@@ -9,7 +9,7 @@ import pytest
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
 from donewhen.models.remote.pacing import Patience
-from donewhen.models.remote.server_errors import LeaveOut, refuse
+from donewhen.models.remote.server_errors import UnsupportedOption, raise_for_refusal
 from donewhen.models.roles import Decode, ModelError, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatServer, Reply
 
@@ -44,11 +44,11 @@ def test_a_code_beside_the_sentence_is_heard(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_a_ticket_that_is_too_long_takes_no_option_from_the_others(told: str) -> None:
     with pytest.raises(ModelError):
-        refuse(400, told, {}, "http://server", ["max_tokens"])
+        raise_for_refusal(400, told, {}, "http://server", ["max_tokens"])
 
 
 def test_an_option_is_named_by_its_whole_name() -> None:
     with pytest.raises(ModelError):
-        refuse(400, "The model was seeded badly.", {}, "http://server", ["seed"])
-    with pytest.raises(LeaveOut):
-        refuse(400, "seed: extra inputs are not permitted", {}, "http://server", ["seed"])
+        raise_for_refusal(400, "The model was seeded badly.", {}, "http://server", ["seed"])
+    with pytest.raises(UnsupportedOption):
+        raise_for_refusal(400, "seed: extra inputs are not permitted", {}, "http://server", ["seed"])

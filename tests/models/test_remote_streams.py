@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from donewhen.models.chat import ChatAnswer, ChatModel, ChatRequest, Message
-from donewhen.models.remote.pacing import Pace, Patience, TryAgain
-from donewhen.models.remote.server_errors import LeaveOut
-from donewhen.models.remote.streams import in_pieces
+from donewhen.models.chat import ChatAnswer, ChatMessage, ChatModel, ChatRequest
+from donewhen.models.remote.pacing import Pace, Patience, RetryLater
+from donewhen.models.remote.server_errors import UnsupportedOption
+from donewhen.models.remote.streams import read_stream
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatServer, Reply, hanging, throttled, unknown
@@ -341,7 +341,7 @@ class Pieces:
             yield "x"
 
 
-REQUEST = ChatRequest((Message("user", "?"),), 0.0, 0, 4000)
+REQUEST = ChatRequest((ChatMessage("user", "?"),), 0.0, 0, 4000)
 
 
 def in_time(asked: Callable[[list[float]], Coroutine[Any, Any, Any]]) -> Any:
@@ -355,7 +355,7 @@ def in_time(asked: Callable[[list[float]], Coroutine[Any, Any, Any]]) -> Any:
 
 def test_a_slow_server_is_waited_for_as_long_as_pieces_come() -> None:
     async def asked(now: list[float]) -> list[str]:
-        return await in_pieces(Pieces(now, *[90.0] * 50).opened(), REQUEST, "server", 120.0)
+        return await read_stream(Pieces(now, *[90.0] * 50).opened(), REQUEST, "server", 120.0)
 
     assert in_time(asked) == ["x"] * 50
 
@@ -365,7 +365,7 @@ def test_a_server_from_which_nothing_comes_is_not(takes: tuple[float | None, ...
     async def asked(now: list[float]) -> bool:
         stream = Pieces(now, *takes)
         with pytest.raises(TimeoutError):
-            await in_pieces(stream.opened(), REQUEST, "server", 120.0)
+            await read_stream(stream.opened(), REQUEST, "server", 120.0)
         return stream.closed
 
     assert in_time(asked)
@@ -374,8 +374,8 @@ def test_a_server_from_which_nothing_comes_is_not(takes: tuple[float | None, ...
 def test_a_stream_without_end_is_given_up() -> None:
     async def asked(now: list[float]) -> int:
         stream = Pieces(now, *[0.0] * 1000)
-        with pytest.raises(TryAgain, match="server does not come to an end"):
-            await in_pieces(stream.opened(), REQUEST._replace(max_tokens=5), "server", 120.0)
+        with pytest.raises(RetryLater, match="server does not come to an end"):
+            await read_stream(stream.opened(), REQUEST._replace(max_tokens=5), "server", 120.0)
         assert stream.closed
         return stream.given
 
@@ -384,8 +384,8 @@ def test_a_stream_without_end_is_given_up() -> None:
 
 def test_what_is_no_stream_is_not_read_as_one() -> None:
     async def asked(now: list[float]) -> None:
-        with pytest.raises(LeaveOut, match="stream"):
-            await in_pieces(Pieces(now, content_type="application/json; x").opened(), REQUEST, "server", 120.0)
+        with pytest.raises(UnsupportedOption, match="stream"):
+            await read_stream(Pieces(now, content_type="application/json; x").opened(), REQUEST, "server", 120.0)
 
     in_time(asked)
 
@@ -397,7 +397,7 @@ def test_the_pace_does_not_count_the_seconds_of_a_stream(serve: Open) -> None:
     async def asked(now: list[float]) -> str:
         async def slowly(_client: object, request: ChatRequest, streamed: bool) -> ChatAnswer:
             assert streamed
-            return ChatAnswer("".join(await in_pieces(Pieces(now, *[90.0] * 5).opened(), request, "server", 120.0)))
+            return ChatAnswer("".join(await read_stream(Pieces(now, *[90.0] * 5).opened(), request, "server", 120.0)))
 
         chat._asked = slowly
         found: str = (await served.model.propose(reflection())).text

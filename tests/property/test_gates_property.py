@@ -17,15 +17,15 @@ from donewhen.jobs.board.validity import DependencyFact, DependencyState
 from donewhen.jobs.board.views import ViewFact
 from donewhen.jobs.contract.agreement import Agreement, AgreementState
 from donewhen.jobs.evidence.file_checks import FileState
-from donewhen.jobs.evidence.requirements import VERIFICATION, needs
+from donewhen.jobs.evidence.requirements import VERIFICATION, requirements_of
 from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.gates.evidence_status import Standing, State
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts, FileFact, SuiteFact
 from donewhen.jobs.gates.score import score_of
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import TRUTH_CHECKS, Job, Project, read_job, read_project
 from donewhen.jobs.plan.templates import job_plan, project_plan
 from donewhen.jobs.record.history import History
@@ -52,13 +52,15 @@ CRITERIA = (
 @cache
 def plain_job(criteria: tuple[str, ...], commands: tuple[str, ...]) -> Job:
     raw = job_plan("WI-20260214-001", "Parser", NOW, criteria=criteria, commands=commands)
-    return read_job(parse(raw, WHERE), Path("/project", WHERE), WHERE)
+    return read_job(parse_document(raw, WHERE), Path("/project", WHERE), WHERE)
 
 
 @cache
 def plain_project() -> Project:
     path = Path("/project/jobs/plan.md")
-    return read_project(parse(project_plan("PJ-20260214-001", "Demo", NOW), "jobs/plan.md"), path, "jobs/plan.md")
+    return read_project(
+        parse_document(project_plan("PJ-20260214-001", "Demo", NOW), "jobs/plan.md"), path, "jobs/plan.md"
+    )
 
 
 def mostly(good: object, *others: object) -> st.SearchStrategy[object]:
@@ -127,7 +129,7 @@ def all_facts(draw: st.DrawFn) -> Facts:
         agreement=draw(agreements),
         project_agreement=draw(agreements),
         history=draw(histories),
-        standings=tuple(Standing(one, draw(states)) for one in needs(job)),  # type: ignore[arg-type]
+        standings=tuple(EvidenceStatus(one, draw(states)) for one in requirements_of(job)),  # type: ignore[arg-type]
         outputs=tuple(draw(st.lists(files, max_size=2))),
         evidence_files=tuple(draw(st.lists(files, max_size=2))),
         dependencies=tuple(draw(st.lists(dependencies, max_size=2))),
@@ -155,7 +157,7 @@ def best() -> Facts:
         agreement=Agreement("agreed", {}, None),
         project_agreement=Agreement("agreed", {}, None),
         history=History("in_progress", 0, STARTED, None, False, False, (), None),
-        standings=tuple(Standing(one, "passed") for one in needs(job)),
+        standings=tuple(EvidenceStatus(one, "passed") for one in requirements_of(job)),
         outputs=(FileFact("a.md", "good"),),
         evidence_files=(FileFact("b.md", "good"),),
         dependencies=(DependencyFact("WI-20260214-002", "done", ("WI-20260214-002",)),),

@@ -16,7 +16,15 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.judging.guidance import Change, Guidance, GuidanceError, changed, credited, rolled_back, seeded
+from donewhen.judging.guidance import (
+    Guidance,
+    GuidanceChange,
+    GuidanceError,
+    apply_change,
+    record_credit,
+    roll_back,
+    seed_guidance,
+)
 from donewhen.judging.guidance_store import GuidanceStore, read_guidance
 
 pytestmark = pytest.mark.timeout(120)
@@ -56,7 +64,7 @@ class Credit(NamedTuple):
 
 
 def start() -> Guidance:
-    return seeded("cabinets", RULES, AT)
+    return seed_guidance("cabinets", RULES, AT)
 
 
 keys = st.sampled_from(
@@ -68,7 +76,7 @@ texts = st.one_of(
 )
 evidence = st.lists(st.sampled_from(["QC-1::fail", "QC-2::pass", ""]) | st.text(max_size=3), max_size=3).map(tuple)
 changes = st.builds(
-    Change,
+    GuidanceChange,
     op=st.sampled_from(["add", "update", "delete", "merge", "rollback"]),
     key=st.none() | keys,
     text=st.none() | texts,
@@ -77,11 +85,15 @@ changes = st.builds(
     evidence=evidence,
 )
 likely = st.one_of(
-    st.builds(lambda text: Change(op="add", text=text, evidence=("QC-1::fail",)), st.text("abcdef", min_size=1)),
-    st.builds(lambda key: Change(op="delete", key=key, evidence=("QC-1::fail",)), keys),
-    st.builds(lambda key, text: Change(op="update", key=key, text=text, evidence=("QC-1::fail",)), keys, texts),
     st.builds(
-        lambda key, gone, text: Change(op="merge", key=key, merged_from=gone, text=text, evidence=("QC-1::fail",)),
+        lambda text: GuidanceChange(op="add", text=text, evidence=("QC-1::fail",)), st.text("abcdef", min_size=1)
+    ),
+    st.builds(lambda key: GuidanceChange(op="delete", key=key, evidence=("QC-1::fail",)), keys),
+    st.builds(lambda key, text: GuidanceChange(op="update", key=key, text=text, evidence=("QC-1::fail",)), keys, texts),
+    st.builds(
+        lambda key, gone, text: GuidanceChange(
+            op="merge", key=key, merged_from=gone, text=text, evidence=("QC-1::fail",)
+        ),
         keys,
         st.lists(keys, min_size=1, max_size=2, unique=True).map(tuple),
         texts,
@@ -91,14 +103,14 @@ credit = st.builds(Credit, st.dictionaries(keys, st.tuples(st.integers(0, 9), st
 steps = st.lists(st.one_of(changes, likely, likely, st.builds(Rollback, st.integers(-1, 9)), credit), max_size=12)
 
 ATTACKS: list[Any] = [
-    Change(op="add", text=RULES["S1"], evidence=("a",)),
-    Change(op="update", key="S1", text="x", evidence=("a",)),
-    Change(op="merge", key="G1", merged_from=("S1", "G0"), text="x", evidence=("a",)),
-    Change(op="delete", key="G0", evidence=("a",)),
-    Change(op="delete", key="G2", evidence=("a",)),
-    Change(op="add", text="new", evidence=("a",)),
+    GuidanceChange(op="add", text=RULES["S1"], evidence=("a",)),
+    GuidanceChange(op="update", key="S1", text="x", evidence=("a",)),
+    GuidanceChange(op="merge", key="G1", merged_from=("S1", "G0"), text="x", evidence=("a",)),
+    GuidanceChange(op="delete", key="G0", evidence=("a",)),
+    GuidanceChange(op="delete", key="G2", evidence=("a",)),
+    GuidanceChange(op="add", text="new", evidence=("a",)),
     Rollback(0),
-    Change(op="add", text="newer", evidence=("a",)),
+    GuidanceChange(op="add", text="newer", evidence=("a",)),
     Credit({"S1": (1, 1)}),
 ]
 
@@ -112,12 +124,12 @@ def test_no_sequence_of_changes_alters_the_scaffold_or_removes_g0(given_steps: l
     for one in given_steps:
         frozen = msgspec.json.encode(now.as_file())
         try:
-            if isinstance(one, Change):
-                after = changed(now, one, AT)
+            if isinstance(one, GuidanceChange):
+                after = apply_change(now, one, AT)
             elif isinstance(one, Rollback):
-                after = rolled_back(now, past[one.step % len(past)], AT)
+                after = roll_back(now, past[one.step % len(past)], AT)
             else:
-                after = credited(now, one.counts)
+                after = record_credit(now, one.counts)
         except GuidanceError:
             continue
         finally:
@@ -129,7 +141,7 @@ def test_no_sequence_of_changes_alters_the_scaffold_or_removes_g0(given_steps: l
         assert "G0" in now.experiences
         assert not set(now.scaffold.values()) & set(now.learned.values())
         assert [int(key[1:]) for key in now.learned] == sorted(int(key[1:]) for key in now.learned)
-        if isinstance(one, Change):
+        if isinstance(one, GuidanceChange):
             assert one.evidence
 
 
@@ -142,19 +154,19 @@ def test_no_key_is_ever_given_to_a_second_rule(given_steps: list[Any]) -> None:
     given_out = set(now.learned)
     for one in given_steps:
         try:
-            if isinstance(one, Change):
-                after = changed(now, one, AT)
+            if isinstance(one, GuidanceChange):
+                after = apply_change(now, one, AT)
             elif isinstance(one, Rollback):
-                after = rolled_back(now, past[one.step % len(past)], AT)
+                after = roll_back(now, past[one.step % len(past)], AT)
             else:
                 continue
         except GuidanceError:
             continue
         new = set(after.learned) - set(now.learned)
-        if isinstance(one, Change):
+        if isinstance(one, GuidanceChange):
             assert not new & given_out
             assert len(new) == (one.op == "add")
-        assert new <= given_out or isinstance(one, Change)
+        assert new <= given_out or isinstance(one, GuidanceChange)
         given_out |= new
         past.append(after)
         now = after
@@ -174,15 +186,15 @@ def test_the_file_is_always_what_the_changes_come_to(given_steps: list[Any]) -> 
         for one in given_steps:
             before = path.read_bytes()
             try:
-                if isinstance(one, Change):
+                if isinstance(one, GuidanceChange):
                     written, op = store.apply(one, "me"), one.op
-                    fold = changed(fold, one, AT)
+                    fold = apply_change(fold, one, AT)
                 elif isinstance(one, Rollback):
                     written, op = store.rollback(one.step, "me"), "rollback"
-                    fold = rolled_back(fold, past[one.step], AT)
+                    fold = roll_back(fold, past[one.step], AT)
                 else:
                     written, op = store.credit(one.counts), "credit"
-                    fold = credited(fold, one.counts)
+                    fold = record_credit(fold, one.counts)
             except GuidanceError:
                 assert path.read_bytes() == before
                 continue

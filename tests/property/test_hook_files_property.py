@@ -13,8 +13,8 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from donewhen.adapters.hook_files import BACKUP_SUFFIX, install, installed, uninstall
-from donewhen.adapters.hook_targets import RUNTIMES, Runtime
+from donewhen.adapters.hook_files import BACKUP_SUFFIX, install_hooks, installed_hooks, uninstall_hooks
+from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget
 from donewhen.foundation.errors import ConfigError
 
 EVENTS = ("Stop", "SubagentStop", "TaskCompleted", "PreToolUse", "SessionStart", "Custom")
@@ -49,7 +49,7 @@ documents = st.builds(
     st.none() | events,
     st.dictionaries(TEXT.filter(lambda key: key != "hooks"), plain, max_size=2),
 )
-runtimes = st.sampled_from(list(RUNTIMES.values()))
+runtimes = st.sampled_from(list(HOOK_TARGETS.values()))
 
 
 @st.composite
@@ -80,12 +80,12 @@ def settings_file(content: bytes | None) -> Iterator[Path]:
         yield path
 
 
-def put_in(path: Path, runtime: Runtime) -> None:
-    install(path, runtime.entries("user", path.parent))
+def put_in(path: Path, runtime: HookTarget) -> None:
+    install_hooks(path, runtime.entries("user", path.parent))
 
 
-def take_out(path: Path, runtime: Runtime) -> None:
-    uninstall(path, keep_places=runtime.positions_matter)
+def take_out(path: Path, runtime: HookTarget) -> None:
+    uninstall_hooks(path, keep_places=runtime.positions_matter)
 
 
 def foreign(content: bytes) -> str:
@@ -102,7 +102,7 @@ def foreign(content: bytes) -> str:
 
 @QUICK
 @given(odd_files(), runtimes)
-def test_uninstalling_after_installing_puts_back_every_byte(content: bytes, runtime: Runtime) -> None:
+def test_uninstalling_after_installing_puts_back_every_byte(content: bytes, runtime: HookTarget) -> None:
     with settings_file(content) as path:
         put_in(path, runtime)
         take_out(path, runtime)
@@ -112,19 +112,19 @@ def test_uninstalling_after_installing_puts_back_every_byte(content: bytes, runt
 
 @QUICK
 @given(odd_files(), runtimes)
-def test_installing_twice_is_installing_once(content: bytes, runtime: Runtime) -> None:
+def test_installing_twice_is_installing_once(content: bytes, runtime: HookTarget) -> None:
     with settings_file(content) as path:
         put_in(path, runtime)
         once = path.read_bytes()
         put_in(path, runtime)
         assert path.read_bytes() == once
         assert path.with_name(path.name + BACKUP_SUFFIX).read_bytes() == content
-        assert sorted(map(str, installed(path))) == sorted(map(str, runtime.entries("user", path.parent)))
+        assert sorted(map(str, installed_hooks(path))) == sorted(map(str, runtime.entries("user", path.parent)))
 
 
 @QUICK
 @given(odd_files(), runtimes)
-def test_installing_leaves_everything_that_is_foreign_as_it_was(content: bytes, runtime: Runtime) -> None:
+def test_installing_leaves_everything_that_is_foreign_as_it_was(content: bytes, runtime: HookTarget) -> None:
     before = json.loads(content)
     with settings_file(content) as path:
         put_in(path, runtime)
@@ -138,7 +138,7 @@ def test_installing_leaves_everything_that_is_foreign_as_it_was(content: bytes, 
 @QUICK
 @given(odd_files(), runtimes)
 def test_without_its_backup_uninstalling_still_leaves_everything_that_is_foreign(
-    content: bytes, runtime: Runtime
+    content: bytes, runtime: HookTarget
 ) -> None:
     with settings_file(content) as path:
         put_in(path, runtime)
@@ -146,12 +146,12 @@ def test_without_its_backup_uninstalling_still_leaves_everything_that_is_foreign
         take_out(path, runtime)
         left = path.read_bytes() if path.exists() else b"{}"
         assert foreign(left) == foreign(content)
-        assert installed(path) == []
+        assert installed_hooks(path) == []
 
 
 @QUICK
 @given(odd_files(), odd_files(), runtimes)
-def test_what_was_edited_in_between_is_kept(content: bytes, edited: bytes, runtime: Runtime) -> None:
+def test_what_was_edited_in_between_is_kept(content: bytes, edited: bytes, runtime: HookTarget) -> None:
     """Somebody replaces all but our hooks: uninstalling gives what they wrote, and never the backup."""
     theirs = json.loads(edited)
     with settings_file(content) as path:
@@ -171,7 +171,7 @@ def test_what_was_edited_in_between_is_kept(content: bytes, edited: bytes, runti
 @QUICK
 @given(st.binary(max_size=60) | odd_files().map(lambda content: content[:-1]))
 def test_whatever_stands_in_the_file_it_is_either_understood_or_left_untouched(content: bytes) -> None:
-    runtime = RUNTIMES["claude"]
+    runtime = HOOK_TARGETS["claude"]
     with settings_file(content) as path:
         try:
             put_in(path, runtime)

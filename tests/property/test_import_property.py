@@ -11,12 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.imports.drafting import draft
+from donewhen.jobs.imports.drafting import draft_job
 from donewhen.jobs.imports.importing import READERS, import_jobs
-from donewhen.jobs.imports.items import KINDS, Claim, Imported, Item, Kind, Text, cleaned, without_doubles
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.imports.items import (
+    KINDS,
+    ImportItem,
+    Kind,
+    ReadSource,
+    SourceClaim,
+    SourceText,
+    clean_item,
+    drop_duplicate_items,
+)
+from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.criteria import is_placeholder
-from donewhen.jobs.plan.document import parse, rewritten
+from donewhen.jobs.plan.document import parse_document, rewrite_fields
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.templates import job_plan
 
@@ -63,7 +72,7 @@ lines = st.lists(st.lists(pieces, max_size=4).map("".join), max_size=12).map("\n
 file_words = words.map(lambda text: text.replace("\ud800", ""))
 file_lines = lines.map(lambda text: text.replace("\ud800", ""))
 items = st.builds(
-    Item,
+    ImportItem,
     key=words.map(lambda text: f"backlog:{text}"),
     title=words,
     where=words,
@@ -72,12 +81,12 @@ items = st.builds(
     notes=st.lists(words, max_size=3).map(tuple),
     priority=st.integers(0, 9),
     wave=words,
-    claim=st.builds(Claim, words, st.booleans()),
+    claim=st.builds(SourceClaim, words, st.booleans()),
 )
 
 
-def job_of(item: Item) -> tuple[Job, bytes]:
-    made = draft(item._replace(depends_on=()), item.hash, ("make test",), {}).job
+def job_of(item: ImportItem) -> tuple[Job, bytes]:
+    made = draft_job(item._replace(depends_on=()), item.hash, ("make test",), {}).job
     raw = job_plan(
         "WI-20260214-001",
         made.title,
@@ -89,10 +98,10 @@ def job_of(item: Item) -> tuple[Job, bytes]:
         wave=made.wave,
         more=made.more,
     )
-    return read_job(parse(raw, "plan.md"), Path("/p/jobs/WI-20260214-001-x/plan.md"), "plan.md"), raw
+    return read_job(parse_document(raw, "plan.md"), Path("/p/jobs/WI-20260214-001-x/plan.md"), "plan.md"), raw
 
 
-def assert_harmless(item: Item) -> None:
+def assert_harmless(item: ImportItem) -> None:
     job, raw = job_of(item)
     assert job.status == "planned"
     assert job.truth_required_commands == ("make test",)
@@ -110,7 +119,7 @@ def assert_harmless(item: Item) -> None:
     assert fields["completed_at"] == ""
     assert_simple(raw)
     # What donewhen writes later must still find its way into it.
-    assert parse(rewritten(job.document, {"status": "blocked"}), "plan.md").fields["status"] == "blocked"
+    assert parse_document(rewrite_fields(job.document, {"status": "blocked"}), "plan.md").fields["status"] == "blocked"
 
 
 def assert_simple(raw: bytes) -> None:
@@ -143,14 +152,14 @@ def assert_simple(raw: bytes) -> None:
 
 @settings(max_examples=400)
 @given(items)
-def test_no_text_of_an_item_becomes_anything_but_text(item: Item) -> None:
-    clean = cleaned(item)
-    assert cleaned(clean) == clean
+def test_no_text_of_an_item_becomes_anything_but_text(item: ImportItem) -> None:
+    clean = clean_item(item)
+    assert clean_item(clean) == clean
     assert_harmless(clean)
 
 
-def harmless(found: Imported) -> None:
-    for item in without_doubles(Imported(tuple(map(cleaned, found.items)))).items:
+def harmless(found: ReadSource) -> None:
+    for item in drop_duplicate_items(ReadSource(tuple(map(clean_item, found.items)))).items:
         assert_harmless(item)
 
 
@@ -159,15 +168,19 @@ def harmless(found: Imported) -> None:
 def test_no_backlog_makes_anything_but_planned_jobs(description: str, criteria: str, title: str, status: str) -> None:
     head = f"---\nid: task-1\ntitle: {json.dumps(title)}\nstatus: {json.dumps(status)}\n---\n"
     body = f"## Description\n{description}\n## Acceptance Criteria\n- [ ] #1 {criteria}\n"
-    harmless(READERS["backlog"]([Text("tasks/task-1 - a.md", "a.md", head + body), Text("config.yml", "c", status)]))
+    harmless(
+        READERS["backlog"](
+            [SourceText("tasks/task-1 - a.md", "a.md", head + body), SourceText("config.yml", "c", status)]
+        )
+    )
 
 
 @settings(max_examples=300)
 @given(file_lines, file_lines, file_words)
 def test_no_tasks_of_spec_kit_make_anything_but_planned_jobs(tasks: str, spec: str, name: str) -> None:
     texts = [
-        Text("001-a/tasks.md", "t.md", f"## Phase 1: {name}\n- [x] T001 {tasks}\n"),
-        Text("001-a/spec.md", "s.md", f"### User Story 1 - {name}\n**Acceptance Scenarios**:\n1. {spec}\n"),
+        SourceText("001-a/tasks.md", "t.md", f"## Phase 1: {name}\n- [x] T001 {tasks}\n"),
+        SourceText("001-a/spec.md", "s.md", f"### User Story 1 - {name}\n**Acceptance Scenarios**:\n1. {spec}\n"),
     ]
     harmless(READERS["spec-kit"](texts))
 
@@ -176,9 +189,9 @@ def test_no_tasks_of_spec_kit_make_anything_but_planned_jobs(tasks: str, spec: s
 @given(file_lines, file_lines, file_lines)
 def test_no_change_of_openspec_makes_anything_but_planned_jobs(proposal: str, tasks: str, delta: str) -> None:
     texts = [
-        Text("archive/2026-01-01-a/proposal.md", "p.md", f"# {proposal}\n## Why\n{proposal}\n"),
-        Text("archive/2026-01-01-a/tasks.md", "t.md", f"- [x] 1.1 {tasks}\n"),
-        Text(
+        SourceText("archive/2026-01-01-a/proposal.md", "p.md", f"# {proposal}\n## Why\n{proposal}\n"),
+        SourceText("archive/2026-01-01-a/tasks.md", "t.md", f"- [x] 1.1 {tasks}\n"),
+        SourceText(
             "archive/2026-01-01-a/specs/b/spec.md",
             "s.md",
             f"## ADDED Requirements\n### Requirement: {delta}\n{delta}\n",
@@ -200,20 +213,20 @@ field_names = st.sampled_from(
 @settings(max_examples=300)
 @given(st.lists(st.dictionaries(field_names, json_values, max_size=8), max_size=4))
 def test_no_list_of_features_makes_anything_but_planned_jobs(features: Sequence[object]) -> None:
-    harmless(READERS["feature-list"]([Text("f.json", "f.json", json.dumps(features))]))
+    harmless(READERS["feature-list"]([SourceText("f.json", "f.json", json.dumps(features))]))
 
 
 @given(st.sampled_from(KINDS), st.lists(st.tuples(file_words, file_lines), min_size=1, max_size=3))
 def test_a_reader_looks_at_any_text_and_tells(kind: Kind, texts: Sequence[tuple[str, str]]) -> None:
     try:
-        harmless(READERS[kind]([Text(f"a/{name}", name, text) for name, text in texts]))
+        harmless(READERS[kind]([SourceText(f"a/{name}", name, text) for name, text in texts]))
     except UsageError as error:
         assert kind == "feature-list"
         assert error.where is not None
 
 
 def test_on_disk_it_is_the_same(tmp_path: Path) -> None:
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     features = [{"id": str(number), "description": text + "x", "passes": True} for number, text in enumerate(SMUGGLED)]
     (tmp_path / "feature_list.json").write_text(json.dumps(features))
     done = import_jobs(workspace, tmp_path)

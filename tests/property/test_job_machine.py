@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval
@@ -27,12 +27,12 @@ from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import complete, policy_of
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.lifecycle.promise import Promise, verify_promise
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
-from donewhen.jobs.plan.document import rewritten
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import PROJECTED, expected
+from donewhen.jobs.record.projection import PROJECTED, expected_fields
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -83,10 +83,10 @@ class Jobs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(dir=MEMORY))
-        self.shop = init(self.root, "Shop")
+        self.shop = create_project(self.root, "Shop")
         upper = add_job(self.shop, "Upper", stakes="low", criteria=["It says yes."])
         command = f"grep -q yes {self.shop.where(upper.folder / 'outputs' / 'primary.md')}"
-        upper.path.write_bytes(rewritten(upper.document, {"truth_required_commands": [command]}))
+        upper.path.write_bytes(rewrite_fields(upper.document, {"truth_required_commands": [command]}))
         lower = add_job(self.shop, "Lower", stakes="low", criteria=[BY_FILE], depends_on=[upper.id])
         self.path = {"upper": upper.path, "lower": lower.path}
         self.id = {"upper": upper.id, "lower": lower.id}
@@ -94,7 +94,7 @@ class Jobs(RuleBasedStateMachine):
         self.body = {name: self.shop.read(path).body for name, path in self.path.items()}
         self.book = {"upper": Book(), "lower": Book()}
         self.promises: list[Promise] = []
-        agree(self.shop, proposals(self.shop, [])[0], ADA)
+        agree(self.shop, agreement_proposals(self.shop, [])[0], ADA)
 
     def teardown(self) -> None:
         shutil.rmtree(self.root)
@@ -105,7 +105,7 @@ class Jobs(RuleBasedStateMachine):
     def a_person_agrees(self, name: str) -> None:
         """To what they know, not to what somebody has put into the file meanwhile."""
         if not self.loosened(name):
-            agree(self.shop, proposals(self.shop, [self.shop.job(self.id[name])])[1], ADA)
+            agree(self.shop, agreement_proposals(self.shop, [self.shop.job(self.id[name])])[1], ADA)
             self.book[name].agreed = True
 
     @rule(name=names)
@@ -135,7 +135,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(name=names)
     def an_agent_agrees(self, name: str) -> None:
-        agree(self.shop, proposals(self.shop, [self.shop.job(self.id[name])])[1], BOT)
+        agree(self.shop, agreement_proposals(self.shop, [self.shop.job(self.id[name])])[1], BOT)
 
     @rule(name=names, kind=st.sampled_from(["raise_budget", "target", "cancel", "rescope"]))
     def an_agent_decides(self, name: str, kind: Any) -> None:
@@ -149,7 +149,7 @@ class Jobs(RuleBasedStateMachine):
     @rule(name=names)
     def an_agent_starts(self, name: str) -> None:
         book = self.book[name]
-        if start(self.shop, self.id[name], BOT.by).started:
+        if start_job(self.shop, self.id[name], BOT.by).started:
             assert self.may_be_done(name, started=False)
             book.tries += book.started
             book.started, book.standing = True, None
@@ -162,7 +162,7 @@ class Jobs(RuleBasedStateMachine):
     def an_agent_rests(self, name: str, question: bool) -> None:
         book = self.book[name]
         try:
-            set_aside(self.shop, self.id[name], BOT.by, **{"question" if question else "reason": "stuck"})
+            set_job_aside(self.shop, self.id[name], BOT.by, **{"question" if question else "reason": "stuck"})
         except UsageError:
             assert book.cancelled or book.standing is not None
 
@@ -207,7 +207,7 @@ class Jobs(RuleBasedStateMachine):
     @rule(name=names, trick=st.sampled_from(sorted(HOSTILE)))
     def somebody_types_into_the_plan(self, name: str, trick: str) -> None:
         document = self.shop.read(self.path[name])
-        self.path[name].write_bytes(rewritten(document, HOSTILE[trick]))
+        self.path[name].write_bytes(rewrite_fields(document, HOSTILE[trick]))
 
     @rule(name=names)
     def somebody_takes_the_criteria_out(self, name: str) -> None:
@@ -231,7 +231,7 @@ class Jobs(RuleBasedStateMachine):
         saying = [name for name, path in self.path.items() if self.shop.read(path).fields.get("status") == "done"]
         if not saying:
             return
-        found = audit(self.shop).findings
+        found = audit_workspace(self.shop).findings
         for name in saying:
             where = self.shop.where(self.path[name])
             if any(one.where.startswith(where) or self.id[name] in one.message for one in found):
@@ -291,10 +291,10 @@ class Jobs(RuleBasedStateMachine):
         """Undo every edit: terms as they were, projected fields as the ledger has them."""
         path = self.path[name]
         entries = self.shop.ledger.read(self.id[name]).entries
-        shown = expected(entries) if entries else {one: self.original[name].get(one) for one in PROJECTED}
+        shown = expected_fields(entries) if entries else {one: self.original[name].get(one) for one in PROJECTED}
         terms = {one: self.original[name][one] for one in TERMS}
         known = {one: value for one, value in shown.items() if value is not None}
-        path.write_bytes(rewritten(self.shop.read(path), {**terms, **known}))
+        path.write_bytes(rewrite_fields(self.shop.read(path), {**terms, **known}))
         if "- AC-1" not in (document := self.shop.read(path)).body:
             head = document.text.removesuffix(document.body)
             path.write_text(head + self.body[name])

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from donewhen.completion import JudgeAnswer, LLMJudgeChecker, ReasonCode
-from donewhen.completion.llm_judge import escaped, parse_answer, tally
+from donewhen.completion.llm_judge import escaped, parse_answer, tally_answers
 from donewhen.testing import Script, ScriptedAdapter, finish, make_context
 
 MODEST = settings(max_examples=100, deadline=None)
@@ -80,7 +80,7 @@ def test_a_third_key_whether_new_or_repeated_is_no_vote(answer: JudgeAnswer, key
 @MODEST
 @given(st.lists(st.none() | ANSWERS, min_size=1, max_size=9))
 def test_complete_exactly_when_more_than_half_of_all_votes_are_for_pass(votes: list[JudgeAnswer | None]) -> None:
-    result = tally(votes, len(votes))
+    result = tally_answers(votes, len(votes))
     passes = sum(one is not None and one.verdict == "pass" for one in votes)
     fails = sum(one is not None and one.verdict == "fail" for one in votes)
     assert result.complete is (passes > len(votes) / 2)
@@ -94,7 +94,7 @@ def test_complete_exactly_when_more_than_half_of_all_votes_are_for_pass(votes: l
 def test_turning_a_vote_away_from_pass_never_helps(votes: list[JudgeAnswer | None], index: int) -> None:
     worse = list(votes)
     worse[index % len(votes)] = None
-    assert tally(votes, len(votes)).complete or not tally(worse, len(worse)).complete
+    assert tally_answers(votes, len(votes)).complete or not tally_answers(worse, len(worse)).complete
 
 
 HOSTILE = st.text(max_size=40) | st.lists(

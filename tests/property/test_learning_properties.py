@@ -33,16 +33,16 @@ from learning_kit import (
 )
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.judging.guidance import changed
+from donewhen.judging.guidance import apply_change
 from donewhen.judging.mission_settings import Split
-from donewhen.learning.after.replay import replay
-from donewhen.learning.measuring.splits import PARTS, Member, divided
-from donewhen.learning.reflection.closure import batches, closing, mixed, shrunk
-from donewhen.learning.reflection.hypotheses import promotable, signature_of, supported
-from donewhen.learning.reflection.proposals import Hypothesis, Proposal, read_decision, read_proposal
+from donewhen.learning.after.replay import replay_run
+from donewhen.learning.measuring.splits import PARTS, SplitMember, split_tickets
+from donewhen.learning.reflection.closure import close_batch, mix_labels, retry_batch_size, split_batches
+from donewhen.learning.reflection.hypotheses import add_support, promotable_hypotheses, rule_signature
+from donewhen.learning.reflection.proposals import HypothesisProposal, OpsPass, read_decision, read_proposal
 from donewhen.learning.reflection.rejections import MEANINGS, AnswerReason, ItemReason
-from donewhen.learning.reflection.strict_json import Unusable, read_object
-from donewhen.learning.reflection.wording import contains, normalised, objection, polarity
+from donewhen.learning.reflection.strict_json import UnusableAnswer, read_json_object
+from donewhen.learning.reflection.wording import contains, normalise_rule, polarity, wording_objection
 from donewhen.learning.running.artifacts import write_artifacts
 from donewhen.models.roles import Completion, ModelError, ReflectionRequest
 from donewhen.testing.models import ScriptedJudge
@@ -215,7 +215,7 @@ def test_whatever_a_reflector_says_no_ticket_is_lost(
             assert set(event["covered"]) <= set(event["cases"]) <= set(KEYS)
         # What is on record leads to the same guidance, and so does a run that goes on from half of it.
         write_artifacts(run.folder, run.events, run.state, mission.clock)
-        found = replay(run.folder)
+        found = replay_run(run.folder)
         assert found.differences == ()
         assert found.guidance == run.state.guidance
         path = run.folder / "events.jsonl"
@@ -235,7 +235,7 @@ def test_whatever_is_taken_can_be_made_and_leaves_the_scaffold_alone(said: str, 
     guidance = guidance_of(G1=mentions("unicorns"), G2=mentions("griffins", "pass"))
     cases = [case(key, "a page") for key in KEYS[:5]]
     found = read_proposal(said, terms_of(cases, guidance, max_operations=most, changes_left=left))
-    if isinstance(found, Unusable):
+    if isinstance(found, UnusableAnswer):
         assert found.reason in get_args(AnswerReason)
         return
     data = json.loads(said.strip().removeprefix("```json").removesuffix("```"))
@@ -246,7 +246,7 @@ def test_whatever_is_taken_can_be_made_and_leaves_the_scaffold_alone(said: str, 
     assert {one.reason for one in found.rejections} <= set(get_args(ItemReason))
     canonical_json([one.as_dict() for one in found.rejections])
     for change in found.operations:
-        guidance = changed(guidance, change, "")
+        guidance = apply_change(guidance, change, "")
         assert guidance.scaffold == {"S1": RULES["S1"]}
         assert "G0" in guidance.experiences
     for text in [one.text for one in (*found.operations, *found.hypotheses) if one.text is not None]:
@@ -259,10 +259,10 @@ def test_whatever_is_taken_can_be_made_and_leaves_the_scaffold_alone(said: str, 
 def test_an_answer_is_read_the_same_whatever_white_space_is_around_it(said: str) -> None:
     terms = terms_of([case(key, "a page") for key in KEYS])
     one, other = read_proposal(said, terms), read_proposal(f"\n \t{said} \r\n", terms)
-    if isinstance(one, Proposal):
+    if isinstance(one, OpsPass):
         assert one == other
     else:
-        assert isinstance(other, Unusable)
+        assert isinstance(other, UnusableAnswer)
         assert one.reason == other.reason
 
 
@@ -271,7 +271,7 @@ def test_an_answer_is_read_the_same_whatever_white_space_is_around_it(said: str)
 def test_a_decision_speaks_only_of_cases_that_it_was_asked_about(said: str) -> None:
     cases = [case(key, "a page") for key in KEYS[:4]]
     found = read_decision(said, cases)
-    if not isinstance(found, Unusable):
+    if not isinstance(found, UnusableAnswer):
         assert set(found.no_evidence) <= set(KEYS[:4])
         assert len(set(found.no_evidence)) == len(found.no_evidence)
 
@@ -282,11 +282,11 @@ def test_a_decision_speaks_only_of_cases_that_it_was_asked_about(said: str) -> N
 @MODEST
 @given(st.dictionaries(st.text(max_size=4), JUNK, max_size=4))
 def test_an_object_comes_back_as_it_was_or_not_at_all(data: dict[str, Any]) -> None:
-    found = read_object(json.dumps(data))
+    found = read_json_object(json.dumps(data))
     try:
         canonical_json(data)
     except ValueError:
-        assert isinstance(found, Unusable)
+        assert isinstance(found, UnusableAnswer)
     else:
         assert found == data
 
@@ -297,15 +297,15 @@ def test_an_object_comes_back_as_it_was_or_not_at_all(data: dict[str, Any]) -> N
 )
 def test_whatever_stands_around_an_object_spoils_it(data: dict[str, Any], around: str) -> None:
     assume(around.strip() and "{" not in around and "`" not in around)
-    assert isinstance(read_object(f"{around}{json.dumps(data)}"), Unusable)
-    assert isinstance(read_object(f"{json.dumps(data)}{around}"), Unusable)
+    assert isinstance(read_json_object(f"{around}{json.dumps(data)}"), UnusableAnswer)
+    assert isinstance(read_json_object(f"{json.dumps(data)}{around}"), UnusableAnswer)
 
 
 @MODEST
 @given(st.text(max_size=40))
 def test_no_text_makes_the_reader_raise(text: str) -> None:
-    found = read_object(text)
-    assert isinstance(found, Unusable | dict)
+    found = read_json_object(text)
+    assert isinstance(found, UnusableAnswer | dict)
     if isinstance(found, dict):
         canonical_json(found)
 
@@ -322,7 +322,7 @@ WORDS = st.text("abcdefg xyz.,-·，。复核通过不", max_size=25)
 def test_a_chinese_third_state_is_found_wherever_it_stands(before: str, after: str, phrase: str, between: str) -> None:
     text = f"{before}{between.join(phrase)}{after}，判定不通过"
     assert contains(text, phrase, CHINESE)
-    found = objection(text, CHINESE, 500, (), ())
+    found = wording_objection(text, CHINESE, 500, (), ())
     assert found is not None
     assert found.reason == "third_state"
 
@@ -340,10 +340,10 @@ def test_an_english_third_state_is_found_as_words_and_not_inside_of_them(
 @MODEST
 @given(st.text(max_size=40), st.sampled_from([ENGLISH, CHINESE]))
 def test_no_text_makes_the_wording_raise_and_normalising_twice_is_normalising_once(text: str, language: Any) -> None:
-    objection(text, language, 160, ("abc",), (text,))
+    wording_objection(text, language, 160, ("abc",), (text,))
     assert polarity(text, language) in ("pass", "fail", "both", "none")
-    once = normalised(text, language)
-    assert normalised(once, language) == once or any(not one.isalnum() for one in once)
+    once = normalise_rule(text, language)
+    assert normalise_rule(once, language) == once or any(not one.isalnum() for one in once)
 
 
 @MODEST
@@ -353,7 +353,7 @@ def test_no_text_makes_the_wording_raise_and_normalising_twice_is_normalising_on
 )
 def test_opposite_conclusions_never_share_a_signature(condition: str, verdicts: tuple[Any, str, str]) -> None:
     language, good, bad = verdicts
-    assert signature_of(f"{condition} {good}", language) != signature_of(f"{condition} {bad}", language)
+    assert rule_signature(f"{condition} {good}", language) != rule_signature(f"{condition} {bad}", language)
 
 
 @MODEST
@@ -361,7 +361,7 @@ def test_opposite_conclusions_never_share_a_signature(condition: str, verdicts: 
 def test_rules_with_other_numbers_never_share_a_signature(one: int, other: int, first: str, second: str) -> None:
     assume((one, first) != (other, second))
     rule = "When the count is {} {}, the verdict is fail."
-    assert signature_of(rule.format(first, one), ENGLISH) != signature_of(rule.format(second, other), ENGLISH)
+    assert rule_signature(rule.format(first, one), ENGLISH) != rule_signature(rule.format(second, other), ENGLISH)
 
 
 # Splits
@@ -370,7 +370,7 @@ MEMBERS = st.lists(
     st.tuples(st.integers(0, 30), st.sampled_from(["pass", "fail"]), st.integers(0, 20) | st.none()), max_size=60
 ).map(
     lambda found: [
-        Member(f"g{group}::{label}", f"g{group}", f"g{group}" if cluster is None else f"c{cluster}", label)  # type: ignore[arg-type]
+        SplitMember(f"g{group}::{label}", f"g{group}", f"g{group}" if cluster is None else f"c{cluster}", label)  # type: ignore[arg-type]
         for (group, label), cluster in {(group, label): cluster for group, label, cluster in found}.items()
     ]
 )
@@ -380,10 +380,10 @@ SHARES = st.sampled_from([(0.6, 0.2, 0.2), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.
 @MODEST
 @given(MEMBERS, SHARES, st.integers(0, 99), st.randoms())
 def test_parts_hold_everybody_once_and_divide_neither_cluster_nor_group(
-    members: list[Member], shares: tuple[float, float, float], seed: int, dice: Any
+    members: list[SplitMember], shares: tuple[float, float, float], seed: int, dice: Any
 ) -> None:
     split = Split(train=shares[0], validation=shares[1], test=shares[2])
-    splits = divided(members, split, seed)
+    splits = split_tickets(members, split, seed)
     assert sorted(key for part in splits for key in part) == sorted(one.key for one in members)
     part_of = {key: part for part in PARTS for key in getattr(splits, part)}
     for name in ("cluster", "group"):
@@ -393,7 +393,7 @@ def test_parts_hold_everybody_once_and_divide_neither_cluster_nor_group(
         assert all(len(found) == 1 for found in parts.values())
     shuffled = list(members)
     dice.shuffle(shuffled)
-    assert divided(shuffled, split, seed) == splits
+    assert split_tickets(shuffled, split, seed) == splits
     assert all(not getattr(splits, part) for part in PARTS if not getattr(split, part))
 
 
@@ -402,9 +402,9 @@ def test_parts_hold_everybody_once_and_divide_neither_cluster_nor_group(
 def test_tickets_on_their_own_are_divided_by_shares_within_each_label(
     passes: int, fails: int, shares: tuple[float, float, float], seed: int
 ) -> None:
-    members = [Member(f"p{at}::pass", f"p{at}", f"p{at}", "pass") for at in range(passes)]
-    members += [Member(f"f{at}::fail", f"f{at}", f"f{at}", "fail") for at in range(fails)]
-    splits = divided(members, Split(train=shares[0], validation=shares[1], test=shares[2]), seed)
+    members = [SplitMember(f"p{at}::pass", f"p{at}", f"p{at}", "pass") for at in range(passes)]
+    members += [SplitMember(f"f{at}::fail", f"f{at}", f"f{at}", "fail") for at in range(fails)]
+    splits = split_tickets(members, Split(train=shares[0], validation=shares[1], test=shares[2]), seed)
     for label, total in (("pass", passes), ("fail", fails)):
         for part, share in zip(splits, shares, strict=True):
             assert abs(sum(key.endswith(label) for key in part) - share * total) < 2
@@ -417,7 +417,7 @@ def test_tickets_on_their_own_are_divided_by_shares_within_each_label(
 @given(st.lists(st.sampled_from(KEYS), unique=True), st.sets(st.sampled_from(KEYS)), st.integers(0, 4), st.data())
 def test_closing_divides_those_who_were_asked(asked: list[str], covered: set[str], budget: int, data: Any) -> None:
     attempts = {key: data.draw(st.integers(1, 5)) for key in asked}
-    found = closing(asked, covered, attempts, budget)
+    found = close_batch(asked, covered, attempts, budget)
     assert sorted((*found.covered, *found.retry, *found.exhausted)) == sorted(asked)
     assert set(found.covered) == covered & set(asked)
     assert all(attempts[key] > budget for key in found.exhausted)
@@ -427,7 +427,7 @@ def test_closing_divides_those_who_were_asked(asked: list[str], covered: set[str
 @MODEST
 @given(st.integers(1, 1000), st.integers(0, 40))
 def test_a_question_is_half_of_the_one_before_and_never_empty(size: int, attempt: int) -> None:
-    assert shrunk(size, attempt) == max(1, size // 2**attempt)
+    assert retry_batch_size(size, attempt) == max(1, size // 2**attempt)
 
 
 @MODEST
@@ -435,7 +435,7 @@ def test_a_question_is_half_of_the_one_before_and_never_empty(size: int, attempt
     st.lists(st.integers(), unique=True, max_size=40).map(lambda found: [str(one) for one in found]), st.integers(1, 9)
 )
 def test_batches_hold_everybody_in_order(keys: list[str], size: int) -> None:
-    found = batches(keys, size)
+    found = split_batches(keys, size)
     assert [key for batch in found for key in batch] == keys
     assert all(len(batch) == size for batch in found[:-1])
     assert len(found) == math.ceil(len(keys) / size)
@@ -444,7 +444,7 @@ def test_batches_hold_everybody_in_order(keys: list[str], size: int) -> None:
 @MODEST
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_any_stretch_of_the_mixed_order_has_its_share_of_either_label(passes: int, fails: int) -> None:
-    order = mixed([f"p{at:02d}" for at in range(passes)], [f"f{at:02d}" for at in range(fails)])
+    order = mix_labels([f"p{at:02d}" for at in range(passes)], [f"f{at:02d}" for at in range(fails)])
     assert len(order) == len(set(order)) == passes + fails
     for upto in range(1, len(order) + 1):
         share = sum(one[0] == "p" for one in order[:upto])
@@ -464,16 +464,16 @@ def test_the_pool_counts_cycles_and_tickets_and_nothing_twice(
 ) -> None:
     pool: dict[str, Any] = {}
     for word, cycle, keys in proposed:
-        one = supported(pool, Hypothesis(mentions(word), "f", tuple(keys)), f"1.{cycle}", ENGLISH)
+        one = add_support(pool, HypothesisProposal(mentions(word), "f", tuple(keys)), f"1.{cycle}", ENGLISH)
         pool[one.signature] = one
     for word in "ab":
-        known = pool.get(signature_of(mentions(word), ENGLISH))
+        known = pool.get(rule_signature(mentions(word), ENGLISH))
         said = [(cycle, keys) for name, cycle, keys in proposed if name == word]
         assert (known is not None) == bool(said)
         if known is not None:
             assert set(known.cycles) == {f"1.{cycle}" for cycle, _ in said}
             assert sorted(known.evidence) == sorted({key for _, keys in said for key in keys})
-    ripe = promotable(pool, cycles, tickets)
+    ripe = promotable_hypotheses(pool, cycles, tickets)
     assert all(len(one.cycles) >= cycles and len(one.evidence) >= tickets for one in ripe)
     assert len(ripe) == sum(len(one.cycles) >= cycles and len(one.evidence) >= tickets for one in pool.values())
 

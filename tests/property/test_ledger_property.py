@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.ledger.ledger import Actor, ApproverClass, EventKind, Ledger, parsed, verified
+from donewhen.jobs.ledger.ledger import Actor, ApproverClass, EventKind, Ledger, parse_entry, verify_chain
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -60,7 +60,7 @@ line_numbers = st.integers(0, len(LINES) - 1)
 
 
 def test_the_chain_that_is_damaged_below_is_whole() -> None:
-    chain = verified("WI-1", CONTENT)
+    chain = verify_chain("WI-1", CONTENT)
     assert (len(chain.entries), chain.breaks) == (9, ())
     assert len(LINES) == 9
 
@@ -72,7 +72,7 @@ def test_the_chain_that_is_damaged_below_is_whole() -> None:
 @example(0, 0)
 def test_any_byte_that_is_changed_shows(place: int, byte: int) -> None:
     assume(CONTENT[place] != byte)
-    assert verified("WI-1", CONTENT[:place] + bytes([byte]) + CONTENT[place + 1 :]).breaks
+    assert verify_chain("WI-1", CONTENT[:place] + bytes([byte]) + CONTENT[place + 1 :]).breaks
 
 
 def test_every_single_bit_that_is_flipped_shows() -> None:
@@ -80,7 +80,9 @@ def test_every_single_bit_that_is_flipped_shows() -> None:
         (place, bit)
         for place in range(len(CONTENT))
         for bit in (0, 5)
-        if not verified("WI-1", CONTENT[:place] + bytes([CONTENT[place] ^ (1 << bit)]) + CONTENT[place + 1 :]).breaks
+        if not verify_chain(
+            "WI-1", CONTENT[:place] + bytes([CONTENT[place] ^ (1 << bit)]) + CONTENT[place + 1 :]
+        ).breaks
     ]
     assert unseen == []
 
@@ -90,7 +92,7 @@ def test_every_single_bit_that_is_flipped_shows() -> None:
 @example(len(CONTENT), b"\n")
 @example(0, b"\n")
 def test_anything_that_is_put_in_shows(place: int, data: bytes) -> None:
-    assert verified("WI-1", CONTENT[:place] + data + CONTENT[place:]).breaks
+    assert verify_chain("WI-1", CONTENT[:place] + data + CONTENT[place:]).breaks
 
 
 @QUICK
@@ -98,25 +100,25 @@ def test_anything_that_is_put_in_shows(place: int, data: bytes) -> None:
 def test_anything_that_is_taken_out_shows_unless_it_is_whole_lines_at_the_end(place: int, length: int) -> None:
     left = CONTENT[:place] + CONTENT[place + length :]
     whole_lines_at_the_end = CONTENT.startswith(left) and (not left or left.endswith(b"\n"))
-    chain = verified("WI-1", left)
+    chain = verify_chain("WI-1", left)
     assert bool(chain.breaks) is not whole_lines_at_the_end
 
 
 @given(line_numbers)
 def test_a_line_that_is_removed_shows_unless_it_is_the_last(number: int) -> None:
     left = LINES[:number] + LINES[number + 1 :]
-    assert bool(verified("WI-1", b"".join(left)).breaks) is (number < len(LINES) - 1)
+    assert bool(verify_chain("WI-1", b"".join(left)).breaks) is (number < len(LINES) - 1)
 
 
 @given(st.integers(0, len(LINES)))
 def test_lines_cut_off_at_the_end_are_the_one_change_that_a_chain_alone_cannot_show(kept: int) -> None:
-    chain = verified("WI-1", b"".join(LINES[:kept]))
+    chain = verify_chain("WI-1", b"".join(LINES[:kept]))
     assert (len(chain.entries), chain.breaks) == (kept, ())
 
 
 @given(line_numbers, st.integers(0, len(LINES)))
 def test_a_line_that_is_there_twice_shows(number: int, place: int) -> None:
-    assert verified("WI-1", b"".join([*LINES[:place], LINES[number], *LINES[place:]])).breaks
+    assert verify_chain("WI-1", b"".join([*LINES[:place], LINES[number], *LINES[place:]])).breaks
 
 
 @given(line_numbers, line_numbers)
@@ -124,13 +126,13 @@ def test_two_lines_that_changed_places_show(one: int, other: int) -> None:
     assume(one != other)
     lines = list(LINES)
     lines[one], lines[other] = lines[other], lines[one]
-    assert verified("WI-1", b"".join(lines)).breaks
+    assert verify_chain("WI-1", b"".join(lines)).breaks
 
 
 @QUICK
 @given(st.binary(max_size=200) | st.lists(st.sampled_from([*LINES, b"\n", b"{}\n", b"x"]), max_size=5).map(b"".join))
 def test_any_bytes_are_a_chain_or_show_where_they_are_not(content: bytes) -> None:
-    chain = verified("x", content)
+    chain = verify_chain("x", content)
     assert b"".join(entry.line() for entry in chain.entries) == content or chain.breaks
     assert all(1 <= one.line <= content.count(b"\n") + 1 and one.chain == "x" and one.problem for one in chain.breaks)
 
@@ -174,7 +176,7 @@ def test_what_is_appended_comes_back_or_is_refused_and_the_chain_stays_whole(
     assert chain.breaks == ()
     assert list(chain.entries) == written
     assert [repr(entry.data) for entry in chain.entries] == [repr(dict(sorted_deeply(entry.data))) for entry in written]
-    assert all(parsed(entry.line()[:-1]) == entry for entry in written)
+    assert all(parse_entry(entry.line()[:-1]) == entry for entry in written)
 
 
 def sorted_deeply(value: Any) -> Any:

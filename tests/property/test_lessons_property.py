@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from donewhen.jobs.lessons.lesson_file import Lesson, one_paragraph, parse, rendered
+from donewhen.jobs.lessons.lesson_file import Lesson, one_paragraph, parse_lessons, render_lesson
 from donewhen.jobs.lessons.lesson_recording import _appended
-from donewhen.jobs.lessons.lesson_search import Found, Query, query_words, ranked
+from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
 from donewhen.jobs.lessons.lesson_suggestions import HEADING, with_lessons
-from donewhen.jobs.plan.criteria import find_section, sections
-from donewhen.jobs.plan.document import parse as parse_plan
+from donewhen.jobs.plan.criteria import find_section, markdown_sections
+from donewhen.jobs.plan.document import parse_document as parse_plan
 from donewhen.jobs.plan.job import read_job
 from donewhen.jobs.plan.templates import job_plan
 
@@ -51,8 +51,8 @@ def lessons_with(text: st.SearchStrategy[str]) -> st.SearchStrategy[Lesson]:
 def test_what_is_written_is_read_again_and_nothing_else_is(lessons: list[Lesson]) -> None:
     raw = b""
     for one in lessons:
-        raw = _appended(raw, rendered(one))
-    again = parse(raw.decode())
+        raw = _appended(raw, render_lesson(one))
+    again = parse_lessons(raw.decode())
     assert [(one.id, one.tags, one.linked, one.said, one.hash) for one in again] == [
         (one.id, one.tags, one.linked, one.said, one.hash) for one in lessons
     ]
@@ -71,16 +71,16 @@ def test_one_paragraph_is_one_line_that_stays_as_it_is(text: str) -> None:
 @QUICK
 @given(st.binary(max_size=200), lessons_with(SAID))
 def test_whatever_stands_in_the_file_stays_and_the_new_lesson_is_read(before: bytes, lesson: Lesson) -> None:
-    after = _appended(before, rendered(lesson))
+    after = _appended(before, render_lesson(lesson))
     assert after.startswith(before)
-    last = parse(after.decode("utf-8", "replace"))[-1]
+    last = parse_lessons(after.decode("utf-8", "replace"))[-1]
     assert (last.id, last.said) == (lesson.id, lesson.said)
 
 
 @QUICK
 @given(TEXT, st.text(max_size=60))
 def test_any_text_is_read_without_an_error(text: str, more: str) -> None:
-    for one in parse(text + more):
+    for one in parse_lessons(text + more):
         assert one.id.startswith("LL-")
         assert one.hash.startswith("sha256:")
 
@@ -92,13 +92,13 @@ def test_no_text_of_a_lesson_becomes_a_part_of_the_plan(lesson: Lesson, reason: 
     raw += inside + ("" if last else "\n## Decisions\n\nKept.\n")
     path = Path("jobs/WI-20260214-001-parser/plan.md")
     before = read_job(parse_plan(raw.encode(), "plan.md"), path, "plan.md")
-    body = with_lessons(before.document.body, [Found(lesson, 1.0, (reason,), relevant=True)])
+    body = with_lessons(before.document.body, [LessonMatch(lesson, 1.0, (reason,), relevant=True)])
     text = before.document.text[: before.document.body_start] + body
     after = read_job(parse_plan(text.encode(), "plan.md"), path, "plan.md")
     assert after.document.fields == before.document.fields
     assert after.criteria == before.criteria
-    assert [(one.title, one.level) for one in sections(after.document.body)] == [
-        (one.title, one.level) for one in sections(before.document.body)
+    assert [(one.title, one.level) for one in markdown_sections(after.document.body)] == [
+        (one.title, one.level) for one in markdown_sections(before.document.body)
     ]
     section = find_section(body, HEADING)
     assert section is not None
@@ -109,7 +109,7 @@ def test_no_text_of_a_lesson_becomes_a_part_of_the_plan(lesson: Lesson, reason: 
     if not last:
         assert body.endswith("\n## Decisions\n\nKept.\n")
     # Once there, it is not added again.
-    assert with_lessons(body, [Found(lesson, 1.0, (reason,), relevant=True)]) == body
+    assert with_lessons(body, [LessonMatch(lesson, 1.0, (reason,), relevant=True)]) == body
 
 
 @QUICK
@@ -118,9 +118,9 @@ def test_the_order_depends_on_what_lessons_say_and_not_on_where_they_stand(
     lessons: list[Lesson], question: str, random: object
 ) -> None:
     distinct = list({one.id: one for one in lessons}.values())
-    query = Query(query_words(question), frozenset({"a"}))
-    first = ranked(distinct, query, {})
+    query = LessonQuery(query_words(question), frozenset({"a"}))
+    first = rank_lessons(distinct, query, {})
     shuffled = sorted(distinct, key=lambda one: one.hash)
-    assert [one.lesson.id for one in ranked(shuffled, query, {})] == [one.lesson.id for one in first]
+    assert [one.lesson.id for one in rank_lessons(shuffled, query, {})] == [one.lesson.id for one in first]
     assert all(one.reasons for one in first)
     assert [one.score for one in first] == sorted((one.score for one in first), reverse=True)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, event, example, given, settings
 from hypothesis import strategies as st
 
-from donewhen.jobs.plan.document import Document, parse, rewritten
+from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 
 pytestmark = pytest.mark.timeout(120)
@@ -115,26 +115,26 @@ def test_a_rewrite_touches_only_the_lines_of_what_changes(
     raw, lines = made
     document = readable(raw)
     try:
-        result = rewritten(document, changes)
+        result = rewrite_fields(document, changes)
     except DocumentError:
         event("refused")
         return
     event("written")
-    again = parse(result, "plan.md")
+    again = parse_document(result, "plan.md")
     expected = {**document.fields, **changes}
     assert typed(again.fields) == typed(expected)
     changed = {name for name, value in changes.items() if typed(document.fields.get(name, ...)) != typed(value)}
     unchanged_outside(raw.decode(), result.decode(), lines, changed, document.frontmatter_end)
     assert again.body == document.body
-    assert rewritten(again, changes) == result
+    assert rewrite_fields(again, changes) == result
 
 
 @QUICK
 @given(documents())
 def test_a_rewrite_with_the_same_values_gives_the_same_bytes(made: tuple[bytes, object]) -> None:
     document = readable(made[0])
-    assert rewritten(document, document.fields) == made[0]
-    assert rewritten(document, {}) == document.raw == made[0]
+    assert rewrite_fields(document, document.fields) == made[0]
+    assert rewrite_fields(document, {}) == document.raw == made[0]
 
 
 PLAIN_FORMS = tuple(form for form in VALUE_FORMS if "&" not in form and "!" not in form)
@@ -148,21 +148,21 @@ def test_any_value_can_be_written_over_any_other_that_has_no_anchor_or_tag(
     assume("\ufffe" not in repr(value))
     gap = "" if form.startswith("\n") else " "
     text = f"---\nfirst: 1\na:{gap}{form}\n{'' if last else 'z: 1'}\n---\nbody\n".replace("\n", newline)
-    document = parse(text.encode(), "plan.md")
-    again = parse(rewritten(document, {"a": value}), "plan.md")
+    document = parse_document(text.encode(), "plan.md")
+    again = parse_document(rewrite_fields(document, {"a": value}), "plan.md")
     assert typed(again.fields) == typed({**document.fields, "a": value})
 
 
 @QUICK
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), values, min_size=1, max_size=4))
 def test_any_values_can_be_written_as_new_fields(fields: dict[str, Value]) -> None:
-    again = parse(rewritten(parse(b"---\n---\n", "plan.md"), fields), "plan.md")
+    again = parse_document(rewrite_fields(parse_document(b"---\n---\n", "plan.md"), fields), "plan.md")
     assert typed(again.fields) == typed(fields)
 
 
 def readable(raw: bytes) -> Document:
     try:
-        return parse(raw, "plan.md")
+        return parse_document(raw, "plan.md")
     except DocumentError:
         assume(False)
         raise
@@ -199,20 +199,23 @@ last: >-
 @QUICK
 @given(
     st.dictionaries(
-        st.sampled_from([*parse(f"---\n{ODD}---\n".encode(), "x").fields, "new"]), flat_values, min_size=1, max_size=3
+        st.sampled_from([*parse_document(f"---\n{ODD}---\n".encode(), "x").fields, "new"]),
+        flat_values,
+        min_size=1,
+        max_size=3,
     )
 )
 def test_a_file_with_anchors_aliases_and_tags_is_changed_rightly_or_refused(changes: dict[str, Value]) -> None:
     body = "# Objective: x\n---\nkey: z\n"
-    document = parse(f"---\n{ODD}---\n{body}".encode(), "plan.md")
+    document = parse_document(f"---\n{ODD}---\n{body}".encode(), "plan.md")
     try:
-        result = rewritten(document, changes)
+        result = rewrite_fields(document, changes)
     except DocumentError as error:
         event("refused")
         assert "line by line" in error.message
         return
     event("written")
-    again = parse(result, "plan.md")
+    again = parse_document(result, "plan.md")
     assert typed(again.fields) == typed({**document.fields, **changes})
     assert again.body == body
     starts = {
@@ -294,9 +297,9 @@ simple_leaves = (
 )
 @example({"a": "1_000", "b": "infinity", "c": "nan", "d": "1e5", "e": "0x1f", "f": "٣"})
 def test_what_is_written_is_understood_by_a_reader_of_single_lines(fields: dict[str, Value]) -> None:
-    over = parse(b"---\na: 'old'\nb:\n- x\n---\nbody\n", "plan.md")
-    for document in (parse(b"---\n---\n", "plan.md"), over):
-        text = rewritten(document, fields).decode()
+    over = parse_document(b"---\na: 'old'\nb:\n- x\n---\nbody\n", "plan.md")
+    for document in (parse_document(b"---\n---\n", "plan.md"), over):
+        text = rewrite_fields(document, fields).decode()
         frontmatter_text = text.removeprefix("---\n").partition("---\n")[0]
         changed = {
             name: value

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from donewhen.foundation.plain_text import one_line, plain, shorten
+from donewhen.foundation.plain_text import one_line, plain_text, shorten
 
 pytestmark = pytest.mark.timeout(60)
 modest = settings(max_examples=150, deadline=None)
@@ -37,34 +37,34 @@ def allowed(character: str) -> bool:
 @example("\x1b\x1b[31m[32m")
 @example("\x1b]\x1b]\x07\x07")
 def test_no_control_character_but_tab_and_newline_remains(text: str) -> None:
-    assert all(allowed(character) for character in plain(text))
-    plain(text).encode()
+    assert all(allowed(character) for character in plain_text(text))
+    plain_text(text).encode()
 
 
 @modest
 @given(NASTY)
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
-    assert plain(plain(text)) == plain(text)
+    assert plain_text(plain_text(text)) == plain_text(text)
 
 
 @modest
 @given(NASTY)
 def test_nothing_is_added_and_the_order_stays(text: str) -> None:
     rest = iter(text.replace("\r\n", "\n").replace("\r", "\n"))
-    assert all(character in rest for character in plain(text))
+    assert all(character in rest for character in plain_text(text))
 
 
 @modest
 @given(st.lists(st.one_of(VISIBLE, SEQUENCES), max_size=10))
 def test_exactly_the_sequences_between_visible_text_disappear(pieces: list[str]) -> None:
     visible = [piece for piece in pieces if not any(mark in piece for mark in "\x1b\x07\x08\u200b\u202e\x00")]
-    assert plain("".join(pieces)) == "".join(visible)
+    assert plain_text("".join(pieces)) == "".join(visible)
 
 
 @modest
 @given(st.lists(NASTY.map(lambda text: text.replace("\n", " ").replace("\r", " ")), max_size=5))
 def test_every_line_stays_a_line_of_its_own(lines: list[str]) -> None:
-    assert plain("\n".join(lines)).split("\n") == [plain(line) for line in lines or [""]]
+    assert plain_text("\n".join(lines)).split("\n") == [plain_text(line) for line in lines or [""]]
 
 
 @modest

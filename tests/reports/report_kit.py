@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from donewhen.learning.after.report_data import (
-    Allowance,
     Baseline,
+    BudgetRow,
     Cost,
     DroppedRow,
     EpochRow,
@@ -23,7 +23,7 @@ from donewhen.learning.after.report_data import (
     SplitSizes,
     TrialRow,
 )
-from donewhen.learning.measuring.metrics import corrected_prevalence, mcnemar, measured, paired_bootstrap
+from donewhen.learning.measuring.metrics import corrected_prevalence, mcnemar, measure, paired_bootstrap
 
 LABELS: list[Any] = ["pass"] * 48 + ["fail"] * 92
 
@@ -47,7 +47,7 @@ def a_run(**changes: Any) -> LearningReport:
     """A run that learned something."""
     first, last = judged(0.6, 0.75, 1), judged(0.83, 0.9, 2, invalid=2)
     words, common = judged(0.65, 0.85, 3), ["fail"] * len(LABELS)
-    before, after = (measured(zip(LABELS, one, strict=True)) for one in (first, last))
+    before, after = (measure(zip(LABELS, one, strict=True)) for one in (first, last))
     report = LearningReport(
         mission="refunds",
         run="20260214-101500-7f3a",
@@ -69,7 +69,7 @@ def a_run(**changes: Any) -> LearningReport:
         baselines=tuple(
             Baseline(
                 name=name,
-                measures=measured(zip(LABELS, verdicts, strict=True)),
+                measures=measure(zip(LABELS, verdicts, strict=True)),
                 against=mcnemar(wrong(verdicts), wrong(last)),
             )
             for name, verdicts in (("majority", common), ("word_counts", words))
@@ -259,7 +259,7 @@ def a_run(**changes: Any) -> LearningReport:
             cached_tokens=3_900_120,
             cost=3.4182,
             seconds=1893.2,
-            budget=Allowance(calls=8000, cost=5.0),
+            budget=BudgetRow(calls=8000, cost=5.0),
         ),
     )
     return msgspec.structs.replace(report, **changes)
@@ -277,11 +277,11 @@ def an_audit(**changes: Any) -> LearningReport:
         finished_at="2026-02-14T10:21:07Z",
         seed=7,
         splits=SplitSizes(test=PartSizes(passes=48, fails=92, clusters=140, hash="sha256:" + "3c" * 32)),
-        before=measured(zip(LABELS, verdicts, strict=True)),
+        before=measure(zip(LABELS, verdicts, strict=True)),
         baselines=tuple(
             Baseline(
                 name=name,
-                measures=measured(zip(LABELS, found, strict=True)),
+                measures=measure(zip(LABELS, found, strict=True)),
                 against=mcnemar(wrong(found), wrong(verdicts)),
             )
             for name, found in (("majority", ["fail"] * len(LABELS)), ("word_counts", words))
@@ -306,5 +306,5 @@ def an_empty_one() -> LearningReport:
         finished_at="2026-02-14T10:21:07Z",
         seed=7,
         splits=SplitSizes(),
-        before=measured([]),
+        before=measure([]),
     )

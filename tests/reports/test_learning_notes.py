@@ -15,10 +15,10 @@ from donewhen.learning.after.report_data import (
     QueueRow,
     RuleRow,
     SplitSizes,
-    as_json,
-    from_json,
+    report_from_json,
+    report_to_json,
 )
-from donewhen.learning.after.report_notes import beats, noted, notes_of
+from donewhen.learning.after.report_notes import beats, notes_of, with_notes
 from donewhen.learning.measuring.metrics import Confusion, McNemar, Measures, measures_of
 
 SIZES = SplitSizes(
@@ -319,17 +319,17 @@ def test_the_serious_come_first() -> None:
 
 @pytest.mark.parametrize("report", [a_run(), an_audit(), an_empty_one()], ids=["run", "audit", "empty"])
 def test_a_report_is_read_as_it_was_written(report: LearningReport) -> None:
-    written = noted(report)
-    assert from_json(as_json(written)) == written
+    written = with_notes(report)
+    assert report_from_json(report_to_json(written)) == written
     assert written.notes == notes_of(report) == notes_of(written) != ()
-    data = msgspec.json.decode(as_json(written))
+    data = msgspec.json.decode(report_to_json(written))
     assert data["schema"] == "donewhen/learning-report/v1"
     assert data["notes"][0].keys() == {"code", "text", "serious"}
 
 
 def test_a_file_of_another_shape_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
-        from_json(b'{"mission": "m"}')
+        report_from_json(b'{"mission": "m"}')
 
 
 def test_what_is_worked_out_follows_from_what_is_there() -> None:

@@ -17,7 +17,7 @@ import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
 from donewhen.learning.after.report_data import (
-    Allowance,
+    BudgetRow,
     EpochRow,
     LearningReport,
     PartSizes,
@@ -28,7 +28,7 @@ from donewhen.learning.after.report_data import (
     TrialRow,
 )
 from donewhen.learning.after.report_notes import notes_of
-from donewhen.learning.measuring.metrics import PairedResult, measured
+from donewhen.learning.measuring.metrics import PairedResult, measure
 from donewhen.reports.learning_page import learning_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -265,7 +265,7 @@ def test_the_cost_is_a_row_for_each_thing_that_can_run_out() -> None:
         ["answers known already", "12", ""],
         ["calls without an answer", "1", ""],
     ]
-    cost = msgspec.structs.replace(a_run().cost, budget=Allowance(tokens=9_000_000, seconds=3600))
+    cost = msgspec.structs.replace(a_run().cost, budget=BudgetRow(tokens=9_000_000, seconds=3600))
     rows = rows_of(part(msgspec.structs.replace(a_run(), cost=cost), "Cost"))
     assert [row[2] for row in rows[1:5]] == ["", "9,000,000", "", "1 h 0 min"]
 
@@ -352,7 +352,7 @@ def test_a_run_that_came_to_nothing_is_still_a_page() -> None:
 
 def test_what_cannot_be_measured_is_not_drawn_as_nothing() -> None:
     report = msgspec.structs.replace(
-        an_audit(), before=measured([("fail", "fail")] * 5 + [("fail", "pass")]), baselines=()
+        an_audit(), before=measure([("fail", "fail")] * 5 + [("fail", "pass")]), baselines=()
     )
     shown = seen(report).text
     assert shown.count("not measurable") == 2

@@ -20,15 +20,15 @@ from donewhen.learning.after.report_notes import notes_of
 from donewhen.learning.measuring.metrics import McNemar
 from donewhen.reports.learning_text import learning_text
 from donewhen.reports.phrases import (
-    amount,
-    compared,
+    comparison_sentence,
     duration,
     headline,
+    large_count,
     money,
     p_value,
     queue_counts,
     right_since,
-    signed,
+    signed_number,
 )
 from donewhen.reports.text_columns import aligned, columns, wrapped
 
@@ -70,8 +70,8 @@ def test_chance_is_mentioned_where_it_may_be_chance() -> None:
     sure = tuple(msgspec.structs.replace(one, against=McNemar(30, 10, 0.049)) for one in report.baselines)
     assert headline(msgspec.structs.replace(report, baselines=sure)).endswith("It beats word counts (0.750).")
     assert "word counts" not in headline(msgspec.structs.replace(report, baselines=()))
-    assert compared(McNemar(5, 4, 0.05)) == "5 better, 4 worse (McNemar p = 0.050, within chance)"
-    assert compared(McNemar(9, 1, 0.0215)) == "9 better, 1 worse (McNemar p = 0.021)"
+    assert comparison_sentence(McNemar(5, 4, 0.05)) == "5 better, 4 worse (McNemar p = 0.050, within chance)"
+    assert comparison_sentence(McNemar(9, 1, 0.0215)) == "9 better, 1 worse (McNemar p = 0.021)"
     assert p_value(McNemar(60, 2, 0.00099)) == "p < 0.001"
     assert p_value(McNemar(60, 2, 0.001)) == "p = 0.001"
     unsure = tuple(msgspec.structs.replace(one, against=McNemar(30, 10, 0.05)) for one in report.baselines)
@@ -81,13 +81,13 @@ def test_chance_is_mentioned_where_it_may_be_chance() -> None:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (signed(3), "+3"),
-        (signed(-3), "−3"),
-        (signed(0), "0"),
-        (signed(-0.04, 1), "0"),
-        (signed(-12.86, 1), "−12.9"),
-        (amount(999), "999"),
-        (amount(4_812_233), "4,812,233"),
+        (signed_number(3), "+3"),
+        (signed_number(-3), "−3"),
+        (signed_number(0), "0"),
+        (signed_number(-0.04, 1), "0"),
+        (signed_number(-12.86, 1), "−12.9"),
+        (large_count(999), "999"),
+        (large_count(4_812_233), "4,812,233"),
         (duration(59.94), "59.9 s"),
         (duration(60), "1 min 0 s"),
         (duration(1893.2), "31 min 33 s"),

@@ -11,27 +11,27 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, project_agreement, proposals
-from donewhen.jobs.evidence.commands import Ran
-from donewhen.jobs.evidence.requirements import Need, need_of
-from donewhen.jobs.gates.evidence_status import Standing, collect, standings
-from donewhen.jobs.judge.judge_evidence import Question, ask, question_about
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, project_agreement
+from donewhen.jobs.evidence.commands import EvidenceRun
+from donewhen.jobs.evidence.requirements import Requirement, requirement_for
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses
+from donewhen.jobs.judge.judge_evidence import JudgeQuestion, ask_judge, judge_question
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.judge.person_overrides import Overruled, Word, overrule
+from donewhen.jobs.judge.person_overrides import OverrideRecord, Word, override_gate
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
-from donewhen.judging.labels import Label, Said
+from donewhen.judging.labels import JudgeStatement, Label
 from donewhen.judging.mission import Mission
 from donewhen.models.roles import Completion as Answer
 from donewhen.models.roles import RolloutRequest
-from donewhen.review.items import Item
-from donewhen.review.queue import queue
+from donewhen.review.items import ReviewItem
+from donewhen.review.queue import review_queue
 from donewhen.testing.models import ScriptedJudge
 
 ADA = Approval(Actor("ada", "person"))
@@ -101,7 +101,7 @@ class Court:
         self.write("check.sh", "exit 0\n")
         model = "contrast" if monkeypatch is None else "scripted"
         self.folder = write_mission(root / "missions" / "reports", rules=rules, model=model)
-        self.workspace: Workspace = init(root, "Court", clock=Ticking())
+        self.workspace: Workspace = create_project(root, "Court", clock=Ticking())
         self.commit()
 
     def _vote(self, request: RolloutRequest) -> Answer:
@@ -150,13 +150,13 @@ class Court:
         made = add_job(self.workspace, title, criteria=criteria or (JUDGED,), outputs=outputs, **more)
         self.agree(made)
         if started:
-            assert start(self.workspace, made.id, BOT.by).started
+            assert start_job(self.workspace, made.id, BOT.by).started
         if work is not None:
             self.write("report.md", work)
         return self.read(made)
 
     def agree(self, *jobs: Job) -> None:
-        for one in proposals(self.workspace, [self.read(job) for job in jobs]):
+        for one in agreement_proposals(self.workspace, [self.read(job) for job in jobs]):
             agree(self.workspace, one, ADA)
 
     def read(self, job: Job) -> Job:
@@ -182,24 +182,24 @@ class Court:
     def history(self, job: Job) -> History:
         return history_of(job.id, self.entries(job), policy_of(self.workspace))
 
-    def need(self, job: Job, name: str = "AC-1") -> Need:
-        return need_of(self.read(job), name)
+    def need(self, job: Job, name: str = "AC-1") -> Requirement:
+        return requirement_for(self.read(job), name)
 
-    def question(self, job: Job, name: str = "AC-1") -> Question:
-        return question_about(self.workspace, self.read(job), self.need(job, name), self.entries(job))
+    def question(self, job: Job, name: str = "AC-1") -> JudgeQuestion:
+        return judge_question(self.workspace, self.read(job), self.need(job, name), self.entries(job))
 
     def ticket(self, job: Job, name: str = "AC-1") -> Mapping[str, str]:
         """What a judge is shown."""
         return self.question(job, name).ticket.evidence
 
     def collect(self, job: Job, **options: Any) -> None:
-        collect(self.workspace, self.read(job), BOT.by, **options)
+        collect_evidence(self.workspace, self.read(job), BOT.by, **options)
 
-    def ask(self, job: Job, name: str = "AC-1", *, again: bool = False) -> Ran:
-        return ask(self.workspace, self.read(job), self.need(job, name), BOT.by, again=again)
+    def ask(self, job: Job, name: str = "AC-1", *, again: bool = False) -> EvidenceRun:
+        return ask_judge(self.workspace, self.read(job), self.need(job, name), BOT.by, again=again)
 
-    def standing(self, job: Job, name: str = "AC-1") -> Standing:
-        return next(one for one in standings(self.workspace, self.read(job)) if one.need.name == name)
+    def standing(self, job: Job, name: str = "AC-1") -> EvidenceStatus:
+        return next(one for one in evidence_statuses(self.workspace, self.read(job)) if one.need.name == name)
 
     def complete(self, job: Job) -> Completion:
         return complete(self.workspace, job.id, BOT.by)
@@ -212,17 +212,19 @@ class Court:
 
     def overrule(
         self, job: Job, verdict: Word, by: Approval = ADA, name: str = "AC-1", reason: str = "I looked at it"
-    ) -> Overruled:
-        return overrule(self.workspace, self.read(job), name, verdict, reason, by)
+    ) -> OverrideRecord:
+        return override_gate(self.workspace, self.read(job), name, verdict, reason, by)
 
-    def queue(self, **options: Any) -> list[Item]:
-        return list(queue(self.workspace, **options))
+    def queue(self, **options: Any) -> list[ReviewItem]:
+        return list(review_queue(self.workspace, **options))
 
     def kinds(self, **options: Any) -> list[str]:
         return [one.kind for one in self.queue(**options)]
 
 
-def label(group: str, verdict: str, by: str = "ada", number: int = 0, said: Said | None = None, **more: Any) -> Label:
+def label(
+    group: str, verdict: str, by: str = "ada", number: int = 0, said: JudgeStatement | None = None, **more: Any
+) -> Label:
     """A label as a person gives it."""
     given: dict[str, Any] = {
         "group_id": group,
@@ -235,6 +237,6 @@ def label(group: str, verdict: str, by: str = "ada", number: int = 0, said: Said
     return Label(**given | more)
 
 
-def said(verdict: str | None, passes: int = 3, fails: int = 0, *, decided: bool = True) -> Said:
+def said(verdict: str | None, passes: int = 3, fails: int = 0, *, decided: bool = True) -> JudgeStatement:
     given: dict[str, Any] = {"verdict": verdict, "passes": passes, "fails": fails, "decided": decided}
-    return Said(**given)
+    return JudgeStatement(**given)

@@ -11,8 +11,8 @@ from court_kit import label, said, write_mission
 from donewhen.judging.labels import add_label
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
-from donewhen.review.judge_drift import Drift, drift
-from donewhen.review.people_agreement import agreement
+from donewhen.review.judge_drift import Drift, judge_drift
+from donewhen.review.people_agreement import people_agreement
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def judged(folder: Path, right: str, *, decided: bool = True) -> Drift:
     for number, sign in enumerate(right):
         given = said("pass" if sign == "+" else "fail", decided=decided)
         add_label(folder, "reports", label(f"T{number:03d}", "pass", number=number % 60, said=given))
-    return drift(mission(folder))
+    return judge_drift(mission(folder))
 
 
 # People
@@ -47,7 +47,7 @@ def test_kappa_is_what_it_comes_to_by_hand(folder: Path) -> None:
     # 10 tickets: both pass 4, both fail 3, ada pass and ben fail 2, ada fail and ben pass 1.
     # Agreement 7/10. ada passes 6 of 10, ben 5 of 10: by chance 0.6*0.5 + 0.4*0.5 = 0.5. Kappa (0.7-0.5)/0.5 = 0.4.
     both(folder, "pp pp pp pp ff ff ff pf pf fp")
-    (pair,) = agreement(mission(folder)).pairs
+    (pair,) = people_agreement(mission(folder)).pairs
     assert (pair.one, pair.other, pair.tickets, pair.same) == ("ada", "ben", 10, 7)
     assert pair.kappa is not None and pair.kappa.value == pytest.approx(0.4)
     assert pair.agreement is not None and pair.agreement.value == pytest.approx(0.7)
@@ -67,14 +67,14 @@ def test_kappa_is_what_it_comes_to_by_hand(folder: Path) -> None:
 )
 def test_kappa_at_the_ends_and_in_between(folder: Path, words: str, kappa: float) -> None:
     both(folder, words)
-    (pair,) = agreement(mission(folder)).pairs
+    (pair,) = people_agreement(mission(folder)).pairs
     assert pair.kappa is not None and pair.kappa.value == pytest.approx(kappa)
 
 
 @pytest.mark.parametrize("words", ["pp pp pp", "ff ff"])
 def test_kappa_can_not_be_told_where_only_one_label_was_given(folder: Path, words: str) -> None:
     both(folder, words)
-    (pair,) = agreement(mission(folder)).pairs
+    (pair,) = people_agreement(mission(folder)).pairs
     assert pair.kappa is None
     assert pair.same == pair.tickets
 
@@ -84,7 +84,7 @@ def test_kappa_does_not_depend_on_who_is_named_first(tmp_path: Path) -> None:
     for number, people in enumerate((("ada", "ben"), ("zoe", "ben"))):
         folder = write_mission(tmp_path / f"m{number}" / "reports")
         both(folder, "pp pp ff pf", *people)
-        (pair,) = agreement(mission(folder)).pairs
+        (pair,) = people_agreement(mission(folder)).pairs
         assert pair.kappa is not None
         found.append(pair.kappa.value)
     assert found[0] == pytest.approx(found[1])
@@ -96,7 +96,7 @@ def test_kappa_can_not_be_told_where_one_of_the_two_gave_one_label_only(tmp_path
     for number, words in enumerate(("pp pf pp", "pp fp pp")):
         folder = write_mission(tmp_path / f"m{number}" / "reports")
         both(folder, words)
-        (pair,) = agreement(mission(folder)).pairs
+        (pair,) = people_agreement(mission(folder)).pairs
         found.append(None if pair.kappa is None else pair.kappa.value)
     assert found == [None, None]
 
@@ -106,7 +106,7 @@ def test_the_last_word_of_each_is_compared_and_only_where_both_spoke(folder: Pat
     add_label(folder, "reports", label("T0", "fail", "ada"))
     add_label(folder, "reports", label("X", "pass", "ada"))
     add_label(folder, "reports", label("Y", "pass", "cem"))
-    found = agreement(mission(folder))
+    found = people_agreement(mission(folder))
     assert found.labelled == 5
     assert found.by_person == {"ada": 4, "ben": 3, "cem": 1}
     (pair,) = found.pairs
@@ -116,7 +116,7 @@ def test_the_last_word_of_each_is_compared_and_only_where_both_spoke(folder: Pat
 def test_three_people_are_three_pairs(folder: Path) -> None:
     both(folder, "pp ff")
     add_label(folder, "reports", label("T0", "pass", "cem"))
-    assert [(one.one, one.other) for one in agreement(mission(folder)).pairs] == [
+    assert [(one.one, one.other) for one in people_agreement(mission(folder)).pairs] == [
         ("ada", "ben"),
         ("ada", "cem"),
         ("ben", "cem"),
@@ -124,7 +124,7 @@ def test_three_people_are_three_pairs(folder: Path) -> None:
 
 
 def test_nobody_agrees_with_nobody(folder: Path) -> None:
-    found = agreement(mission(folder))
+    found = people_agreement(mission(folder))
     assert (found.labelled, found.by_person, found.pairs) == (0, {}, ())
 
 
@@ -164,13 +164,13 @@ def test_what_a_judge_left_to_people_says_nothing_about_its_verdicts(folder: Pat
 def test_labels_of_what_no_judge_has_seen_are_not_compared(folder: Path) -> None:
     for number in range(20):
         add_label(folder, "reports", label(f"T{number}", "pass"))
-    found = drift(mission(folder))
+    found = judge_drift(mission(folder))
     assert (found.now, found.undecided, found.alarm) == (None, 0, False)
 
 
 def test_a_point_names_the_step_of_the_guidance(folder: Path) -> None:
     add_label(folder, "reports", label("A", "pass", said=msgspec.structs.replace(said("pass"), guidance_step=4)))
-    assert [one.guidance_step for one in drift(mission(folder)).points] == [4]
+    assert [one.guidance_step for one in judge_drift(mission(folder)).points] == [4]
 
 
 # How it is shown
@@ -181,7 +181,7 @@ def test_a_terminal_is_told_in_a_few_lines(folder: Path) -> None:
     judged(folder, "++---")
     both(folder, "pp pp ff pf", "ben", "cem")
     judged(folder, "+", decided=False)
-    people, drifted = agreement(mission(folder)), drift(mission(folder))
+    people, drifted = people_agreement(mission(folder)), judge_drift(mission(folder))
     lines = list(reviews_text(people, drifted))
     assert lines[0].startswith("labelled by people: 9 ticket(s) (ada 5, ben 4, cem 4)")
     assert "  ben and cem: the same on 3 of 4, κ 0.50" in lines
@@ -191,7 +191,7 @@ def test_a_terminal_is_told_in_a_few_lines(folder: Path) -> None:
 
 
 def test_where_nobody_has_said_anything_that_is_said(folder: Path) -> None:
-    people, drifted = agreement(mission(folder)), drift(mission(folder))
+    people, drifted = people_agreement(mission(folder)), judge_drift(mission(folder))
     assert list(reviews_text(people, drifted)) == [
         "labelled by people: 0 ticket(s) (nobody yet)",
         "judge and people: no verdict of the judge was looked at by a person yet",
@@ -206,7 +206,7 @@ def test_names_put_no_markup_into_a_page(folder: Path) -> None:
     both(folder, "pp ff pf", evil, "<img src=x onerror=alert(1)>")
     write_mission(folder, "[manual_review]\ndrift_window = 5")
     add_label(folder, "reports", label(evil, "pass", evil, said=said("fail")))
-    people, drifted = agreement(mission(folder)), drift(mission(folder))
+    people, drifted = people_agreement(mission(folder)), judge_drift(mission(folder))
     page = reviews_page(f"{evil}</title>", people, drifted)
     assert "<svg" in page
     assert "<script>alert" not in page
@@ -218,7 +218,7 @@ def test_data_for_programs_has_every_pair_and_point(folder: Path) -> None:
     write_mission(folder, "[manual_review]\ndrift_window = 5")
     judged(folder, "+++--")
     both(folder, "pp ff pf", "ben", "cem")
-    data = reviews_data(agreement(mission(folder)), drift(mission(folder)))
+    data = reviews_data(people_agreement(mission(folder)), judge_drift(mission(folder)))
     assert data["pairs"][0]["people"] == ["ben", "cem"]
     assert data["pairs"][0]["differing"] == ["T2"]
     assert (data["agreement"], data["of"], data["alarm"]) == (pytest.approx(0.6), 5, True)

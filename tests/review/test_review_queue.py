@@ -12,19 +12,19 @@ import pytest
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, Court, label, said, write_mission
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.evidence.commands import store_of
-from donewhen.jobs.lifecycle.rest import dispute, record_unverified_stop, set_aside
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.lifecycle.rest import record_dispute, record_unverified_stop, set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.judging.labels import add_label, log_of
-from donewhen.learning.after.report_data import QueueRow, as_json
-from donewhen.learning.reflection.hypotheses import Pooled
-from donewhen.learning.running.pool_store import POOL, answered, waiting_pool
+from donewhen.judging.labels import add_label, read_label_log
+from donewhen.learning.after.report_data import QueueRow, report_to_json
+from donewhen.learning.reflection.hypotheses import PooledHypothesis
+from donewhen.learning.running.pool_store import POOL, record_answer, waiting_pool
 from donewhen.review.from_jobs import kept_ticket
-from donewhen.review.items import KINDS, Item, Kind
-from donewhen.review.queue import find_item, queue
-from donewhen.review.verdicts import settle
+from donewhen.review.items import KINDS, Kind, ReviewItem
+from donewhen.review.queue import find_item, review_queue
+from donewhen.review.verdicts import record_verdict
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 
@@ -48,7 +48,7 @@ def low(court: Court) -> Job:
 
 def disputed(court: Court) -> Job:
     job = refused(court, SAYS_43)
-    dispute(court.workspace, job.id, BOT.by, "42 is right")
+    record_dispute(court.workspace, job.id, BOT.by, "42 is right")
     return job
 
 
@@ -70,7 +70,7 @@ def reported(court: Court, *rows: QueueRow, run: str = "20260214-001") -> None:
     folder = court.folder / "runs" / run
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "events.jsonl").write_text("")
-    (folder / "report.json").write_bytes(as_json(a_run(queue=rows)))
+    (folder / "report.json").write_bytes(report_to_json(a_run(queue=rows)))
 
 
 def noisy(court: Court, count: int = 1) -> None:
@@ -83,7 +83,7 @@ def noisy(court: Court, count: int = 1) -> None:
     reported(court, *found)
 
 
-def pooled(number: int = 0, **more: Any) -> Pooled:
+def pooled(number: int = 0, **more: Any) -> PooledHypothesis:
     given: dict[str, Any] = {
         "signature": f"sig{number:04d}",
         "text": f"A report that mentions {number} fails.",
@@ -92,20 +92,20 @@ def pooled(number: int = 0, **more: Any) -> Pooled:
         "cycles": ("1.1.1",),
         "evidence": ("a::fail", "b::fail", "c::fail", "d::fail", "e::fail"),
     }
-    return Pooled(**given | more)
+    return PooledHypothesis(**given | more)
 
 
-def wait_for(court: Court, *pool: Pooled) -> None:
+def wait_for(court: Court, *pool: PooledHypothesis) -> None:
     (court.folder / POOL).write_bytes(msgspec.json.encode(pool))
 
 
-def only(court: Court, **options: Any) -> Item:
+def only(court: Court, **options: Any) -> ReviewItem:
     (item,) = court.queue(**options)
     return item
 
 
-def given(court: Court, item: Item, verdict: str = "pass", by: Any = ADA) -> Any:
-    return settle(court.workspace, item, verdict, by)  # type: ignore[arg-type]
+def given(court: Court, item: ReviewItem, verdict: str = "pass", by: Any = ADA) -> Any:
+    return record_verdict(court.workspace, item, verdict, by)  # type: ignore[arg-type]
 
 
 # Each kind
@@ -184,14 +184,14 @@ def test_an_agents_verdict_settles_nothing(court: Court, what: Any) -> None:
     done = given(court, item, "pass", BOT)
     assert (done.counts, done.ticket) == (False, None)
     assert [one.id for one in court.queue()] == [item.id]
-    assert log_of(court.folder) == ()
+    assert read_label_log(court.folder) == ()
 
 
 @pytest.mark.parametrize("end", ["start", "complete"])
 def test_an_agent_that_goes_on_is_not_asked_about_any_more(court: Court, end: str) -> None:
     job = unverified(court)
     if end == "start":
-        assert start(court.workspace, job.id, BOT.by).started
+        assert start_job(court.workspace, job.id, BOT.by).started
     else:
         court.write("report.md", "43\n")
         assert court.complete(job).done
@@ -200,19 +200,19 @@ def test_an_agent_that_goes_on_is_not_asked_about_any_more(court: Court, end: st
 
 def test_a_question_of_an_agent_is_shown_and_answered_elsewhere(court: Court) -> None:
     job = court.job(SAYS_43)
-    set_aside(court.workspace, job.id, BOT.by, question="Which format?")
+    set_job_aside(court.workspace, job.id, BOT.by, question="Which format?")
     item = only(court)
     assert (item.kind, item.question, item.settles) == ("asked", "Which format?", ())
     assert item.next == f"donewhen start {job.id}"
     with pytest.raises(UsageError, match="It can't be settled by pass"):
         given(court, item)
-    assert start(court.workspace, job.id, BOT.by).started
+    assert start_job(court.workspace, job.id, BOT.by).started
     assert court.queue() == []
 
 
 def test_a_job_that_is_blocked_for_a_reason_needs_nobodys_verdict(court: Court) -> None:
     job = court.job(SAYS_43)
-    set_aside(court.workspace, job.id, BOT.by, reason="the printer is on fire")
+    set_job_aside(court.workspace, job.id, BOT.by, reason="the printer is on fire")
     assert court.queue() == []
 
 
@@ -261,7 +261,7 @@ def test_what_was_left_to_people_is_not_asked_about_where_it_can_not_be_shown(co
 def test_a_disputed_criterion_whose_judge_is_gone_says_what_is_missing(court: Court) -> None:
     court.votes = "fff"
     job = refused(court, JUDGED)
-    dispute(court.workspace, job.id, BOT.by, "it is fine")
+    record_dispute(court.workspace, job.id, BOT.by, "it is fine")
     (court.folder / "mission.toml").unlink()
     item = only(court)
     assert item.kind == "disputed"
@@ -274,7 +274,7 @@ def test_a_kept_ticket_that_is_none_is_not_shown(court: Court) -> None:
     job = spot_checked(court)
     entry = next(one for one in court.entries(job) if one.data.get("what") == "judge")
     for kept in ({"mission": "reports"}, ["no", "ticket"]):
-        name = store_of(court.workspace).put_json(kept)
+        name = evidence_store(court.workspace).put_json(kept)
         assert kept_ticket(court.workspace, entry._replace(data={**entry.data, "ticket": name})) is None
     assert kept_ticket(court.workspace, entry) is not None
 
@@ -354,7 +354,7 @@ def test_an_agents_word_on_a_rule_changes_nothing(court: Court) -> None:
 def test_one_person_is_one_cycle_however_often_they_say_it(court: Court) -> None:
     wait_for(court, pooled())
     for _ in range(3):
-        answered(court.mission, "sig0000", right=True, by="person:ada")
+        record_answer(court.mission, "sig0000", right=True, by="person:ada")
     assert waiting_pool(court.mission)[0].cycles == ("1.1.1", "person:ada")
 
 
@@ -407,7 +407,7 @@ def test_the_most_urgent_comes_first(court: Court) -> None:
     court.votes = "ppf"
     low(court)
     job = court.job(SAYS_43, title="Other", outputs=["/other.md"])
-    set_aside(court.workspace, job.id, BOT.by, question="Which format?")
+    set_job_aside(court.workspace, job.id, BOT.by, question="Which format?")
     assert court.kinds() == ["low_agreement", "asked", "label_noise", "hypothesis"]
 
 
@@ -441,7 +441,7 @@ def test_hostile_text_is_one_plain_line_wherever_there_is_one(court: Court) -> N
     job = refused(court, SAYS_43)
     court.write("report.md", HOSTILE)
     court.complete(job)
-    dispute(court.workspace, job.id, BOT.by, HOSTILE)
+    record_dispute(court.workspace, job.id, BOT.by, HOSTILE)
     court.edit(job, "title: Report", f'title: "{"R" * 5000}"')
     item = only(court)
     for text in (item.title, item.question, item.why):
@@ -472,7 +472,7 @@ def test_a_broken_log_of_labels_hides_nothing_about_other_missions(court: Court)
 
 def test_one_job_that_can_not_be_looked_at_hides_no_other(court: Court) -> None:
     job = refused(court, SAYS_43, CHECKED)
-    dispute(court.workspace, job.id, BOT.by, "42 is right")
+    record_dispute(court.workspace, job.id, BOT.by, "42 is right")
     noisy(court)
     court.workspace.write(court.workspace.read(job.path), job.path, {"inputs": ["../../../../etc/passwd"]})
     first, second = court.queue()
@@ -503,7 +503,7 @@ def test_of_very_many_jobs_only_those_are_read_that_may_need_somebody(
         return real(self, path)
 
     monkeypatch.setattr(Workspace, "job_at", counting)
-    assert [one.kind for one in queue(court.workspace)] == ["low_agreement"]
+    assert [one.kind for one in review_queue(court.workspace)] == ["low_agreement"]
     assert len(read) <= 3
 
 

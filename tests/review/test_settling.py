@@ -13,11 +13,11 @@ import pytest
 from court_kit import ADA, BEN, BOT, JUDGED, Court, label
 
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.audit.audit import audit
-from donewhen.jobs.lifecycle.rest import dispute
+from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.lifecycle.rest import record_dispute
 from donewhen.jobs.plan.job import Job
-from donewhen.judging.labels import LABELLED, LOG, add_label, log_of
-from donewhen.review.verdicts import catch_up, settle
+from donewhen.judging.labels import LABELLED, LOG, add_label, read_label_log
+from donewhen.review.verdicts import record_verdict, write_missing_labels
 
 # Somebody who gives a verdict and is killed as soon as the ledger has it.
 _KILLED = """
@@ -54,12 +54,12 @@ def waiting(court: Court) -> Job:
 
 def given(court: Court, verdict: Any = "pass", by: Any = ADA, reason: str = "") -> Any:
     (item,) = court.queue()
-    return settle(court.workspace, item, verdict, by, reason)
+    return record_verdict(court.workspace, item, verdict, by, reason)
 
 
 def wrong(court: Court) -> list[str]:
     """What an audit finds wrong."""
-    return [one.message for one in audit(court.workspace).findings if one.severity == "error"]
+    return [one.message for one in audit_workspace(court.workspace).findings if one.severity == "error"]
 
 
 def test_a_verdict_is_in_the_ledger_and_becomes_a_labelled_ticket(court: Court) -> None:
@@ -79,7 +79,7 @@ def test_a_verdict_is_in_the_ledger_and_becomes_a_labelled_ticket(court: Court) 
         "asked": "low_agreement",
         "mission": "reports",
     }.items() <= done.entry.data.items()
-    (found,) = log_of(court.folder)
+    (found,) = read_label_log(court.folder)
     assert (found.label, found.by, found.reason, found.asked) == ("fail", "ada", "no sources", "low_agreement")
     assert (found.entry, found.at, found.cluster) == (done.entry.hash, done.entry.at, job.id)
     assert found.said == item.said
@@ -98,7 +98,7 @@ def test_a_pass_tells_what_to_do_next(court: Court) -> None:
 def test_a_verdict_on_a_check_without_a_judge_makes_no_ticket(court: Court) -> None:
     job = court.job("It says 43.\n  check: file /report.md matches /43/")
     court.complete(job)
-    dispute(court.workspace, job.id, BOT.by, "42 is right")
+    record_dispute(court.workspace, job.id, BOT.by, "42 is right")
     done = given(court)
     assert (done.counts, done.ticket) == (True, None)
     assert not (court.folder / LOG).exists()
@@ -110,8 +110,8 @@ def test_what_has_changed_meanwhile_is_not_settled_and_not_labelled(court: Court
     (item,) = court.queue()
     court.write("report.md", "quickly exchanged\n")
     with pytest.raises(UsageError, match="was changed while it was being looked at"):
-        settle(court.workspace, item, "pass", ADA)
-    assert log_of(court.folder) == ()
+        record_verdict(court.workspace, item, "pass", ADA)
+    assert read_label_log(court.folder) == ()
     assert court.entries(job)[-1].type == "refused"
 
 
@@ -125,7 +125,7 @@ def test_a_second_person_may_label_the_same_and_both_stand(court: Court) -> None
     waiting(court)
     given(court, "pass")
     (item,) = court.queue(by="ben")
-    settle(court.workspace, item, "fail", BEN)
+    record_verdict(court.workspace, item, "fail", BEN)
     assert sorted(one.key.rpartition("::")[2] for one in court.mission.tickets()) == ["fail", "pass"]
     assert not wrong(court)
 
@@ -179,27 +179,27 @@ def test_whoever_is_killed_between_ledger_and_label_has_given_their_verdict(cour
     assert killed.returncode == -signal.SIGKILL
     assert court.entries(job)[-1].type == "overridden"
     assert court.standing(job).state == "failed"
-    assert catch_up(court.workspace) == (1 if where == "before the log" else 0)
-    (found,) = log_of(court.folder)
+    assert write_missing_labels(court.workspace) == (1 if where == "before the log" else 0)
+    (found,) = read_label_log(court.folder)
     assert (found.label, found.by, found.asked) == ("fail", "ada", "low_agreement")
     assert found.said is not None and found.said.passes == 2
     assert found.entry == court.entries(job)[-1].hash
     (ticket,) = court.mission.tickets()
     assert ticket.label == "fail"
     assert not wrong(court)
-    assert catch_up(court.workspace) == 0
-    assert len(log_of(court.folder)) == 1
+    assert write_missing_labels(court.workspace) == 0
+    assert len(read_label_log(court.folder)) == 1
 
 
 def test_catching_up_never_takes_back_what_somebody_said_later(court: Court) -> None:
     job = waiting(court)
     (item,) = court.queue()
-    settle(court.workspace, item, "pass", ADA)
+    record_verdict(court.workspace, item, "pass", ADA)
     first = (court.folder / LOG).read_bytes()
-    settle(court.workspace, item, "fail", ADA)
+    record_verdict(court.workspace, item, "fail", ADA)
     (court.folder / LOG).write_bytes((court.folder / LOG).read_bytes().removeprefix(first))
-    catch_up(court.workspace)
-    assert log_of(court.folder)[-1].label == "fail"
+    write_missing_labels(court.workspace)
+    assert read_label_log(court.folder)[-1].label == "fail"
     assert [one.label for one in court.mission.tickets()] == ["fail"]
     assert court.standing(job).state == "failed"
 
@@ -207,11 +207,11 @@ def test_catching_up_never_takes_back_what_somebody_said_later(court: Court) -> 
 def test_all_labels_can_be_made_again_from_the_ledger(court: Court) -> None:
     waiting(court)
     given(court, "pass", reason="fine")
-    before = log_of(court.folder)
+    before = read_label_log(court.folder)
     (court.folder / LOG).unlink()
     (court.folder / LABELLED).unlink()
-    assert catch_up(court.workspace) == 1
-    assert log_of(court.folder) == before
+    assert write_missing_labels(court.workspace) == 1
+    assert read_label_log(court.folder) == before
 
 
 def test_nothing_is_made_of_what_does_not_count_or_is_no_judges(court: Court) -> None:
@@ -220,8 +220,8 @@ def test_nothing_is_made_of_what_does_not_count_or_is_no_judges(court: Court) ->
     court.overrule(job, "pass")
     plain = court.job("It is there.\n  check: file /plain.md", title="Plain", outputs=["/plain.md"])
     court.overrule(plain, "fail")
-    assert catch_up(court.workspace) == 0
-    assert log_of(court.folder) == ()
+    assert write_missing_labels(court.workspace) == 0
+    assert read_label_log(court.folder) == ()
 
 
 def test_a_ticket_or_a_mission_that_is_gone_keeps_nobody_from_catching_up(court: Court) -> None:
@@ -232,29 +232,29 @@ def test_a_ticket_or_a_mission_that_is_gone_keeps_nobody_from_catching_up(court:
     kept = court.workspace.folder / "evidence" / name[:2] / name
     content = kept.read_bytes()
     kept.write_text("something else")
-    assert catch_up(court.workspace) == 0
+    assert write_missing_labels(court.workspace) == 0
     kept.write_bytes(content)
     (court.folder / "mission.toml").rename(court.folder / "gone.toml")
-    assert catch_up(court.workspace) == 0
+    assert write_missing_labels(court.workspace) == 0
     (court.folder / "gone.toml").rename(court.folder / "mission.toml")
-    assert catch_up(court.workspace) == 1
+    assert write_missing_labels(court.workspace) == 1
 
 
 def test_the_log_is_read_once_however_many_verdicts_there_are(court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
     job = waiting(court)
     (item,) = court.queue()
     for _ in range(5):
-        settle(court.workspace, item, "pass", ADA)
+        record_verdict(court.workspace, item, "pass", ADA)
     assert job
     read: list[Path] = []
-    real = log_of
+    real = read_label_log
 
     def counting(folder: Path) -> Any:
         read.append(folder)
         return real(folder)
 
     monkeypatch.setattr("donewhen.review.verdicts.log_of", counting)
-    assert catch_up(court.workspace) == 0
+    assert write_missing_labels(court.workspace) == 0
     assert len(read) == 1
 
 
@@ -265,5 +265,5 @@ def test_a_broken_log_is_told_before_anything_is_recorded(court: Court) -> None:
     (court.folder / LOG).write_text("no label\n\n")
     length = len(court.entries(job))
     with pytest.raises(DonewhenError, match="The line is no label"):
-        settle(court.workspace, item, "pass", ADA)
+        record_verdict(court.workspace, item, "pass", ADA)
     assert len(court.entries(job)) == length

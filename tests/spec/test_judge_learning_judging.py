@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from donewhen.judging import (
-    Change,
     Guidance,
+    GuidanceChange,
     GuidanceError,
     GuidanceStore,
     Judge,
@@ -83,8 +83,8 @@ def block(prompt: str, name: str) -> str:
     return str(found)
 
 
-def change(op: Any, **fields: Any) -> Change:
-    return Change(op=op, **({"evidence": EVIDENCE} | fields))
+def change(op: Any, **fields: Any) -> GuidanceChange:
+    return GuidanceChange(op=op, **({"evidence": EVIDENCE} | fields))
 
 
 # The scaffold
@@ -208,9 +208,9 @@ def test_guidance_without_g0_is_none(make: MakeMission) -> None:
 def test_every_operation_needs_evidence_and_none_is_made_up_for_it(store: GuidanceStore, one: dict[str, Any]) -> None:
     for evidence in ((), ("",)):
         with pytest.raises(GuidanceError, match="evidence"):
-            store.apply(Change(**one, evidence=evidence), "r")
+            store.apply(GuidanceChange(**one, evidence=evidence), "r")
     assert store.read().step == 0
-    after: Guidance = store.apply(Change(**one, evidence=EVIDENCE), "r")
+    after: Guidance = store.apply(GuidanceChange(**one, evidence=EVIDENCE), "r")
     assert after.step == 1
     assert store.history()[0].change.evidence == EVIDENCE
     assert all(meta.sources == EVIDENCE for key, meta in after.metadata.items() if key in after.experiences)

@@ -33,7 +33,7 @@ from learning_kit import (
 
 from donewhen.judging.mission_settings import ManualReview, Reflection
 from donewhen.learning.running.artifacts import write_artifacts
-from donewhen.learning.running.run_folders import state_of
+from donewhen.learning.running.run_folders import run_state_of
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
 
@@ -103,7 +103,7 @@ def test_the_scaffold_is_in_every_rollout_prompt_of_a_run_however_the_guidance_c
 
 def test_hypotheses_must_be_persisted_and_accumulate_support_over_cycles(tmp_path: Path) -> None:
     run = reflect(tmp_path, says_captcha, BARE + "[reflection]\nbatch_size = 2\nhypothesis_min_support_cycles = 9\n")
-    [one] = state_of(run.folder).pool.values()
+    [one] = run_state_of(run.folder).pool.values()
     assert one.cycles == ("1.1", "1.2", "1.3", "1.4", "1.5")
     assert sorted(one.evidence) == sorted(f"captcha{at}::fail" for at in range(10))
     assert one.fate == "waiting"

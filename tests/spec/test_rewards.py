@@ -13,25 +13,25 @@ import pytest
 
 from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import dashboard_path
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.evidence.commands import run
+from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.gates.facts import facts_of
-from donewhen.jobs.issues.mirror_status import wanted_of
+from donewhen.jobs.issues.mirror_status import wanted_issue_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import lessons_path
-from donewhen.jobs.lessons.lesson_recording import Said, answer, capture
+from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, capture_lesson
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-from donewhen.jobs.lifecycle.start import Started, start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import StartResult, start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import STAKES, STATUSES, FieldError, Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import mismatches, record
+from donewhen.jobs.record.projection import mismatches, record_and_project
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 ADA = Approval(Actor("ada", "person"))
@@ -43,7 +43,7 @@ class Project:
     """A project with jobs that people and agents work on."""
 
     def __init__(self, root: Path) -> None:
-        self.workspace: Workspace = init(root, "Demo")
+        self.workspace: Workspace = create_project(root, "Demo")
 
     def add(self, *criteria: str, agreed: bool = True, started: bool = True, **options: Any) -> Job:
         job = add_job(self.workspace, "Parser", criteria=criteria or (WRITTEN,), **options)
@@ -54,11 +54,11 @@ class Project:
         return self.read(job)
 
     def agree(self, job: Job) -> None:
-        for one in proposals(self.workspace, [self.read(job)]):
+        for one in agreement_proposals(self.workspace, [self.read(job)]):
             agree(self.workspace, one, ADA)
 
-    def start(self, job: Job) -> Started:
-        return start(self.workspace, job.id, BOT)
+    def start(self, job: Job) -> StartResult:
+        return start_job(self.workspace, job.id, BOT)
 
     def read(self, job: Job) -> Job:
         return self.workspace.job_at(job.path)
@@ -86,11 +86,13 @@ class Project:
 
     def mirror(self, job: Job, **otherwise: str) -> None:
         """What a sync records that found the issue as it should be, or otherwise."""
-        wanted = wanted_of(
+        wanted = wanted_issue_of(
             self.workspace, self.workspace.project(), self.read(job), self.workspace.ledger.read(job.id).entries
         ).marks()
         seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": {**wanted, **otherwise}}
-        record(self.workspace, job.id, self.read(job).document, job.path, "mirrored", seen, Approval(BOT), {})
+        record_and_project(
+            self.workspace, job.id, self.read(job).document, job.path, "mirrored", seen, Approval(BOT), {}
+        )
 
     def spend(self, job: Job) -> Completion:
         """Try to complete until the budget is gone."""
@@ -344,7 +346,7 @@ def test_views_that_are_there_and_stale_count_for_nothing(project: Project) -> N
     assert points(project, job, "views") == (True, 0)
 
 
-LEARNED = Said("The parser lost the last line.", "Reading to the end.", "Try a parser without a newline.")
+LEARNED = LessonDraft("The parser lost the last line.", "Reading to the end.", "Try a parser without a newline.")
 
 
 def test_a_lesson_counts_when_it_was_captured_by_the_job_and_stands_as_it_was(project: Project) -> None:
@@ -353,7 +355,7 @@ def test_a_lesson_counts_when_it_was_captured_by_the_job_and_stands_as_it_was(pr
     project.agree(job)
     project.start(job)
     assert lesson_points(project, job) == (True, 0)
-    capture(project.workspace, LEARNED, [job], BOT)
+    capture_lesson(project.workspace, LEARNED, [job], BOT)
     assert lesson_points(project, job) == (True, 5)
     path = lessons_path(project.workspace)
     path.write_text(path.read_text().replace("Reading to the end", "Something else"))
@@ -364,34 +366,36 @@ def test_a_lesson_from_before_the_work_was_not_learned_by_it(project: Project) -
     job = project.add(agreed=False)
     project.edit(job, "lesson_capture_required: false", "lesson_capture_required: true")
     project.agree(job)
-    assert capture(project.workspace, LEARNED, [job], BOT).lesson.linked == (job.id,)
+    assert capture_lesson(project.workspace, LEARNED, [job], BOT).lesson.linked == (job.id,)
     project.start(job)
     assert lesson_points(project, job) == (True, 0)
 
 
 def test_lessons_of_earlier_jobs_are_applied_when_the_job_that_was_given_them_answers(project: Project) -> None:
     contexts = ("The parser lost the last line at night.", "The parser lost the last line by day.")
-    first, second = (capture(project.workspace, LEARNED._replace(context=one), [], BOT).lesson for one in contexts)
+    first, second = (
+        capture_lesson(project.workspace, LEARNED._replace(context=one), [], BOT).lesson for one in contexts
+    )
     job = project.add("The parser reads the last line.\n  check: run true")
     assert lesson_points(project, job) == (True, 0)
-    answer(project.workspace, first.id, job, "used", "There is such a test now.", BOT)
+    answer_lesson(project.workspace, first.id, job, "used", "There is such a test now.", BOT)
     assert lesson_points(project, job) == (True, 2.5)
-    answer(project.workspace, second.id, job, "not_relevant", "It runs at night only.", BOT)
+    answer_lesson(project.workspace, second.id, job, "not_relevant", "It runs at night only.", BOT)
     assert lesson_points(project, job) == (True, 5)
 
 
 def test_captured_and_applied_count_half_each_where_both_are_asked_for(project: Project) -> None:
-    capture(project.workspace, LEARNED, [], BOT)
+    capture_lesson(project.workspace, LEARNED, [], BOT)
     job = project.add("The parser reads the last line.\n  check: run true", agreed=False)
     project.edit(job, "lesson_capture_required: false", "lesson_capture_required: true")
     project.agree(job)
     assert project.start(job).lessons
-    capture(project.workspace, LEARNED._replace(context="Another thing altogether."), [job], BOT)
+    capture_lesson(project.workspace, LEARNED._replace(context="Another thing altogether."), [job], BOT)
     assert lesson_points(project, job) == (True, 2.5)
 
 
 def test_a_job_that_owes_no_lesson_and_was_given_none_is_not_measured_by_lessons(project: Project) -> None:
-    capture(project.workspace, LEARNED._replace(context="Gardens.", recommendation="Water them."), [], BOT)
+    capture_lesson(project.workspace, LEARNED._replace(context="Gardens.", recommendation="Water them."), [], BOT)
     assert lesson_points(project, project.add()) == (False, 0)
 
 
@@ -558,7 +562,7 @@ def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Pr
     seen.append(project.hint(job))
     project.look(job)
     seen.append(project.hint(job))
-    run(project.workspace, project.read(job), ["true"], BOT)
+    run_as_evidence(project.workspace, project.read(job), ["true"], BOT)
     seen.append(project.hint(job))
     project.edit(job, 'github_issue_number: ""', "github_issue_number: 7")
     project.look(job)

@@ -10,8 +10,8 @@ import pytest
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.after.learn_mission import Learned, learn
-from donewhen.learning.running.events import Event, read_events
+from donewhen.learning.after.learn_mission import LearnResult, learn
+from donewhen.learning.running.events import RunEvent, read_events
 from donewhen.models.registry import open_model
 from donewhen.models.roles import Model
 from donewhen.testing import Cassette, CassetteError, ManualClock
@@ -45,7 +45,7 @@ def mission_in(folder: Path) -> Mission:
     return read_mission(folder, clock=ManualClock())
 
 
-def events_of(learned: Learned) -> list[Event]:
+def events_of(learned: LearnResult) -> list[RunEvent]:
     """What happened, but for how long it took."""
     return [
         one._replace(spent=dict(one.spent, seconds=0.0))
@@ -61,7 +61,7 @@ def server(monkeypatch: pytest.MonkeyPatch):
         yield started
 
 
-def recorded(server: ChatServer, tape: Path, mission: Mission) -> Learned:
+def recorded(server: ChatServer, tape: Path, mission: Mission) -> LearnResult:
     model: Model = open_model(f"openai:any@{server.base_url}")
     with Cassette(tape, model) as cassette:
         return learn(mission, cassette)

@@ -11,11 +11,11 @@ import pytest
 from verify_kit import HONEST, PYTEST, TESTS, Shop, forge, looked, outcome, told
 
 from donewhen.jobs.gates.evidence_status import sign_off
-from donewhen.jobs.ledger.approval import Approval, somebody
+from donewhen.jobs.ledger.approval import Approval, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key, opened
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.ledger.signing import new_key, open_key
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.verifying import Verification
 
 CHECK = (
@@ -115,7 +115,7 @@ def test_jobs_that_depend_on_each_other_and_one_in_progress(shop: Shop) -> None:
     assert shop.complete(first).done
     shop.write("second.txt", "Something that was done.\n")
     assert shop.complete(second).done
-    assert start(shop.workspace, third.id, somebody()).started
+    assert start_job(shop.workspace, third.id, unproved_actor()).started
     shop.commit()
     found = looked(shop)
     green(found)
@@ -164,7 +164,7 @@ def test_what_was_done_on_the_base_stays_verified(shop: Shop) -> None:
     assert outcome(found, job) == "failed"
     # Taken back, it is not run, and that is said.
     shop.write("prices.py", HONEST)
-    assert start(shop.workspace, job.id, somebody()).started
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     shop.commit()
     found = looked(shop)
     assert told(found).keys() == {"nothing_verified"}
@@ -192,8 +192,8 @@ def test_a_key_that_was_agreed_on_the_base_signs_off_anywhere(shop: Shop, tmp_pa
     job = shop.job(criteria=("It reads well\n  check: manual", "There is one\n  check: file /prices.py"))
     shop.branch()
     shop.write("prices.py", HONEST)
-    by_key = Approval(Actor("release", "key"), *opened(tmp_path / "key", "pass phrase"))
-    assert start(shop.workspace, job.id, somebody()).started
+    by_key = Approval(Actor("release", "key"), *open_key(tmp_path / "key", "pass phrase"))
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
     sign_off(shop.workspace, shop.workspace.job(job.id), "AC-1", "It does.", by_key)
     forge(shop, shop.workspace.job(job.id))
     shop.commit()
@@ -298,7 +298,7 @@ def test_a_project_in_a_folder_of_the_repository(tmp_path: Path) -> None:
 def test_the_form_with_workstreams(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop")
     subprocess.run(["rm", "-r", "jobs", ".donewhen"], cwd=shop.root, check=True)
-    shop.root = init(shop.root, "Shop", form="big").root
+    shop.root = create_project(shop.root, "Shop", form="big").root
     shop.write("check.py", CHECK)
     shop.write("prices.py", "")
     job = shop.job(criteria=QUICK, workstream="Money")

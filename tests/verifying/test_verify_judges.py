@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from verify_kit import HONEST, PYTEST, Shop, forge, looked, outcome, told
 
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.verifying import verify
 
 
@@ -36,8 +36,8 @@ def test_a_judge_is_asked_again_and_the_answer_on_the_branch_is_not(
     git(repository, "switch", "-q", "-c", "agent")
     court.write("report.md", "42 lines were parsed.\n")
     git(repository, "add", "--all")
-    assert start(court.workspace, job.id, somebody()).started
-    assert complete(court.workspace, job.id, somebody()).done
+    assert start_job(court.workspace, job.id, unproved_actor()).started
+    assert complete(court.workspace, job.id, unproved_actor()).done
     court.commit()
     asked = court.asked
     found = verify(court.workspace, "main")
@@ -66,8 +66,8 @@ def test_a_judge_that_the_branch_has_broken_is_the_bases(
     git(repository, "switch", "-q", "-c", "agent")
     court.write("report.md", "42 lines were parsed.\n")
     git(repository, "add", "--all")
-    assert start(court.workspace, job.id, somebody()).started
-    assert complete(court.workspace, job.id, somebody()).done
+    assert start_job(court.workspace, job.id, unproved_actor()).started
+    assert complete(court.workspace, job.id, unproved_actor()).done
     court.commit()
     court.write("missions/reports/mission.toml", "model = [\n")
     court.commit()

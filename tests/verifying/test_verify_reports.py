@@ -12,22 +12,22 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from verify_kit import HONEST, Shop, forge
 
-from donewhen.jobs.verifying import Case, JobCases, Reason, Verification
-from donewhen.reports.verification_github import annotation_lines, defused, summary
+from donewhen.jobs.verifying import CaseReason, JobCases, Verification, VerificationCase
+from donewhen.reports.verification_github import annotation_lines, escape_runner_commands, summary
 from donewhen.reports.verification_junit import junit
-from donewhen.reports.verification_places import Place, place_of
+from donewhen.reports.verification_places import FileLocation, location_of_reason
 from donewhen.reports.verification_sarif import sarif
 from donewhen.test_reports.junit import read_junit
 
 NASTY = (
     "a|b `c` <img src=x> @ada #1 ]]> & \x1b[31mred\x1b[0m \x00\ufffe\uffff\udcff ::error::x\n::stop-commands::y\n%0A"
 )
-FAILED = Reason("criterion_failed", f"AC-1 {NASTY}", "jobs/WI-1/plan.md:7", "donewhen why WI-1")
-BROKEN = Reason("gate_error", "It broke.", "/tmp/elsewhere", None)
+FAILED = CaseReason("criterion_failed", f"AC-1 {NASTY}", "jobs/WI-1/plan.md:7", "donewhen why WI-1")
+BROKEN = CaseReason("gate_error", "It broke.", "/tmp/elsewhere", None)
 FOUND = Verification(
     "main",
     "c" * 40,
-    (Case("contract", "project", "passed"), Case("verify", "project", "error", (BROKEN,))),
+    (VerificationCase("contract", "project", "passed"), VerificationCase("verify", "project", "error", (BROKEN,))),
     (
         JobCases(
             "WI-1",
@@ -35,15 +35,17 @@ FOUND = Verification(
             "jobs/WI-1/plan.md",
             True,
             (
-                Case("agreement", "gate", "passed"),
-                Case("budget", "gate", "skipped", text="Not here."),
-                Case("truth", "gate", "failed", text="1 of 1 is not met."),
-                Case("AC-1", "criterion", "failed", (FAILED, FAILED._replace(where="")), NASTY, NASTY),
+                VerificationCase("agreement", "gate", "passed"),
+                VerificationCase("budget", "gate", "skipped", text="Not here."),
+                VerificationCase("truth", "gate", "failed", text="1 of 1 is not met."),
+                VerificationCase("AC-1", "criterion", "failed", (FAILED, FAILED._replace(where="")), NASTY, NASTY),
             ),
         ),
-        JobCases("WI-2", "Another", "jobs/WI-2/plan.md", False, (Case("not run", "gate", "skipped", text="No."),)),
+        JobCases(
+            "WI-2", "Another", "jobs/WI-2/plan.md", False, (VerificationCase("not run", "gate", "skipped", text="No."),)
+        ),
     ),
-    (Reason("judging_changed", "test_x.py was changed.", "tests/té st.py"),),
+    (CaseReason("judging_changed", "test_x.py was changed.", "tests/té st.py"),),
     "apps/shop/",
 )
 
@@ -118,7 +120,9 @@ def test_sarif_keeps_to_what_the_format_and_github_ask_for() -> None:
     moved = FOUND._replace(
         jobs=(
             FOUND.jobs[0]._replace(
-                cases=(Case("AC-1", "criterion", "failed", (FAILED._replace(where="jobs/WI-1/plan.md:9"),)),)
+                cases=(
+                    VerificationCase("AC-1", "criterion", "failed", (FAILED._replace(where="jobs/WI-1/plan.md:9"),)),
+                )
             ),
         )
     )
@@ -142,7 +146,7 @@ def test_annotations_stand_at_their_lines_and_hold_nothing_that_the_runner_obeys
     assert head == "error file=apps/shop/jobs/WI-1/plan.md,line=7,title=donewhen%3A criterion_failed"
     assert text.endswith("%250A Next: donewhen why WI-1")
     assert lines[3].startswith("::notice file=apps/shop/tests/té st.py,line=1,")
-    comma = FOUND._replace(notes=(Reason("git", "x", "a,b:c.py:3"),), project=(), jobs=())
+    comma = FOUND._replace(notes=(CaseReason("git", "x", "a,b:c.py:3"),), project=(), jobs=())
     assert [*annotation_lines(comma)] == ["::notice file=apps/shop/a%2Cb%3Ac.py,line=3,title=donewhen%3A git::x"]
 
 
@@ -154,13 +158,13 @@ def test_annotations_stand_at_their_lines_and_hold_nothing_that_the_runner_obeys
     ],
 )
 def test_a_line_of_others_is_text_to_the_runner(line: str) -> None:
-    shown = defused(line)
+    shown = escape_runner_commands(line)
     assert all(not one.lstrip().startswith("::") for one in shown.splitlines())
     assert "##[" not in shown
 
 
 def test_what_is_no_command_stays_as_it_is() -> None:
-    assert defused("a :: b # # [c] test_x.py::test_y") == "a :: b # # [c] test_x.py::test_y"
+    assert escape_runner_commands("a :: b # # [c] test_x.py::test_y") == "a :: b # # [c] test_x.py::test_y"
 
 
 def test_the_summary_shows_others_words_as_text() -> None:
@@ -177,27 +181,27 @@ def test_the_summary_shows_others_words_as_text() -> None:
     many = FOUND._replace(jobs=(FOUND.jobs[0]._replace(cases=FOUND.jobs[0].cases * 100),))
     assert "And 202 more." in summary(many)
     assert len(summary(many).encode()) < 1 << 20
-    good = FOUND._replace(project=(), jobs=(FOUND.jobs[0]._replace(cases=(Case("a", "gate", "passed"),)),))
+    good = FOUND._replace(project=(), jobs=(FOUND.jobs[0]._replace(cases=(VerificationCase("a", "gate", "passed"),)),))
     assert "## donewhen: verified" in summary(good)
     bad = FOUND._replace(project=())
     assert "## donewhen: not verified" in summary(bad)
-    links = FOUND._replace(notes=(Reason("git", "see https://x.test and www.x.test", ""),))
+    links = FOUND._replace(notes=(CaseReason("git", "see https://x.test and www.x.test", ""),))
     assert "https:&#47;/x.test and www&#46;x.test" in summary(links)
 
 
 @pytest.mark.parametrize(
     ("where", "place"),
     [
-        ("a.md:3", Place("apps/shop/a.md", 3)),
-        ("a.md", Place("apps/shop/a.md", 1)),
-        ("a.md:0", Place("apps/shop/a.md:0", 1)),
-        ("a\nb.md:2", Place("apps/shop/a\nb.md", 2)),
-        ("a\udcff.md", Place("apps/shop/a?.md", 1)),
+        ("a.md:3", FileLocation("apps/shop/a.md", 3)),
+        ("a.md", FileLocation("apps/shop/a.md", 1)),
+        ("a.md:0", FileLocation("apps/shop/a.md:0", 1)),
+        ("a\nb.md:2", FileLocation("apps/shop/a\nb.md", 2)),
+        ("a\udcff.md", FileLocation("apps/shop/a?.md", 1)),
         *(("", None), ("/etc/passwd", None), ("../x", None), ("a/../../x:1", None), (" --option", None)),
     ],
 )
-def test_a_place_is_a_file_of_the_repository_or_none(where: str, place: Place | None) -> None:
-    assert place_of(FOUND, Reason("x", "y", where)) == place
+def test_a_place_is_a_file_of_the_repository_or_none(where: str, place: FileLocation | None) -> None:
+    assert location_of_reason(FOUND, CaseReason("x", "y", where)) == place
 
 
 @pytest.mark.parametrize(

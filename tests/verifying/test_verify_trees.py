@@ -20,7 +20,7 @@ from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying import verify
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
-from donewhen.jobs.verifying.judging_files import judges_of, matches
+from donewhen.jobs.verifying.judging_files import judging_files_of, matches
 from donewhen.jobs.verifying.trees import lay_branch, lay_contract
 
 FILE = ("There is one\n  check: file /prices.py",)
@@ -202,7 +202,7 @@ def test_what_was_agreed_to_be_a_result_judges_nothing(shop: Shop) -> None:
     job = shop.job(outputs=("/tests/test_a.py", "/made/", "/docs/*.md", "/deep/**/x.py"), criteria=FILE)
     shop.commit()
     base = base_of(shop.workspace, "main")
-    judges = judges_of(base, shop.workspace, [job], [job])
+    judges = judging_files_of(base, shop.workspace, [job], [job])
     work = ("tests/test_a.py", "made/test_b.py", "made/a/test_b.py", "docs/a.md", "deep/x.py", "deep/a/b/x.py")
     assert all(judges.is_work(name) for name in work)
     assert not any(
@@ -210,14 +210,14 @@ def test_what_was_agreed_to_be_a_result_judges_nothing(shop: Shop) -> None:
     )
     assert not judges.judges("tests/test_a.py")
     assert judges.judges("tests/test_b.py")
-    assert judges_of(base, shop.workspace, [job], []).judges("tests/test_a.py")
+    assert judging_files_of(base, shop.workspace, [job], []).judges("tests/test_a.py")
 
 
 def test_a_module_that_stands_in_for_one_of_python_judges_unless_the_base_has_it(shop: Shop) -> None:
     shop.write("types.py", "")
     job = shop.job(criteria=FILE)
     shop.commit()
-    judges = judges_of(base_of(shop.workspace, "main"), shop.workspace, [job], [job])
+    judges = judging_files_of(base_of(shop.workspace, "main"), shop.workspace, [job], [job])
     assert all(judges.judges(one) for one in ("json.py", "json/x.txt", "pluggy.py", "re.cpython-311.so", "os.pyc"))
     assert not any(judges.judges(one) for one in ("types.py", "a/json.py", "json.txt", "shop.py"))
 

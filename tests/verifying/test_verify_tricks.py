@@ -13,11 +13,11 @@ import pytest
 from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, outcome, told
 
 from donewhen.jobs.gates.evidence_status import sign_off
-from donewhen.jobs.ledger.approval import Approval, person, somebody
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key, opened
+from donewhen.jobs.ledger.signing import new_key, open_key
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 
 CHECK = (
@@ -328,9 +328,11 @@ def test_a_word_of_a_person_on_the_branch_is_nobodys(shop: Shop) -> None:
     job = shop.job(criteria=("It reads well\n  check: manual", "There is one\n  check: file /prices.py"))
     shop.branch()
     shop.write("prices.py", f"# Better.\n{NAIVE}")
-    assert start(shop.workspace, job.id, somebody()).started
-    assert sign_off(shop.workspace, shop.workspace.job(job.id), "AC-1", "It does.", Approval(person())).counts
-    assert complete(shop.workspace, job.id, somebody()).done
+    assert start_job(shop.workspace, job.id, unproved_actor()).started
+    assert sign_off(
+        shop.workspace, shop.workspace.job(job.id), "AC-1", "It does.", Approval(person_at_terminal())
+    ).counts
+    assert complete(shop.workspace, job.id, unproved_actor()).done
     shop.commit()
     found = looked(shop)
     assert outcome(found, job, "AC-1") == "failed"
@@ -344,7 +346,7 @@ def test_a_key_that_only_the_branch_trusts_signs_nothing(shop: Shop, tmp_path: P
     shop.branch()
     shop.write("donewhen.toml", f'[approval]\nkeys = ["{key}"]\n')
     shop.write("prices.py", f"# Better.\n{NAIVE}")
-    by_key = Approval(Actor("release", "key"), *opened(tmp_path / "key", "pass phrase"))
+    by_key = Approval(Actor("release", "key"), *open_key(tmp_path / "key", "pass phrase"))
     sign_off(shop.workspace, shop.workspace.job(job.id), "AC-1", "It does.", by_key)
     forge(shop, shop.workspace.job(job.id))
     shop.commit()

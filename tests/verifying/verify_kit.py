@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
-from donewhen.jobs.ledger.approval import Approval, person, somebody
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying import Verification, verify
@@ -54,7 +54,7 @@ class Shop:
         self.write(".gitignore", "__pycache__/\n.pytest_cache/\n")
         self.write("prices.py", NAIVE)
         self.write("test_prices.py", TESTS)
-        init(self.root, "Shop")
+        create_project(self.root, "Shop")
 
     @property
     def workspace(self) -> Workspace:
@@ -74,9 +74,9 @@ class Shop:
 
     def agree(self, job: Job) -> None:
         """A person agrees to whatever is not agreed."""
-        for one in proposals(self.workspace, [self.workspace.job(job.id)]):
+        for one in agreement_proposals(self.workspace, [self.workspace.job(job.id)]):
             if one.agreement.state != "agreed" or one.agreement.changes:
-                agree(self.workspace, one, Approval(person()))
+                agree(self.workspace, one, Approval(person_at_terminal()))
 
     def commit(self, message: str = "Something") -> str:
         self.git("add", "-A")
@@ -88,8 +88,8 @@ class Shop:
         self.git("switch", "-q", "-c", name)
 
     def complete(self, job: Job) -> Completion:
-        assert start(self.workspace, job.id, somebody()).started
-        return complete(self.workspace, job.id, somebody())
+        assert start_job(self.workspace, job.id, unproved_actor()).started
+        return complete(self.workspace, job.id, unproved_actor())
 
     def edit(self, name: str, old: str, new: str) -> None:
         path = self.root / name

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
 
 
@@ -21,4 +21,4 @@ from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
     ],
 )
 def test_what_became_of_lessons_is_told(kind: EventKind, data: dict[str, Any], expected: str) -> None:
-    assert told(Entry(1, "", kind, "2026-02-14T00:00:00Z", Actor("bot"), data, "")) == expected
+    assert entry_text(Entry(1, "", kind, "2026-02-14T00:00:00Z", Actor("bot"), data, "")) == expected

@@ -17,12 +17,12 @@ from web_kit import BOT, Server, agree_to, eventually, shop
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import dispute, set_aside
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.rest import record_dispute, set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.review.queue import queue
+from donewhen.review.queue import review_queue
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -94,10 +94,10 @@ def look(browser: Any) -> Iterator[Callable[..., Any]]:
 
 def refused(workspace: Workspace, job: Job) -> None:
     """An agent begins, is refused, and disputes it."""
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     (workspace.root / "out.txt").write_text("hello\n", encoding="utf-8")
     complete(workspace, job.id, BOT)
-    dispute(workspace, job.id, BOT, "The check itself is broken.")
+    record_dispute(workspace, job.id, BOT, "The check itself is broken.")
 
 
 def learned(mission: Path) -> None:
@@ -156,8 +156,8 @@ def test_a_queue_is_reviewed_with_keys_alone(tmp_path: Path, serve: Serve, look:
     (tmp_path / "check.sh").write_text("exit 1\n", encoding="utf-8")
     for job in jobs:
         refused(workspace, job)
-    ids = [one.id for one in queue(workspace)]
-    by_item = {one.id: next(job for job in jobs if job.id == one.job) for one in queue(workspace)}
+    ids = [one.id for one in review_queue(workspace)]
+    by_item = {one.id: next(job for job in jobs if job.id == one.job) for one in review_queue(workspace)}
     server = serve(tmp_path, "--reviewer", "ada", person=True)
     with look() as sight:
         page = sight.page
@@ -212,7 +212,7 @@ def test_buttons_work_without_javascript(tmp_path: Path, serve: Serve, look: Any
 def test_everything_can_be_read_without_javascript(tmp_path: Path, serve: Serve, look: Any) -> None:
     workspace, (job,) = shop(tmp_path, "Greet")
     make_mission(tmp_path / "missions" / "tone", 60)
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
     server = serve(tmp_path)
     with look(java_script_enabled=False) as sight:
@@ -232,7 +232,7 @@ def test_what_another_process_does_is_seen_without_reloading(
     tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
 ) -> None:
     workspace, (job, other) = shop(tmp_path, "Greet", "Other")
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     (tmp_path / "out.txt").write_text("hello\n", encoding="utf-8")
     server = serve(tmp_path)
     with look() as sight, look() as second:
@@ -321,7 +321,7 @@ def test_a_key_never_meets_another_item_than_the_one_that_was_chosen(
     (tmp_path / "check.sh").write_text("exit 1\n", encoding="utf-8")
     for job in jobs:
         refused(workspace, job)
-    first = next(job for job in jobs if job.id == queue(workspace)[0].job)
+    first = next(job for job in jobs if job.id == review_queue(workspace)[0].job)
     other = next(job for job in jobs if job is not first)
     server = serve(tmp_path, "--reviewer", "ada", person=True)
     with look() as sight:
@@ -346,9 +346,9 @@ def test_nothing_that_others_wrote_is_run(tmp_path: Path, serve: Serve, look: An
         workspace, HOSTILE, depends_on=[job.id], criteria=[f"{HOSTILE}\n  check: run sh check.sh"], outputs=["/out.txt"]
     )
     agree_to(workspace, [other])
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
-    set_aside(workspace, job.id, BOT, question=HOSTILE)
+    set_job_aside(workspace, job.id, BOT, question=HOSTILE)
     folder = tmp_path / "missions" / "tone"
     make_mission(folder, 60)
     (folder / "initial_guidance.json").write_text(
@@ -409,10 +409,10 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Job, str]:
     folder = tmp_path_factory.mktemp("full")
     workspace, jobs = shop(folder, "A title with a_very_long_word_" + "x" * 80, "Two", "Three")
     long = add_job(workspace, "Needs the others", depends_on=[one.id for one in jobs], criteria=["It is there"])
-    start(workspace, jobs[0].id, BOT)
+    start_job(workspace, jobs[0].id, BOT)
     complete(workspace, jobs[0].id, BOT)
-    start(workspace, jobs[1].id, BOT)
-    set_aside(workspace, jobs[1].id, BOT, question="Which of the " + "very " * 60 + "many?")
+    start_job(workspace, jobs[1].id, BOT)
+    set_job_aside(workspace, jobs[1].id, BOT, question="Which of the " + "very " * 60 + "many?")
     agree_to(workspace, [long])
     make_mission(folder / "missions" / "tone", 120)
     learned(folder / "missions" / "tone")

@@ -14,9 +14,9 @@ from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import EventKind
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import set_aside
-from donewhen.jobs.lifecycle.start import start
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.mission import read_mission
 from donewhen.learning.after.learn_mission import learn
@@ -36,7 +36,7 @@ def words(page: str) -> str:
 
 
 def finished(workspace: Workspace, job: str) -> None:
-    start(workspace, job, BOT)
+    start_job(workspace, job, BOT)
     (workspace.root / "out.txt").write_text("hello\n", encoding="utf-8")
     assert complete(workspace, job, BOT).done
 
@@ -56,7 +56,7 @@ def test_a_folder_without_jobs_says_how_to_begin(tmp_path: Path, serve: Serve) -
 def test_jobs_that_come_later_are_there_without_a_restart(tmp_path: Path, serve: Serve) -> None:
     server = serve(tmp_path)
     assert "There are no jobs here" in server.get("/").text
-    workspace = init(tmp_path, "Shop")
+    workspace = create_project(tmp_path, "Shop")
     assert "There are no jobs yet" in server.get("/").text
     add_job(workspace, "Greet", criteria=["It says hello"])
     assert "Greet" in server.get("/").text
@@ -64,10 +64,10 @@ def test_jobs_that_come_later_are_there_without_a_restart(tmp_path: Path, serve:
 
 def test_the_board_shows_jobs_by_status_with_gates_score_and_what_is_next(tmp_path: Path, serve: Serve) -> None:
     workspace, jobs = shop(tmp_path, "Planned one", "Refused one", "Asking one", "Done one", "Cancelled one")
-    start(workspace, jobs[1].id, BOT)
+    start_job(workspace, jobs[1].id, BOT)
     assert not complete(workspace, jobs[1].id, BOT).done
-    start(workspace, jobs[2].id, BOT)
-    set_aside(workspace, jobs[2].id, BOT, question="Comma or semicolon?")
+    start_job(workspace, jobs[2].id, BOT)
+    set_job_aside(workspace, jobs[2].id, BOT, question="Comma or semicolon?")
     finished(workspace, jobs[3].id)
     decide(workspace, workspace.job(jobs[4].id), Decision("cancel", "not wanted"), ADA)
     server = serve(tmp_path)
@@ -155,7 +155,7 @@ def test_files_that_cant_be_read_are_shown_and_stop_nobody(tmp_path: Path, serve
 def test_a_job_says_what_its_gates_say_now_and_why(tmp_path: Path, serve: Serve) -> None:
     workspace, (job,) = shop(tmp_path, "Greet")
     server = serve(tmp_path)
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
     before = words(server.get(f"/jobs/{job.id}").text)
     assert "Not done" in before
@@ -203,7 +203,7 @@ def test_a_job_shows_its_evidence_with_what_was_put_out_and_the_ledger_with_who_
 ) -> None:
     workspace, (job,) = shop(tmp_path, "Greet")
     (tmp_path / "check.sh").write_text("seq 1 5000; echo the last line; test -s out.txt\n", encoding="utf-8")
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
     page = words(serve(tmp_path).get(f"/jobs/{job.id}").text)
     assert "failed, exit status 1" in page
@@ -333,7 +333,7 @@ def test_looking_runs_nobodys_code(tmp_path: Path, serve: Serve) -> None:
     workspace, _ = shop(tmp_path)
     job = add_job(workspace, "Greet", criteria=["It reads well\n  check: judge:reports"], outputs=["/out.txt"])
     agree_to(workspace, [job])
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     (tmp_path / "out.txt").write_text("hello\n", encoding="utf-8")
     server = serve(tmp_path)
     for path in ("/", f"/jobs/{job.id}", "/graph", "/review", "/missions", "/missions/reports"):
@@ -352,9 +352,9 @@ def test_whatever_others_wrote_is_text(tmp_path: Path, serve: Serve) -> None:
     )
     (tmp_path / "check.sh").write_text(f"cat <<'E'\n{HOSTILE}\n\x1b[31mred\x1b[0m\nE\nexit 1\n", encoding="utf-8")
     agree_to(workspace, [hostile])
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
-    set_aside(workspace, job.id, BOT, question=HOSTILE)
+    set_job_aside(workspace, job.id, BOT, question=HOSTILE)
     server = serve(tmp_path)
     for path in (
         "/",

@@ -10,17 +10,17 @@ import pytest
 from web_kit import shop
 
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.web.access_rules import Door, host_allowed, is_loopback, let_in, same_origin
-from donewhen.web.evidence import cut
-from donewhen.web.file_watch import Watch, changed
-from donewhen.web.page_cache import Memory
-from donewhen.web.project_folder import Place
-from donewhen.web.reviewers import SESSION_COOKIE, People
+from donewhen.web.access_rules import AccessPolicy, host_allowed, is_let_in, is_loopback, same_origin
+from donewhen.web.evidence import cut_middle
+from donewhen.web.file_watch import FileWatch, changed_topics
+from donewhen.web.page_cache import PageCache
+from donewhen.web.project_folder import ProjectFolder
+from donewhen.web.reviewers import SESSION_COOKIE, Reviewers
 from donewhen.web.viewers import MOST_VIEWERS, Viewers
 
-HERE = Door("127.0.0.1")
+HERE = AccessPolicy("127.0.0.1")
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only a name here
-ELSEWHERE = Door(EVERYWHERE, "secret")
+ELSEWHERE = AccessPolicy(EVERYWHERE, "secret")
 ADA = Actor("ada", "person")
 
 
@@ -54,8 +54,8 @@ def test_elsewhere_addresses_are_allowed_and_names_only_if_they_are_its_own() ->
     assert host_allowed("192.168.0.7:8642", ELSEWHERE)
     assert host_allowed("localhost:8642", ELSEWHERE)
     assert not host_allowed("evil.example:8642", ELSEWHERE)
-    assert host_allowed("box.lan:8642", Door("box.lan", "secret"))
-    assert not host_allowed("other.lan:8642", Door("box.lan", "secret"))
+    assert host_allowed("box.lan:8642", AccessPolicy("box.lan", "secret"))
+    assert not host_allowed("other.lan:8642", AccessPolicy("box.lan", "secret"))
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_only_a_browser_that_says_so_sends_our_own_forms(headers: dict[str, str]
 
 
 def test_the_token_is_asked_for_where_there_is_one() -> None:
-    assert let_in(HERE, {})
-    assert not let_in(ELSEWHERE, {})
-    assert not let_in(ELSEWHERE, {"donewhen": "guess"})
-    assert let_in(ELSEWHERE, {"donewhen": "secret"})
+    assert is_let_in(HERE, {})
+    assert not is_let_in(ELSEWHERE, {})
+    assert not is_let_in(ELSEWHERE, {"donewhen": "guess"})
+    assert is_let_in(ELSEWHERE, {"donewhen": "secret"})
 
 
 def test_a_link_works_once_and_is_followed_by_another() -> None:
-    people = People((ADA,))
+    people = Reviewers((ADA,))
     secret = people.link("ada").rpartition("=")[2]
     assert people.fits("ada", secret)
     assert not people.fits("bo", secret)
@@ -98,7 +98,7 @@ def test_a_link_works_once_and_is_followed_by_another() -> None:
 
 
 def test_a_session_is_its_path_and_its_cookie_together() -> None:
-    people = People((ADA,))
+    people = Reviewers((ADA,))
     one = people.sign_in("ada", people.link("ada").rpartition("=")[2])
     two = people.sign_in("ada", people.link("ada").rpartition("=")[2])
     assert one is not None and two is not None
@@ -113,7 +113,7 @@ def test_a_session_is_its_path_and_its_cookie_together() -> None:
 
 
 def test_sessions_are_not_kept_without_end() -> None:
-    people = People((ADA,))
+    people = Reviewers((ADA,))
     made = [people.sign_in("ada", people.link("ada").rpartition("=")[2]) for _ in range(150)]
     alive = [one for one in made if one and people.session(one.id, {SESSION_COOKIE: one.secret})]
     assert len(alive) == 100
@@ -121,16 +121,16 @@ def test_sessions_are_not_kept_without_end() -> None:
 
 
 def test_of_a_long_output_the_beginning_and_the_end_are_shown() -> None:
-    text, left_out = cut("a" * 3000 + "middle" + "z" * 9000, 10, 20)
+    text, left_out = cut_middle("a" * 3000 + "middle" + "z" * 9000, 10, 20)
     assert left_out == 3000 + 6 + 9000 - 30
     assert text.startswith("a" * 10 + "\n[… ")
     assert text.endswith("z" * 20)
-    assert cut("short") == ("short", 0)
+    assert cut_middle("short") == ("short", 0)
 
 
 def test_what_many_ask_for_is_made_once_while_nothing_changes() -> None:
     async def story() -> None:
-        memory, made = Memory(), []
+        memory, made = PageCache(), []
 
         def make() -> str:
             made.append(1)
@@ -147,7 +147,7 @@ def test_what_many_ask_for_is_made_once_while_nothing_changes() -> None:
 
 def test_what_may_change_unseen_is_shared_only_while_it_is_made() -> None:
     async def story() -> None:
-        memory, made, gate = Memory(), [], threading.Event()
+        memory, made, gate = PageCache(), [], threading.Event()
 
         def make() -> int:
             made.append(1)
@@ -165,7 +165,7 @@ def test_what_may_change_unseen_is_shared_only_while_it_is_made() -> None:
 
 def test_what_failed_is_not_remembered() -> None:
     async def story() -> None:
-        memory, fails = Memory(), [True, False]
+        memory, fails = PageCache(), [True, False]
 
         def make() -> str:
             if fails.pop(0):
@@ -181,7 +181,7 @@ def test_what_failed_is_not_remembered() -> None:
 
 def test_one_who_leaves_takes_the_page_from_nobody() -> None:
     async def story() -> None:
-        memory, gate = Memory(), threading.Event()
+        memory, gate = PageCache(), threading.Event()
         make = lambda: gate.wait(10) and "page"  # noqa: E731
         first = asyncio.create_task(memory.made("/", 1, make))
         second = asyncio.create_task(memory.made("/", 1, make))
@@ -195,7 +195,7 @@ def test_one_who_leaves_takes_the_page_from_nobody() -> None:
 
 def test_memory_is_bounded() -> None:
     async def story() -> None:
-        memory = Memory(most=3)
+        memory = PageCache(most=3)
         for number in range(10):
             await memory.made(number, 1, lambda: "page")
         await memory.made(9, 1, lambda: "page")
@@ -215,20 +215,20 @@ def test_a_change_of_a_job_a_mission_or_a_run_is_seen_and_told_apart(tmp_path: P
     (run / "events.jsonl").write_text("{}\n", encoding="utf-8")
 
     async def story() -> None:
-        watch = Watch(Place(tmp_path))
+        watch = FileWatch(ProjectFolder(tmp_path))
         before = await watch.look()
-        assert changed(before, await watch.look()) == ()
+        assert changed_topics(before, await watch.look()) == ()
         workspace.ledger.append(job.id, "unverified", {"why": "a test"}, Actor("bot"))
         before, now = watch.versions, await watch.look()
-        assert changed(before, now) == ("jobs",)
+        assert changed_topics(before, now) == ("jobs",)
         (run / "events.jsonl").write_text("{}\n{}\n", encoding="utf-8")
         before, now = now, await watch.look()
-        assert changed(before, now) == ("runs",)
+        assert changed_topics(before, now) == ("runs",)
         (mission / "guidance.json").write_text("{}", encoding="utf-8")
         before, now = now, await watch.look()
-        assert changed(before, now) == ("missions",)
+        assert changed_topics(before, now) == ("missions",)
         (run / "answers.sqlite-wal").write_text("not worth a look", encoding="utf-8")
-        assert changed(now, await watch.look()) == ()
+        assert changed_topics(now, await watch.look()) == ()
 
     asyncio.run(story())
 
@@ -237,18 +237,18 @@ def test_many_who_look_at_once_share_a_look_that_began_after_they_asked(tmp_path
     shop(tmp_path, "Greet")
 
     async def story() -> None:
-        watch = Watch(Place(tmp_path))
+        watch = FileWatch(ProjectFolder(tmp_path))
         first = await watch.look()
         (tmp_path / "jobs" / "plan.md").touch()
         assert {*await asyncio.gather(*(watch.look() for _ in range(100)))} == {watch.versions}
-        assert changed(first, watch.versions) == ("jobs",)
+        assert changed_topics(first, watch.versions) == ("jobs",)
 
     asyncio.run(story())
 
 
 def test_a_viewer_that_reads_nothing_is_told_everything_at_once_later(tmp_path: Path) -> None:
     async def story() -> None:
-        viewers = Viewers(Watch(Place(tmp_path)))
+        viewers = Viewers(FileWatch(ProjectFolder(tmp_path)))
         slow = viewers.join()
         assert slow is not None
         for _ in range(10_000):
@@ -266,7 +266,7 @@ def test_a_viewer_that_reads_nothing_is_told_everything_at_once_later(tmp_path: 
 
 def test_there_is_room_for_many_viewers_but_not_without_end(tmp_path: Path) -> None:
     async def story() -> None:
-        viewers = Viewers(Watch(Place(tmp_path)))
+        viewers = Viewers(FileWatch(ProjectFolder(tmp_path)))
         found = [viewers.join() for _ in range(MOST_VIEWERS)]
         assert None not in found
         assert viewers.join() is None
@@ -283,18 +283,18 @@ def test_names_of_missions_never_become_paths(tmp_path: Path) -> None:
     mission.mkdir(parents=True)
     (mission / "mission.toml").write_text('mission = "tone"\n', encoding="utf-8")
     (tmp_path / "mission.toml").write_text('mission = "here"\n', encoding="utf-8")
-    place = Place(tmp_path / "missions" / "tone")
-    assert set(Place(tmp_path).missions()) == {"tone", tmp_path.name}
+    place = ProjectFolder(tmp_path / "missions" / "tone")
+    assert set(ProjectFolder(tmp_path).missions()) == {"tone", tmp_path.name}
     assert set(place.missions()) == {"tone"}
     for name in ("..", ".", "../tone", "", "tone/../tone", "/"):
         with pytest.raises(Exception, match="There is no mission"):
-            Place(tmp_path).mission(name)
+            ProjectFolder(tmp_path).mission(name)
 
 
 def test_an_error_that_nobody_foresaw_is_a_plain_page_and_a_line_on_the_terminal(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    from donewhen.web.access_middleware import Guard
-    from donewhen.web.server_state import Message, Receive, Scope, Send, Site
+    from donewhen.web.access_middleware import AccessMiddleware
+    from donewhen.web.server_state import Message, Receive, Scope, Send, ServerState
 
     told: list[str] = []
     sent: list[Message] = []
@@ -309,10 +309,10 @@ def test_an_error_that_nobody_foresaw_is_a_plain_page_and_a_line_on_the_terminal
         return {"type": "http.disconnect"}
 
     async def story() -> None:
-        site = Site(Place(tmp_path), HERE, People((), "it is for reading"), told.append)
+        site = ServerState(ProjectFolder(tmp_path), HERE, Reviewers((), "it is for reading"), told.append)
         headers = [(b"host", b"127.0.0.1")]
         scope = {"type": "http", "method": "GET", "path": "/x\x1b[31m", "query_string": b"", "headers": headers}
-        await Guard(site, broken)(scope, receive, send)
+        await AccessMiddleware(site, broken)(scope, receive, send)
 
     asyncio.run(story())
     assert sent[0]["status"] == 500

@@ -14,13 +14,13 @@ from web_kit import BOT, Got, Person, Server, agree_to, shop
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import dispute, set_aside
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.rest import record_dispute, set_job_aside
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.judging.labels import log_of
-from donewhen.review.queue import queue
+from donewhen.judging.labels import read_label_log
+from donewhen.review.queue import review_queue
 
 Serve = Callable[..., Server]
 
@@ -34,7 +34,7 @@ class Disputed(NamedTuple):
 
     @property
     def item(self) -> str:
-        (found,) = queue(self.workspace)
+        (found,) = review_queue(self.workspace)
         return found.id
 
     def words_of_people(self) -> list[Entry]:
@@ -44,11 +44,11 @@ class Disputed(NamedTuple):
 @pytest.fixture
 def disputed(tmp_path: Path) -> Disputed:
     workspace, (job,) = shop(tmp_path, "Greet")
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     (tmp_path / "out.txt").write_text("hello\n", encoding="utf-8")
     (tmp_path / "check.sh").write_text("echo it is fine, but the check is broken; exit 1\n", encoding="utf-8")
     assert not complete(workspace, job.id, BOT).done
-    dispute(workspace, job.id, BOT, "The check itself is broken.")
+    record_dispute(workspace, job.id, BOT, "The check itself is broken.")
     return Disputed(tmp_path, workspace, job)
 
 
@@ -88,12 +88,12 @@ def test_a_fail_is_a_verdict_too_and_opens_nothing(disputed: Disputed, serve: Se
 
 
 def test_without_reviewers_it_is_the_account_that_started_it(disputed: Disputed, serve: Serve) -> None:
-    from donewhen.jobs.ledger.approval import person
+    from donewhen.jobs.ledger.approval import person_at_terminal
 
-    name = person().name
+    name = person_at_terminal().name
     somebody = serve(disputed.folder, person=True).signed_in(name)
     assert given(somebody, disputed.item, "pass").status == 303
-    assert disputed.words_of_people()[0].by == person()
+    assert disputed.words_of_people()[0].by == person_at_terminal()
 
 
 def test_started_without_a_terminal_the_page_is_for_reading_and_says_why(disputed: Disputed, serve: Serve) -> None:
@@ -169,8 +169,8 @@ def test_a_second_press_of_the_same_button_does_nothing(disputed: Disputed, serv
 
 def test_a_question_has_no_buttons_and_says_what_to_do(tmp_path: Path, serve: Serve) -> None:
     workspace, (job,) = shop(tmp_path, "Greet")
-    start(workspace, job.id, BOT)
-    set_aside(workspace, job.id, BOT, question="Comma or semicolon?")
+    start_job(workspace, job.id, BOT)
+    set_job_aside(workspace, job.id, BOT, question="Comma or semicolon?")
     ada = serve(tmp_path, "--reviewer", "ada", person=True).signed_in("ada")
     page = ada.get("/review").text
     assert "Comma or semicolon?" in page
@@ -192,7 +192,7 @@ def judged(tmp_path: Path, rule: str = "") -> tuple[Workspace, Job, Path]:
     workspace, _ = shop(tmp_path, agreed=False)
     job = add_job(workspace, "Greet", criteria=["It reads well\n  check: judge:tone"], outputs=["/out.txt"])
     agree_to(workspace, [job])
-    start(workspace, job.id, BOT)
+    start_job(workspace, job.id, BOT)
     (tmp_path / "out.txt").write_text("hello <script>alert(1)</script>\n", encoding="utf-8")
     complete(workspace, job.id, BOT)
     return workspace, job, folder
@@ -202,7 +202,7 @@ def test_what_the_judge_saw_and_said_is_shown_and_the_verdict_becomes_a_ticket(t
     workspace, job, mission = judged(tmp_path)
     server = serve(tmp_path, "--reviewer", "ada", "--reviewer", "bo", person=True)
     ada = server.signed_in("ada")
-    (item,) = queue(workspace)
+    (item,) = review_queue(workspace)
     assert item.kind == "low_agreement"
     page = ada.get(f"/review/{item.id}").text
     assert "hello &lt;script&gt;" in page
@@ -213,17 +213,17 @@ def test_what_the_judge_saw_and_said_is_shown_and_the_verdict_becomes_a_ticket(t
     assert 'href="/missions/tone"' in evidence
     assert re.search(r"<dt>votes</dt><dd>\d+ pass, \d+ fail</dd>", evidence)
     assert given(ada, item.id, "fail", "It shouts.").status == 303
-    (label,) = log_of(mission)
+    (label,) = read_label_log(mission)
     assert (label.by, label.label, label.reason) == ("ada", "fail", "It shouts.")
     # Another person may give a second opinion, and doesn't see the first one's before.
     bo = server.signed_in("bo")
-    (second,) = queue(workspace, by="bo")
+    (second,) = review_queue(workspace, by="bo")
     asked = bo.get(f"/review/{second.id}").text
     assert "ada has labelled it" in asked
     assert "It shouts." not in asked
     assert second.id not in ada.get("/review").text
     assert given(bo, second.id, "fail").status == 303
-    assert [one.by for one in log_of(mission)] == ["ada", "bo"]
+    assert [one.by for one in read_label_log(mission)] == ["ada", "bo"]
     about = server.get("/missions/tone").text
     assert "2 tickets" not in about
     assert "1 ticket labelled in reviews" in re.sub(r"\s+", " ", about)
@@ -235,7 +235,7 @@ def test_how_far_judge_and_people_agree_is_drawn_with_the_alarm(tmp_path: Path, 
     server = serve(tmp_path, "--reviewer", "ada", person=True)
     ada = server.signed_in("ada")
     assert "have not yet said anything" in server.get("/missions/tone").text
-    (item,) = queue(workspace)
+    (item,) = review_queue(workspace)
     assert item.kind == "spot_check"
     assert item.said is not None
     assert given(ada, item.id, "fail" if item.said.verdict == "pass" else "pass").status == 303

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from web_kit import missing_extra
 
-from donewhen.web.access_rules import Door
-from donewhen.web.project_folder import Place
-from donewhen.web.reviewers import People
-from donewhen.web.server_state import Site
+from donewhen.web.access_rules import AccessPolicy
+from donewhen.web.project_folder import ProjectFolder
+from donewhen.web.reviewers import Reviewers
+from donewhen.web.server_state import ServerState
 
 pytestmark = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra())
 
@@ -43,7 +43,7 @@ def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: p
     async def send(message: Any) -> None:
         sent.append(message)
 
-    site = Site(Place(tmp_path), Door("127.0.0.1"), People(()), told.append)
+    site = ServerState(ProjectFolder(tmp_path), AccessPolicy("127.0.0.1"), Reviewers(()), told.append)
     asyncio.run(app.application(site)(scope, receive, send))
     page = b"".join(one.get("body", b"") for one in sent).decode()
     assert sent[0]["status"] == 500

@@ -15,7 +15,7 @@ import pytest
 from web_kit import BOT, PATIENCE, Server, eventually, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.start import start_job
 
 Serve = Callable[..., Server]
 
@@ -107,7 +107,7 @@ def sockets_of(pid: int) -> int:
 def test_two_hundred_watch_while_others_write(tmp_path: Path, serve: Serve) -> None:
     workspace, jobs = shop(tmp_path, *(f"Job {n}" for n in range(30)), inputs=["/check.sh"])
     make_mission(tmp_path / "missions" / "tone", 120)
-    start(workspace, jobs[0].id, BOT)
+    start_job(workspace, jobs[0].id, BOT)
     (tmp_path / "out.txt").write_text("hello\n", encoding="utf-8")
     server = serve(tmp_path)
     server.get("/")

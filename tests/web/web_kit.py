@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -224,7 +224,7 @@ def _named(headers: Mapping[str, str]) -> dict[str, str]:
 
 def shop(folder: Path, *titles: str, agreed: bool = True, **options: Any) -> tuple[Workspace, list[Job]]:
     """A project with jobs that a shell script decides."""
-    workspace = init(folder, "Shop")
+    workspace = create_project(folder, "Shop")
     (folder / "check.sh").write_text("test -s out.txt && echo fine\n", encoding="utf-8")
     options = {"criteria": ["The check passes\n  check: run sh check.sh"], "outputs": ["/out.txt"], **options}
     jobs = [add_job(workspace, one, **options) for one in titles]
@@ -234,7 +234,7 @@ def shop(folder: Path, *titles: str, agreed: bool = True, **options: Any) -> tup
 
 
 def agree_to(workspace: Workspace, jobs: Sequence[Job]) -> None:
-    for one in proposals(workspace, [workspace.job_at(job.path) for job in jobs]):
+    for one in agreement_proposals(workspace, [workspace.job_at(job.path) for job in jobs]):
         agree(workspace, one, ADA)
 
 

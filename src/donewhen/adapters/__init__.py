@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.adapters.guard_choice import AdapterError
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 _PROTOCOLS = ("CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter")
 
-__getattr__ = lazily(__name__, {"AdapterError": "guarding"}, dict.fromkeys(_PROTOCOLS, "donewhen.protocols"))
+__getattr__ = lazy_attributes(__name__, {"AdapterError": "guarding"}, dict.fromkeys(_PROTOCOLS, "donewhen.protocols"))
 
 __all__ = ["AdapterError", "CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter"]

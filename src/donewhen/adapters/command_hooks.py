@@ -67,7 +67,7 @@ def existing_folder(named: object) -> Path:
     return Path(named)
 
 
-def respond(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
+def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
     """The answer to one event. It never raises: what goes wrong inside refuses the stop."""
     # An event that can't be read is counted like any other, or a runtime without a cap would be held for ever.
     request = HookRequest(kind, "unreadable", cwd, retried=True)
@@ -99,10 +99,10 @@ def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) 
     """Nothing is set up, so nobody is held; unless this agent was held before, and what held it has vanished since."""
     if not (request.retried and (settings.root / ".donewhen").exists()):
         return dialect.allow(request.kind)
-    from donewhen.adapters.stop_attempts import Attempts
+    from donewhen.adapters.stop_attempts import StopAttempts
     from donewhen.protocols import ReasonCode, TaskCompletionResult
 
-    if not Attempts(settings.root, dialect.name, request.session_id, request.kind).held:
+    if not StopAttempts(settings.root, dialect.name, request.session_id, request.kind).held:
         return dialect.allow(request.kind)
     result = TaskCompletionResult.incomplete(
         "gate_error: the settings that held this agent back are gone or empty. Put them back; if they are wrong, say "
@@ -156,14 +156,14 @@ def _checked(request: HookRequest, guard: GuardSettings, settings: Settings) -> 
 
 
 def _decided(request: HookRequest, result: TaskCompletionResult, settings: Settings, dialect: Dialect) -> Answer:
-    from donewhen.adapters.stop_attempts import Attempts
+    from donewhen.adapters.stop_attempts import StopAttempts
     from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     guard = _guard(request.kind, settings)
     policy = GuardPolicy(guard.max_stalled, guard.max_attempts, guard.check_timeout)
     # What a project has to do with is recorded in it, also when its settings are broken or gone.
     local = settings.source is not None or (settings.root / ".donewhen").is_dir() or has_settings(settings.root)
-    attempts = Attempts(settings.root, dialect.name, request.session_id, request.kind, local=local)
+    attempts = StopAttempts(settings.root, dialect.name, request.session_id, request.kind, local=local)
     try:
         with attempts.open(fresh=not request.retried) as record:
             decision, record.state = decide_stop(result, record.state, policy)

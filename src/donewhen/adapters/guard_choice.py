@@ -17,7 +17,7 @@ class AdapterError(DonewhenError):
     code = "adapter"
 
 
-def prepare(prompt: Prompt[Any], session: Session) -> None:
+def prepare_session(prompt: Prompt[Any], session: Session) -> None:
     """Get a session ready for a run: the sections' state, and the slices in which adapters keep events."""
     prompt.install(session)
     session[ToolInvoked].register(ToolInvoked, append_all)

@@ -39,7 +39,7 @@ class HookEntry:
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """What an install or uninstall does to a file; None stands for a file that is not there."""
 
     path: Path
@@ -51,7 +51,9 @@ class Change:
         return self.before == self.after
 
 
-def install(path: Path, entries: Sequence[HookEntry], *, keep_places: bool = False, dry_run: bool = False) -> Change:
+def install_hooks(
+    path: Path, entries: Sequence[HookEntry], *, keep_places: bool = False, dry_run: bool = False
+) -> FileChange:
     """Merge ``entries`` into the file: foreign hooks stay as they are, ours are brought up to date.
 
     ``keep_places`` leaves an empty group where one of ours stood before others, for runtimes that know a hook by
@@ -61,7 +63,7 @@ def install(path: Path, entries: Sequence[HookEntry], *, keep_places: bool = Fal
         before = _content(path)
         data = _parsed(path, before)
         merged = with_hooks(data, entries, str(path), keep_places=keep_places)
-        change = Change(path, before, before if merged == data else _dumped(merged, before))
+        change = FileChange(path, before, before if merged == data else _dumped(merged, before))
         if not (dry_run or change.nothing or change.after is None):
             if before is None:
                 _backup(path).unlink(missing_ok=True)
@@ -72,15 +74,15 @@ def install(path: Path, entries: Sequence[HookEntry], *, keep_places: bool = Fal
         return change
 
 
-def uninstall(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> Change:
+def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> FileChange:
     """Remove our hooks, and put back the very bytes that were there before, if nothing else has changed since."""
     with _locked(path, dry_run):
         before = _content(path)
         if before is None:
-            return Change(path, None, None)
+            return FileChange(path, None, None)
         data = _parsed(path, before)
         original = _content(_backup(path))
-        change = Change(path, before, _left_over(path, data, before, original, keep_places))
+        change = FileChange(path, before, _left_over(path, data, before, original, keep_places))
         if not dry_run:
             if change.after is None:
                 # What a link leads to, so that the link stays.
@@ -91,7 +93,7 @@ def uninstall(path: Path, *, keep_places: bool = False, dry_run: bool = False) -
         return change
 
 
-def installed(path: Path) -> list[HookEntry]:
+def installed_hooks(path: Path) -> list[HookEntry]:
     """Our hooks in the file."""
     data = _parsed(path, _content(path))
     return [

@@ -21,7 +21,7 @@ HOOK_TIMEOUT = 1800
 
 
 @dataclass(frozen=True)
-class Runtime:
+class HookTarget:
     """What installing needs to know of a runtime."""
 
     about: AgentRuntime
@@ -86,8 +86,8 @@ def _this_program() -> Path | None:
     return Path(found) if found else None
 
 
-RUNTIMES: dict[str, Runtime] = {
-    "claude": Runtime(
+HOOK_TARGETS: dict[str, HookTarget] = {
+    "claude": HookTarget(
         agent_runtime("claude"),
         events=(
             ("Stop", "stop", None),
@@ -96,7 +96,7 @@ RUNTIMES: dict[str, Runtime] = {
             ("PreToolUse", "pre-tool-use", "StructuredOutput"),
         ),
     ),
-    "codex": Runtime(
+    "codex": HookTarget(
         agent_runtime("codex"),
         events=(("Stop", "stop", None), ("SubagentStop", "subagent-stop", None)),
         positions_matter=True,

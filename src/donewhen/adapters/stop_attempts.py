@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from donewhen.completion.stop_decision import GuardState
-from donewhen.config.state_folder import FOLDER, prepared
+from donewhen.config.state_folder import FOLDER, prepare_state_folder
 from donewhen.foundation.files import write_atomically
 from donewhen.protocols import CompletionReport
 
 _PATIENCE = 20.0
 
 
-class Attempts:
+class StopAttempts:
     """The attempts of one agent session, in ``.donewhen/state/`` of the project.
 
     Where that can't be written, an agent could have itself let go by making it so; then they are kept in a folder of
@@ -43,7 +43,7 @@ class Attempts:
         return any((folder / self._name).is_file() for folder in (self._folder, self._elsewhere()))
 
     @contextmanager
-    def open(self, *, fresh: bool) -> Iterator[Attempts]:
+    def open(self, *, fresh: bool) -> Iterator[StopAttempts]:
         """Hold the lock and the state as it was left (a new one for a ``fresh`` start), and save what it becomes."""
         try:
             descriptor = self._locked()
@@ -63,7 +63,7 @@ class Attempts:
     def _locked(self) -> int:
         above = self._folder.parent
         if above.name == FOLDER:
-            prepared(self._root)
+            prepare_state_folder(self._root)
         else:
             above.mkdir(parents=True, exist_ok=True, mode=0o700)
             if above.is_symlink() or above.lstat().st_uid != os.getuid():

@@ -9,14 +9,14 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 import click
 
-from donewhen.models.executors import EXECUTORS, Executor, executor_of
+from donewhen.models.executors import EXECUTORS, Executor, find_executor
 from donewhen.models.roles import Model
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Chosen(NamedTuple):
+class ChosenExecutor(NamedTuple):
     """An executor, and how one asks for it again."""
 
     executor: Executor
@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
         return self.executor.open(choice)
 
 
-def lost_by(model: Model) -> str | None:
+def lost_workers(model: Model) -> str | None:
     """What people should know of the workers of a model, once it has answered."""
     lost = getattr(model, "lost", 0)
     return f"! Ray workers that were lost: {lost}. What they were at was asked again." if lost else None
@@ -49,7 +49,7 @@ def executor_options(command: Callable[P, T]) -> Callable[..., T]:
         name, address, workers = options.pop("executor"), options.pop("address"), options.pop("workers")
         given = {"--executor": name if name != "local" else None, "--address": address, "--workers": workers}
         again = "".join(f" {key} {shlex.quote(str(one))}" for key, one in given.items() if one is not None)
-        options["executor"] = Chosen(executor_of(name, address, workers), again)  # type: ignore[arg-type]
+        options["executor"] = ChosenExecutor(find_executor(name, address, workers), again)  # type: ignore[arg-type]
         return command(*args, **options)
 
     return with_executor

@@ -13,8 +13,15 @@ import click
 
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.terms import Change, Terms
-from donewhen.jobs.ledger.approval import Approval, agent_at_work, at_a_terminal, ci_at_work, person, somebody
+from donewhen.jobs.contract.terms import Terms, TermsChange
+from donewhen.jobs.ledger.approval import (
+    Approval,
+    detected_agent,
+    is_at_terminal,
+    is_ci,
+    person_at_terminal,
+    unproved_actor,
+)
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
@@ -67,36 +74,36 @@ def approver_options(command: F) -> F:
     return key(ci(command))
 
 
-def workspace_at(project: Path | None) -> Workspace:
+def find_project(project: Path | None) -> Workspace:
     """The project that is meant."""
     return find_workspace(Path.cwd() if project is None else project)
 
 
-def asked_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
+def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
     """Find out who agrees; None when a person was asked and did not."""
     if key is not None and ci:
         raise UsageError("Either --key or --ci, not both.")
     if key is not None:
         return _by_key(key)
     if ci:
-        if not ci_at_work() or agent_at_work() is not None:
+        if not is_ci() or detected_agent() is not None:
             raise UsageError("--ci is for CI runs without an agent, and this does not look like one.")
         return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
-    sign = agent_at_work()
-    if sign is not None or not at_a_terminal():
+    sign = detected_agent()
+    if sign is not None or not is_at_terminal():
         why = f"{sign} shows that an agent is at work" if sign else "nobody is at a terminal"
         output.note(f"This is recorded as an agent's word, which does not count: {why}.")
-        return Approval(somebody())
+        return Approval(unproved_actor())
     word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
     output.note(f"To {what}, type {word} and press Enter; anything else leaves it as it is.")
     typed = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
-    return Approval(person()) if typed.strip() == word else None
+    return Approval(person_at_terminal()) if typed.strip() == word else None
 
 
 def _by_key(path: Path) -> Approval:
-    from donewhen.jobs.ledger.signing import opened
+    from donewhen.jobs.ledger.signing import open_key
 
-    public, sign = opened(path, passphrase_for(path))
+    public, sign = open_key(path, passphrase_for(path))
     return Approval(Actor(public.partition(":")[2][:12], "key"), public, sign)
 
 
@@ -105,7 +112,7 @@ def passphrase_for(path: Path, *, confirm: bool = False) -> str:
     given = os.environ.get(PASSPHRASE)
     if given is not None:
         return given
-    if not at_a_terminal():
+    if not is_at_terminal():
         raise UsageError(f"The key's passphrase is needed: at a terminal, or in {PASSPHRASE}.", where=str(path))
     typed: str = click.prompt("passphrase", prompt_suffix=": ", hide_input=True, err=True, confirmation_prompt=confirm)
     return typed
@@ -120,7 +127,7 @@ def show_terms(output: Output, terms: Terms) -> None:
             output.say(f"    {line}")
 
 
-def show_changes(output: Output, changes: Iterable[Change], place: Callable[[Change], str]) -> None:
+def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
     """What changed, one line each, with where it can be seen."""
     for one in changes:
         mark, color = _MARKS[one.kind]

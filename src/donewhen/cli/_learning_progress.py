@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from donewhen.cli._output import Output
-from donewhen.learning.running.events import Event
+from donewhen.learning.running.events import RunEvent
 from donewhen.learning.running.recorder import Watcher
 from donewhen.learning.running.run_state import RunState
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-class Watching(Watcher):
+class LearningProgress(Watcher):
     """The bars. Used as a context, so that the terminal is itself again afterwards."""
 
     def __init__(self, output: Output, *, quiet: bool) -> None:
@@ -64,7 +64,7 @@ class Watching(Watcher):
         """What stands beside the bar from now on: how often the judge is right so far, and what it has cost."""
         self._told = _told(accuracy, spent)
 
-    def event(self, event: Event, state: RunState) -> None:
+    def event(self, event: RunEvent, state: RunState) -> None:
         judged = state.epoch.rolled if state.epochs else 0
         self.tell(1 - state.epoch.wrong / judged if judged else None, event.spent)
         if self._progress is not None and self._task is not None:
@@ -90,7 +90,7 @@ def _told(accuracy: float | None, spent: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _line(event: Event, state: RunState) -> str:
+def _line(event: RunEvent, state: RunState) -> str:
     """What is worth a line of its own."""
     data = event.data
     match event.type:

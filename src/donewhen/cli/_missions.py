@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from donewhen.cli._output import Finding, Output, harmless
+from donewhen.cli._output import Finding, Output, harmless_text
 from donewhen.foundation.errors import DonewhenError
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import read_guidance, read_initial
@@ -67,7 +67,7 @@ def guidance_of_step(mission: Mission, step: int) -> Guidance:
 
 def harmless_json(data: object, indent: int | None = None) -> str:
     """Data as JSON that may go to a terminal."""
-    return harmless(json.dumps(data, ensure_ascii=False, indent=indent))
+    return harmless_text(json.dumps(data, ensure_ascii=False, indent=indent))
 
 
 def show_problems(output: Output, problems: list[Finding], *, everything: bool = False) -> None:

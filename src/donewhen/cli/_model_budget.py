@@ -11,9 +11,9 @@ import msgspec
 
 from donewhen.cli._output import Finding, Output
 from donewhen.judging.mission import Mission
-from donewhen.judging.mission_budget import limits_of, open_answers
-from donewhen.models.answer_store import NOT_ALLOWED, Answers, UnwritableError
-from donewhen.models.metered import Asking, BudgetError, Meter
+from donewhen.judging.mission_budget import open_answer_store, spending_limits
+from donewhen.models.answer_store import NOT_ALLOWED, AnswerStore, AnswerStoreReadOnlyError
+from donewhen.models.metered import BudgetError, Meter, MeteredModel
 from donewhen.models.roles import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,29 +35,29 @@ def with_max_calls(mission: Mission, calls: int | None) -> Mission:
 
 
 @contextmanager
-def asking_within(mission: Mission, model: Model, output: Output) -> Iterator[Asking]:
+def open_metered_model(mission: Mission, model: Model, output: Output) -> Iterator[MeteredModel]:
     """A model behind the mission's budget and, where asking costs something, behind the answers that are known."""
     began = mission.clock.monotonic()
-    meter = Meter(limits_of(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
+    meter = Meter(spending_limits(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
     with ExitStack() as stack:
         answers = None if model.free else _answers(mission, output)
         if answers is not None:
             stack.enter_context(answers)
-        yield Asking(model, meter, answers)
+        yield MeteredModel(model, meter, answers)
 
 
-def used_up(error: BudgetError, asking: Asking, told: str) -> Finding:
+def budget_finding(error: BudgetError, asking: MeteredModel, told: str) -> Finding:
     """That the budget is used up, and what to do."""
     kept = "" if asking.free else " What was answered is kept, and not paid for again."
     allowed = f"budget.{error.limit} in mission.toml" + (" or --max-calls" if error.limit == "calls" else "")
     return Finding(error.code, f"{error.message} {told}", next=f"Raise {allowed}, and begin again.{kept}")
 
 
-def _answers(mission: Mission, output: Output) -> Answers | None:
+def _answers(mission: Mission, output: Output) -> AnswerStore | None:
     """The answers that are known; None where nothing may be written, which is said."""
     try:
-        return open_answers(mission)
-    except UnwritableError as error:
+        return open_answer_store(mission)
+    except AnswerStoreReadOnlyError as error:
         where = error.where
     except OSError as error:
         if error.errno not in NOT_ALLOWED:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.plain_text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain_text
 
 SCHEMA = "donewhen/v1"
 
@@ -86,7 +86,7 @@ class Output:
                 "findings": [asdict(replace(one, message=_without_promises(one.message))) for one in findings],
             }
             text = json.dumps(envelope, indent=2, ensure_ascii=False, default=str)
-            click.echo(text if promising else harmless(text))
+            click.echo(text if promising else harmless_text(text))
         return status
 
     def fail(self, status: ExitCode, finding: Finding) -> ExitCode:
@@ -111,14 +111,14 @@ class Output:
         console = Console(stderr=True, no_color=not self.color)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task(Text(plain(text)).markup)
+            task = bar.add_task(Text(plain_text(text)).markup)
             yield lambda now: bar.update(task, description=Text(one_line(now, 100)).markup)
 
     def _to_stderr(self, text: str, fg: str | None = None) -> None:
         click.echo(click.style(_line(text), fg=fg), err=True, color=None if self.color else False)
 
 
-def harmless(text: str) -> str:
+def harmless_text(text: str) -> str:
     """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
     text = re.sub(r"<(?=/?promise>)", r"\\u003c", text)
     # On GitHub, a line with this in it can be a command to the runner.
@@ -130,7 +130,7 @@ def harmless(text: str) -> str:
 
 def _line(text: str) -> str:
     """Harmless, and one line: a title or a path with a line break in it must not look like two lines of ours."""
-    return plain(text).replace("\n", "⏎")
+    return plain_text(text).replace("\n", "⏎")
 
 
 def _without_promises(text: str) -> str:

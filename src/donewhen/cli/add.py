@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import split_command
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.board.views import update_views
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import STAKES, Stakes
@@ -71,7 +71,7 @@ def command(
     """
     for text in commands:
         split_command(text)
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     job = add_job(
         workspace,
         title,
@@ -83,7 +83,7 @@ def command(
         criteria=[_criterion(text) for text in criteria],
         workstream=workstream,
     )
-    refresh(workspace, job)
+    update_views(workspace, job)
     output.say(f"{job.id}  {job.title}", bold=True)
     output.say(f"  {workspace.where(job.path)}")
     next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"

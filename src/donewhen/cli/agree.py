@@ -9,17 +9,17 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import (
     approver_options,
-    asked_for_approval,
+    ask_for_approval,
+    find_project,
     project_option,
     show_changes,
     show_terms,
-    workspace_at,
 )
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.board.views import rebuild
-from donewhen.jobs.contract.agreement import Proposal, agree, proposals, seal_tightened
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.board.views import rebuild_views
+from donewhen.jobs.contract.agreement import AgreementProposal, agree, agreement_proposals, seal_tightened_terms
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -40,16 +40,16 @@ def command(
     It shows what is being agreed to (as a difference, where it was agreed before) and asks you to type a word. From
     then on more may be asked for, but nothing may be loosened or removed without you.
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     refused: list[Finding] = []
     chosen = _chosen(workspace, jobs, refused)
-    open_ones = [one for one in proposals(workspace, chosen) if _is_open(one)]
+    open_ones = [one for one in agreement_proposals(workspace, chosen) if _is_open(one)]
     ready = [one for one in open_ones if not one.problems and one.agreement.state != "agreed"]
     tightened = [one for one in open_ones if not one.problems and one.agreement.state == "agreed"]
     for one in tightened:
         _show(output, one)
     if tightened:
-        sealed = {entry.hash for job in chosen for entry in seal_tightened(workspace, job, somebody())}
+        sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
         output.say(f"{len(sealed)} tightened agreement(s) sealed; nobody has to be asked for that.")
     for one in ready:
         _show(output, one)
@@ -63,13 +63,13 @@ def command(
     if not ready:
         output.say("Nothing was agreed." if refused else "Everything is agreed already.", bold=True)
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
-    approval = asked_for_approval(output, "agree to this", key=key, ci=ci)
+    approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
         finding = Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in ready}
-    rebuild(workspace)
-    after = {one.chain: one.agreement.state for one in proposals(workspace, chosen)}
+    rebuild_views(workspace)
+    after = {one.chain: one.agreement.state for one in agreement_proposals(workspace, chosen)}
     for name in entries:
         output.say(f"{name}: {after[name]}", fg="green" if after[name] == "agreed" else "yellow")
     data = {
@@ -104,11 +104,11 @@ def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding
     return found
 
 
-def _is_open(proposal: Proposal) -> bool:
+def _is_open(proposal: AgreementProposal) -> bool:
     return proposal.agreement.state != "agreed" or bool(proposal.agreement.changes)
 
 
-def _show(output: Output, proposal: Proposal) -> None:
+def _show(output: Output, proposal: AgreementProposal) -> None:
     output.say(f"{proposal.chain}  {proposal.plan.title}", bold=True)
     agreement = proposal.agreement
     if agreement.seal is None:

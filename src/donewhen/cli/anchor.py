@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.record.anchors import lines, write_note
+from donewhen.jobs.record.anchors import anchor_lines, write_note
 
 
 @click.command()
@@ -24,10 +24,10 @@ def command(output: Output, trailer: bool, project: Path | None) -> ExitCode:
     A ledger that is written anew later does not fit them, which `donewhen audit` reports. Push the notes to where its
     writer can't change them: git push origin refs/notes/donewhen
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     ledger = workspace.ledger
     chains = {name: ledger.read(name) for name in ledger.chains()}
-    heads = lines(chains)
+    heads = anchor_lines(chains)
     if trailer:
         for line in heads:
             output.say(line)

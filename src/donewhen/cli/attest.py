@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import PASSPHRASE, passphrase_for, project_option, workspace_at
-from donewhen.cli._output import Finding, Output, harmless
+from donewhen.cli._jobs import PASSPHRASE, find_project, passphrase_for, project_option
+from donewhen.cli._output import Finding, Output, harmless_text
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.receipts.attestation import AttestationError
-from donewhen.jobs.receipts.attestation_check import State, check
+from donewhen.jobs.receipts.attestation_check import State, check_attestation
 from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
 
 _MARKS: dict[State, tuple[str, str]] = {"holds": ("✓", "green"), "open": ("?", "yellow"), "broken": ("✗", "red")}
@@ -73,12 +73,12 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
     Refused, with nothing written, where the completion does not stand any more, or an output is another than then.
     With a key it is a signed envelope (DSSE), which says that whoever holds the key vouches for it.
     """
-    from donewhen.jobs.receipts.attesting import attested
+    from donewhen.jobs.receipts.attesting import attest_job
 
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     try:
         with output.progress("attesting"):
-            statement = attested(workspace, job)
+            statement = attest_job(workspace, job)
     except AttestationError as error:
         finding = Finding(error.finding, error.message, error.where, error.next_step)
         return output.fail(ExitCode.GATE_FAILED, finding)
@@ -132,7 +132,7 @@ def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None
         attestation = read_attestation(_content(file))
     except AttestationFormError as error:
         return output.fail(ExitCode.USAGE, Finding(error.code, error.message, str(file), error.next_step))
-    verdict = check(attestation, keys=trusted, files=files, job=job)
+    verdict = check_attestation(attestation, keys=trusted, files=files, job=job)
     output.say(f"{attestation.claims.job}  {attestation.claims.title}", bold=True)
     for one in verdict.lines:
         mark, color = _MARKS[one.state]
@@ -153,15 +153,15 @@ def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None
 
 def _readable(statement: dict[str, Any]) -> bytes:
     """For people and programs, and harmless on a terminal."""
-    return harmless(json.dumps(statement, indent=2)).encode() + b"\n"
+    return harmless_text(json.dumps(statement, indent=2)).encode() + b"\n"
 
 
 def _signed(statement: dict[str, Any], key: Path) -> bytes:
-    from donewhen.jobs.ledger.signing import opened
-    from donewhen.jobs.receipts.dsse import signed
+    from donewhen.jobs.ledger.signing import open_key
+    from donewhen.jobs.receipts.dsse import sign_envelope
 
-    public, sign = opened(key, passphrase_for(key))
-    return signed(canonical_json(statement), public, sign)
+    public, sign = open_key(key, passphrase_for(key))
+    return sign_envelope(canonical_json(statement), public, sign)
 
 
 def _write(path: Path, document: bytes) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.audit.audit import audit
+from donewhen.jobs.audit.audit import audit_workspace
 
 
 @click.command()
@@ -23,9 +23,9 @@ def command(output: Output, project: Path | None) -> ExitCode:
 
     It reads contents only, so it says the same in a fresh clone. Warnings do not fail it.
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("audit"):
-        found = audit(workspace)
+        found = audit_workspace(workspace)
     for one in found.findings:
         mark, color = ("✗", "red") if one.severity == "error" else ("!", "yellow")
         output.say(f"{mark} {one.code}  {one.where}", fg=color, bold=True)

@@ -9,18 +9,18 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._executor import Chosen, executor_options, lost_by
-from donewhen.cli._learning_progress import Watching
+from donewhen.cli._executor import ChosenExecutor, executor_options, lost_workers
+from donewhen.cli._learning_progress import LearningProgress
 from donewhen.cli._missions import guidance_at, mission_argument
-from donewhen.cli._model_budget import asking_within, max_calls_option, used_up, with_max_calls
+from donewhen.cli._model_budget import budget_finding, max_calls_option, open_metered_model, with_max_calls
 from donewhen.cli._output import Output
 from donewhen.cli.learn import report_width
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import read_mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.after.judge_audit import audited
-from donewhen.learning.after.report_data import as_json
+from donewhen.learning.after.judge_audit import audit_judge
+from donewhen.learning.after.report_data import report_to_json
 from donewhen.models.metered import BudgetError
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
@@ -46,7 +46,7 @@ def command(
     out: Path | None,
     max_calls: int | None,
     quiet: bool,
-    executor: Chosen,
+    executor: ChosenExecutor,
 ) -> ExitCode:
     """Judge every labelled ticket of MISSION once and compare with the labels. Nothing is learned or changed.
 
@@ -62,7 +62,7 @@ def command(
     found = with_max_calls(read_mission(mission), max_calls)
     chosen = guidance_at(found, guidance)
     asked = executor.open(model or found.settings.model)
-    with asking_within(found, asked, output) as asking, Watching(output, quiet=quiet) as watcher:
+    with open_metered_model(found, asked, output) as asking, LearningProgress(output, quiet=quiet) as watcher:
         watcher.phase("judging", sum(1 for _ in found.tickets()))
         done = right = 0
 
@@ -74,16 +74,16 @@ def command(
             watcher.advance(done)
 
         try:
-            report = asyncio.run(audited(found, chosen, asking, advance))
+            report = asyncio.run(audit_judge(found, chosen, asking, advance))
         except BudgetError as error:
             told = f"{done} ticket(s) were judged; of half an audit nothing is reported."
-            return output.fail(error.exit_code, used_up(error, asking, told))
-    if lost := lost_by(asked):
+            return output.fail(error.exit_code, budget_finding(error, asking, told))
+    if lost := lost_workers(asked):
         output.note(lost)
     if page is not None:
         write_atomically(page, learning_page(report).encode())
     if out is not None:
-        write_atomically(out, as_json(report))
+        write_atomically(out, report_to_json(report))
     if not quiet:
         for line in learning_text(report, report_width()):
             output.say(line)

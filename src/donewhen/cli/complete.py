@@ -8,10 +8,10 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise
-from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
 
 
@@ -27,9 +27,9 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     next command, the try is counted, and a job without tries left becomes blocked. A job that is done and still valid
     gets its promise again.
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("collecting evidence"):
-        result = complete(workspace, job, somebody())
+        result = complete(workspace, job, unproved_actor())
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
     if result.evaluation is not None:
         show_gates(output, result.evaluation)

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, show_changes, show_terms, workspace_at
+from donewhen.cli._jobs import find_project, project_option, show_changes, show_terms
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.contract.agreement import Proposal, proposals
+from donewhen.jobs.contract.agreement import AgreementProposal, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
@@ -29,7 +29,7 @@ def command() -> None:
 @click.pass_obj
 def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Print the terms that hold for JOB, or for the project: what was sealed, or else what would be."""
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     proposal = _proposal(workspace, job)
     agreement = proposal.agreement
     terms = agreement.seal.terms if agreement.seal else agreement.terms
@@ -55,7 +55,7 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
 
     Exit status 1 when something was loosened or removed, or was never agreed.
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     findings: list[Finding] = []
     chosen = (_proposal(workspace, job),) if job is not None else _all(workspace, findings)
     for unreadable in findings:
@@ -94,12 +94,12 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, {"contracts": data}, findings)
 
 
-def _proposal(workspace: Workspace, job: str | None) -> Proposal:
+def _proposal(workspace: Workspace, job: str | None) -> AgreementProposal:
     about_project = job is None or job == workspace.project().id
-    return proposals(workspace, [] if about_project or job is None else [workspace.job(job)])[-1]
+    return agreement_proposals(workspace, [] if about_project or job is None else [workspace.job(job)])[-1]
 
 
-def _all(workspace: Workspace, findings: list[Finding]) -> tuple[Proposal, ...]:
+def _all(workspace: Workspace, findings: list[Finding]) -> tuple[AgreementProposal, ...]:
     """Everything that can be read; what can't is a finding, and keeps nobody from the others."""
     jobs: list[Job] = []
     for place in workspace.places():
@@ -107,4 +107,4 @@ def _all(workspace: Workspace, findings: list[Finding]) -> tuple[Proposal, ...]:
             jobs.append(workspace.job_at(place.path))
         except DonewhenError as error:
             findings.append(Finding.of(error))
-    return proposals(workspace, jobs)
+    return agreement_proposals(workspace, jobs)

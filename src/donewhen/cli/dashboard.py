@@ -12,11 +12,11 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.tracker import tracker_path
-from donewhen.jobs.board.views import dashboard_path, rebuild
+from donewhen.jobs.board.views import dashboard_path, rebuild_views
 
 
 @click.command()
@@ -35,9 +35,9 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
     donewhen dashboard --open
     donewhen dashboard --json
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("looking at the jobs"):
-        board = rebuild(workspace)
+        board = rebuild_views(workspace)
     page = dashboard_path(workspace, "html")
     counts = [f"{count} {name.replace('_', ' ')}" for name, count in board.counts.items() if count]
     output.say(f"{board.project.id}  {board.project.title}  ({board.project.agreement})", bold=True)

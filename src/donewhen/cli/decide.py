@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
+from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.contract.decisions import Decided, Decision, DecisionKind, decide
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.contract.decisions import Decision, DecisionKind, DecisionRecord, decide
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import STAKES
 
@@ -63,23 +63,23 @@ def command(
     if len(chosen) != 1:
         raise UsageError("Decide one thing: --raise-budget, --rescope, --split, --stakes, --target or --cancel.")
     kind, value = next(iter(chosen.items()))
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     found = workspace.job(job)
     decision = Decision(kind, reason, None if value is True else value)
     told = kind.replace("_", " ") + ("" if value is True else f" {value}")
     output.say(f"{found.id}  {found.title}", bold=True)
     output.say(f"  {told}: {reason}")
-    approval = asked_for_approval(output, "decide this", key=key, ci=ci)
+    approval = ask_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
         return output.fail(
             ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was decided.")
         )
     decided = decide(workspace, found, decision, approval)
-    refresh(workspace, workspace.job_at(found.path))
-    return tell(output, decided)
+    update_views(workspace, workspace.job_at(found.path))
+    return show_decision(output, decided)
 
 
-def tell(output: Output, decided: Decided) -> ExitCode:
+def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
     """What became of a decision."""
     entry = decided.entry
     data = {

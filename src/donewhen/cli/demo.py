@@ -21,7 +21,7 @@ from donewhen.foundation.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from donewhen.demo.story import Ending
-    from donewhen.demo.storyteller import Teller
+    from donewhen.demo.storyteller import Storyteller
 
 _WIDEST = 110
 _BEFORE = (
@@ -51,18 +51,18 @@ def command(output: Output, fast: bool, folder: Path | None, model: str) -> Exit
     from rich.console import Console
 
     from donewhen.demo.story import play
-    from donewhen.demo.story_lines import Line
-    from donewhen.demo.storyteller import Teller
+    from donewhen.demo.story_lines import StoryLine
+    from donewhen.demo.storyteller import Storyteller
 
     columns = min(_WIDEST, shutil.get_terminal_size((100, 24)).columns)
     # Without colour there is nothing bold or dim, either: plain text.
     console = Console(color_system="auto" if output.color else None, highlight=False, quiet=output.json, width=columns)
     watched = not output.json and sys.stdout.isatty() and sys.stderr.isatty()
-    teller = Teller(console, slowly=watched and not fast)
+    teller = Storyteller(console, slowly=watched and not fast)
     began = time.monotonic()
     with _place(folder) as place:
         teller.say("\n[bold]Nothing is done because somebody says so. It is done when the proof is there.[/bold]")
-        teller.tell(Line("story", "note", _BEFORE))
+        teller.tell(StoryLine("story", "note", _BEFORE))
         ending = play(place, teller.tell, model=model, columns=columns, watched=watched)
         seconds = time.monotonic() - began
         _last_words(teller, ending, place, seconds, kept=folder is not None)
@@ -82,7 +82,7 @@ def _place(folder: Path | None) -> Iterator[Path]:
     yield folder.resolve()
 
 
-def _last_words(teller: Teller, ending: Ending, place: Path, seconds: float, *, kept: bool) -> None:
+def _last_words(teller: Storyteller, ending: Ending, place: Path, seconds: float, *, kept: bool) -> None:
     from rich.markup import escape
 
     if not ending.told or ending.learned is None:
@@ -110,7 +110,7 @@ def _last_words(teller: Teller, ending: Ending, place: Path, seconds: float, *, 
     teller.say("")
 
 
-def _data(teller: Teller, ending: Ending, seconds: float, folder: Path | None) -> dict[str, Any]:
+def _data(teller: Storyteller, ending: Ending, seconds: float, folder: Path | None) -> dict[str, Any]:
     learned = ending.learned
     return {
         "story": [one._asdict() for one in teller.lines],

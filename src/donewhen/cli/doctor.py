@@ -19,8 +19,8 @@ import click
 
 from donewhen import __version__
 from donewhen.adapters.command_hooks import CANARY
-from donewhen.adapters.hook_files import HookEntry, installed
-from donewhen.adapters.hook_targets import HOOK_TIMEOUT, RUNTIMES, Runtime, Scope
+from donewhen.adapters.hook_files import HookEntry, installed_hooks
+from donewhen.adapters.hook_targets import HOOK_TARGETS, HOOK_TIMEOUT, HookTarget, Scope
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.cli.hook import dialect_of
@@ -183,7 +183,7 @@ def _hooks_fire() -> list[Diagnosis]:
     root = find_root(Path.cwd())
     found: list[Diagnosis] = []
     scopes: tuple[Scope, Scope] = ("project", "user")
-    for runtime in RUNTIMES.values():
+    for runtime in HOOK_TARGETS.values():
         by_scope = [_of_scope(runtime, scope, root) for scope in scopes]
         found += [one for several in by_scope for one in several]
         if all(by_scope):
@@ -193,12 +193,12 @@ def _hooks_fire() -> list[Diagnosis]:
     return found or [Diagnosis("hooks", "note", "none installed", "donewhen hooks install --claude, if you want them")]
 
 
-def _of_scope(runtime: Runtime, scope: Scope, root: Path) -> list[Diagnosis]:
+def _of_scope(runtime: HookTarget, scope: Scope, root: Path) -> list[Diagnosis]:
     """What is to say of one settings file; nothing when it has no hooks of ours."""
     name = f"{runtime.name} {scope}"
     path = runtime.path(scope, root, os.environ)
     try:
-        entries = installed(path)
+        entries = installed_hooks(path)
     except DonewhenError as error:
         return [Diagnosis(name, "broken", str(error))]
     if not entries:
@@ -213,7 +213,7 @@ def _of_scope(runtime: Runtime, scope: Scope, root: Path) -> list[Diagnosis]:
     return found
 
 
-def _canaries(name: str, runtime: Runtime, entries: Sequence[HookEntry], root: Path) -> Diagnosis:
+def _canaries(name: str, runtime: HookTarget, entries: Sequence[HookEntry], root: Path) -> Diagnosis:
     for entry in entries:
         said = _canary(runtime, entry, root)
         if said is not None:
@@ -222,7 +222,7 @@ def _canaries(name: str, runtime: Runtime, entries: Sequence[HookEntry], root: P
     return Diagnosis(name, "ok", "the installed hook fires and can hold an agent back")
 
 
-def _canary(runtime: Runtime, entry: HookEntry, root: Path) -> str | None:
+def _canary(runtime: HookTarget, entry: HookEntry, root: Path) -> str | None:
     """Send an event through the command line, as the runtime would; what was said when the refusal did not come."""
     nonce = os.urandom(8).hex()
     event = {"session_id": "donewhen-doctor", "cwd": str(root), "hook_event_name": entry.event, CANARY: nonce}

@@ -10,21 +10,21 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.contract.agreement import project_agreement
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.client import MAX_WAIT
-from donewhen.mirror.sync.enabling import enable as switch_on
+from donewhen.mirror.sync.enabling import enable_mirror as switch_on
 from donewhen.mirror.sync.issue_map import read_map
-from donewhen.mirror.sync.opening import Mirror, opened
-from donewhen.mirror.sync.parity import Gap, Strange, gaps
-from donewhen.mirror.sync.remote_issues import Looked, look
+from donewhen.mirror.sync.opening import Mirror, open_mirror
+from donewhen.mirror.sync.parity import Gap, UnclearIssue, parity_gaps
+from donewhen.mirror.sync.remote_issues import RemoteIssues, read_remote_issues
 from donewhen.mirror.sync.sync_plan import Step
-from donewhen.mirror.sync.syncing import plan
+from donewhen.mirror.sync.syncing import read_and_plan
 from donewhen.mirror.sync.syncing import sync as carry_out
 
 _job_option = click.option("--job", metavar="JOB", help="Only this job; without it, all of them.")
@@ -64,7 +64,7 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
     \b
     donewhen github enable --repo owner/name
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     name = switch_on(workspace, repo)
     output.say(f"✓ Jobs are mirrored to {name}.", fg="green")
     output.say("  GitHub parity is part of the score from now on.")
@@ -95,16 +95,16 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     donewhen github sync --job WI-20260214-001
     donewhen github sync --max-wait 3600
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     job = _known(workspace, job)
     steps: tuple[Step, ...]
     with _Spinner(output) as spinner:
-        mirror = opened(workspace, keeping=not dry_run, tell=spinner.note, max_wait=max_wait)
+        mirror = open_mirror(workspace, keeping=not dry_run, tell=spinner.note, max_wait=max_wait)
         if dry_run:
-            looked, planned = plan(mirror, mirror.known_here(read_map(workspace)), job)
+            looked, planned = read_and_plan(mirror, mirror.known_here(read_map(workspace)), job)
             steps, left = planned.steps, planned.left
         else:
-            synced = carry_out(mirror, somebody(), only=job, tell=spinner.done)
+            synced = carry_out(mirror, unproved_actor(), only=job, tell=spinner.done)
             looked, steps, left = synced.looked, synced.done, synced.left
     if dry_run:
         for step in steps:
@@ -136,12 +136,12 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     donewhen github parity
     donewhen github parity --job WI-20260214-001 --json
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     job = _known(workspace, job)
     with _Spinner(output) as spinner:
-        mirror = opened(workspace, keeping=True, tell=spinner.note, max_wait=max_wait)
-        looked = look(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
-    found = [gap for target in looked.targets for gap in gaps(target, looked.found[target.job])]
+        mirror = open_mirror(workspace, keeping=True, tell=spinner.note, max_wait=max_wait)
+        looked = read_remote_issues(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
+    found = [gap for target in looked.targets for gap in parity_gaps(target, looked.found[target.job])]
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
     _show(output, findings)
     if not findings:
@@ -183,25 +183,25 @@ def _show(output: Output, findings: Iterable[Finding]) -> None:
             output.say(f"    next: {one.next}", dim=True)
 
 
-def _told(looked: Looked, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
+def _told(looked: RemoteIssues, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
     for gap in found:
         there = looked.found[gap.job]
         code = FindingCode.MIRROR_MISSING if gap.field == "issue" else FindingCode.MIRROR_DIFFERS
-        step = there.next if isinstance(there, Strange) else FINDINGS[code].next_step
+        step = there.next if isinstance(there, UnclearIssue) else FINDINGS[code].next_step
         yield Finding(code, gap.told, mirror.workspace.where(looked.jobs[gap.job].path), step)
 
 
-def _unreadable(looked: Looked) -> Iterator[Finding]:
+def _unreadable(looked: RemoteIssues) -> Iterator[Finding]:
     return (Finding.of(one) for one in looked.unreadable)
 
 
-def _doubled(looked: Looked) -> Iterator[Finding]:
+def _doubled(looked: RemoteIssues) -> Iterator[Finding]:
     for job, numbers in looked.doubled.items():
         told = f"Issue {', '.join(map(str, numbers))} carries the mark of {job}, too."
         yield Finding(FindingCode.MIRROR_DOUBLED, told, job, FINDINGS[FindingCode.MIRROR_DOUBLED].next_step)
 
 
-def _nothing(looked: Looked, mirror: Mirror) -> Iterator[Finding]:
+def _nothing(looked: RemoteIssues, mirror: Mirror) -> Iterator[Finding]:
     """Zero checks is not a pass."""
     if not looked.targets and not looked.unreadable:
         yield Finding("no_job", "There are no jobs.", str(mirror.workspace.root), "donewhen add TITLE")

@@ -11,22 +11,22 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, asked_for_approval
+from donewhen.cli._jobs import approver_options, ask_for_approval
 from donewhen.cli._missions import guidance_of_step, harmless_json, mission_argument
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.judge.missions import Accepted, accepted, mission_name
-from donewhen.jobs.judge.missions import accept as accept_guidance
-from donewhen.jobs.ledger.approval import agent_at_work, somebody
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.judge.missions import AcceptedGuidance, accepted_guidance, gate_mission_name
+from donewhen.jobs.judge.missions import accept_guidance as accept_guidance
+from donewhen.jobs.ledger.approval import detected_agent, unproved_actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.workspace import find_workspace
-from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, in_order
+from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, sorted_keys
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.judging.prompt_rendering import shared_part
+from donewhen.judging.prompt_rendering import shared_prompt_part
 
 Format = Literal["prompt", "markdown", "json"]
 
@@ -97,7 +97,7 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
         if start is not None:
             raise UsageError("Either --from or --accepted, not both.")
         workspace = find_workspace(found.folder)
-        known = accepted(workspace, mission_name(workspace, found) or found.name, found)
+        known = accepted_guidance(workspace, gate_mission_name(workspace, found) or found.name, found)
         before = as_accepted(found, known)
         start = None if known.entry is None else known.step
         if before is None:
@@ -182,14 +182,14 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     """
     found = read_mission(mission, code=False)
     workspace = find_workspace(found.folder)
-    name = mission_name(workspace, found)
+    name = gate_mission_name(workspace, found)
     if name is None:
         folder = workspace.settings().judge.missions
         raise UsageError("No gate asks this mission.", where=str(found.folder), next_step=f"Put it into {folder}/.")
     if not found.store.exists:
         raise UsageError("Nothing was learned yet, so there is nothing to accept.", where=str(found.folder))
     chosen = _chosen(found, step)
-    known = accepted(workspace, name, found)
+    known = accepted_guidance(workspace, name, found)
     data: dict[str, Any] = {"mission": name, "from": known.step, "to": chosen.step}
     if known.hash == chosen.hash:
         output.say(f"{name}  the gates follow step {known.step} already, which says the same.", bold=True)
@@ -200,12 +200,12 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if before is None:
         _say_what_is_lost(output, known.step)
     _tell_changes(output, changes)
-    approval = asked_for_approval(output, "let the gates follow this", key=key, ci=ci)
+    approval = ask_for_approval(output, "let the gates follow this", key=key, ci=ci)
     if approval is None:
         finding = Finding(FindingCode.NOT_DECIDED, "That was another word; the gates follow what they did.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
-    refresh(workspace)
+    update_views(workspace)
     data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [one._asdict() for one in changes]}
     if counts:
         output.say(f"✓ The gates follow step {chosen.step}.", fg="green")
@@ -245,7 +245,7 @@ def export(output: Output, mission: Path, form: Format, out: Path | None, step: 
     return output.finish(ExitCode.PASS, data | {"text": text})
 
 
-def as_accepted(mission: Mission, known: Accepted) -> Guidance | None:
+def as_accepted(mission: Mission, known: AcceptedGuidance) -> Guidance | None:
     """The guidance that the gates follow, word for word; None where it was edited or lost since."""
     if known.entry is None:
         return mission.initial_guidance()
@@ -264,7 +264,7 @@ def _say_what_is_lost(output: Output, step: int) -> None:
 def changes_between(before: Guidance | None, after: Guidance) -> Iterator[RuleChange]:
     """What differs, by rule, in the order in which rules bind; from nothing, every rule is new."""
     old, new = {} if before is None else before.experiences, after.experiences
-    for key in in_order({*old, *new}):
+    for key in sorted_keys({*old, *new}):
         if key not in old:
             yield RuleChange(key, "added", None, new[key])
         elif key not in new:
@@ -296,7 +296,7 @@ def as_markdown(guidance: Guidance) -> str:
 def _exported(mission: Mission, guidance: Guidance, form: Format) -> str:
     match form:
         case "prompt":
-            return shared_part(guidance, mission.language)
+            return shared_prompt_part(guidance, mission.language)
         case "markdown":
             return as_markdown(guidance)
         case "json":
@@ -352,8 +352,8 @@ def _builtins(value: object) -> dict[str, Any]:
 
 
 def _who() -> str:
-    sign = agent_at_work()
-    return somebody().name if sign is None else f"{somebody().name} (agent)"
+    sign = detected_agent()
+    return unproved_actor().name if sign is None else f"{unproved_actor().name} (agent)"
 
 
 def _escaped(text: str) -> str:

@@ -32,14 +32,14 @@ def main(arguments: Sequence[str]) -> int:
     kind, runtime = _parsed(arguments)
     from pathlib import Path
 
-    from donewhen.adapters.command_hooks import respond
+    from donewhen.adapters.command_hooks import respond_to_event
 
     try:
         folder = Path.cwd()
     except OSError:
         # The folder was removed under the runtime; the event says where it believes to be.
         folder = Path("/")
-    answer = respond(kind, dialect_of(runtime), _event(), os.environ, folder)
+    answer = respond_to_event(kind, dialect_of(runtime), _event(), os.environ, folder)
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
     return 0

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from donewhen.adapters.hook_files import Change, install, installed, uninstall
-from donewhen.adapters.hook_targets import RUNTIMES, Runtime, Scope
+from donewhen.adapters.hook_files import FileChange, install_hooks, installed_hooks, uninstall_hooks
+from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget, Scope
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.config import CONFIG_FILE, find_root, load
@@ -50,7 +50,9 @@ def install_command(output: Output, claude: bool, codex: bool, user: bool, proje
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
     for runtime, path, root in _chosen(claude, codex, scope):
-        change = install(path, runtime.entries(scope, root), keep_places=runtime.positions_matter, dry_run=dry_run)
+        change = install_hooks(
+            path, runtime.entries(scope, root), keep_places=runtime.positions_matter, dry_run=dry_run
+        )
         rows.append(_told(output, change, "installed", runtime, dry_run))
         if runtime.name == "codex":
             output.say(_TRUST)
@@ -62,11 +64,11 @@ def install_command(output: Output, claude: bool, codex: bool, user: bool, proje
     return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run}, findings)
 
 
-def _twice(output: Output, runtime: Runtime, scope: Scope, root: Path) -> list[Finding]:
+def _twice(output: Output, runtime: HookTarget, scope: Scope, root: Path) -> list[Finding]:
     """Both scopes at once ask twice at every stop, and count twice."""
     other: Scope = "user" if scope == "project" else "project"
     path = runtime.path(other, root, os.environ)
-    if not installed(path):
+    if not installed_hooks(path):
         return []
     message = f"{runtime.title} has the hooks in {path} as well, so every stop is checked twice."
     advice = f"donewhen hooks uninstall --{runtime.name} --{other}"
@@ -98,7 +100,7 @@ def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, pro
     rows = [
         _told(
             output,
-            uninstall(path, keep_places=runtime.positions_matter, dry_run=dry_run),
+            uninstall_hooks(path, keep_places=runtime.positions_matter, dry_run=dry_run),
             "removed",
             runtime,
             dry_run,
@@ -116,10 +118,10 @@ def status_command(output: Output) -> ExitCode:
     root = find_root(Path.cwd())
     rows = []
     scopes: tuple[Scope, Scope] = ("project", "user")
-    for runtime in RUNTIMES.values():
+    for runtime in HOOK_TARGETS.values():
         for scope in scopes:
             path = runtime.path(scope, root, os.environ)
-            found = installed(path)
+            found = installed_hooks(path)
             wanted = runtime.entries(scope, root)
             state = "not installed" if not found else "installed" if set(found) == set(wanted) else "outdated"
             rows.append({"runtime": runtime.name, "scope": scope, "path": str(path), "state": state})
@@ -138,17 +140,17 @@ def _scope(user: bool, project: bool) -> Scope:
     return "user" if user else "project"
 
 
-def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[Runtime, Path, Path]]:
+def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[HookTarget, Path, Path]]:
     if not (claude or codex):
         raise UsageError("Which runtime?", next_step="Give --claude, --codex, or both.")
     root = find_root(Path.cwd())
     for name, wanted in (("claude", claude), ("codex", codex)):
         if wanted:
-            runtime = RUNTIMES[name]
+            runtime = HOOK_TARGETS[name]
             yield runtime, runtime.path(scope, root, os.environ), root
 
 
-def _told(output: Output, change: Change, done: str, runtime: Runtime, dry_run: bool) -> dict[str, Any]:
+def _told(output: Output, change: FileChange, done: str, runtime: HookTarget, dry_run: bool) -> dict[str, Any]:
     if change.nothing:
         output.say(f"{runtime.title}: nothing to do in {change.path}")
     elif dry_run:
@@ -160,6 +162,6 @@ def _told(output: Output, change: Change, done: str, runtime: Runtime, dry_run: 
     return {"runtime": runtime.name, "path": str(change.path), "changed": not change.nothing, "diff": _diff(change)}
 
 
-def _diff(change: Change) -> list[str]:
+def _diff(change: FileChange) -> list[str]:
     before, after = ((content or b"").decode().splitlines() for content in (change.before, change.after))
     return list(difflib.unified_diff(before, after, "before", "after", lineterm=""))

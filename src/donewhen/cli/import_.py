@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import split_command
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.imports.importing import Import, Made, Watch, import_jobs
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.imports.importing import ImportedJob, ImportResult, Watch, import_jobs
 from donewhen.jobs.imports.items import KINDS, NAMES, Kind
 from donewhen.jobs.ledger.finding_codes import FINDINGS
 
@@ -66,13 +66,13 @@ def command(
     """
     for text in commands:
         split_command(text)
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with _bar(output) as watch:
         done = import_jobs(
             workspace, source, kind, commands=commands, workstream=workstream, dry_run=dry_run, watch=watch
         )
         if not dry_run:
-            refresh(workspace)
+            update_views(workspace)
     _show(output, done, dry_run)
     data = {
         "kind": done.kind,
@@ -88,7 +88,7 @@ def command(
     return output.finish(ExitCode.PASS if done.complete else ExitCode.GATE_FAILED, data, findings)
 
 
-def _row(one: Made) -> dict[str, object]:
+def _row(one: ImportedJob) -> dict[str, object]:
     return {
         "from": one.item.key,
         "where": one.item.where,
@@ -102,7 +102,7 @@ def _row(one: Made) -> dict[str, object]:
     }
 
 
-def _show(output: Output, done: Import, dry_run: bool) -> None:
+def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
     output.say(f"{NAMES[done.kind]} in {done.root}", bold=True)
     width = min(40, max(len(one.item.name) for one in done.made[:_MOST_ROWS]))
     for one in done.made[:_MOST_ROWS]:
@@ -123,7 +123,7 @@ def _show(output: Output, done: Import, dry_run: bool) -> None:
         output.say("  next: read the plans, and agree to what is right: donewhen agree", dim=True)
 
 
-def _line(one: Made, width: int, dry_run: bool) -> str:
+def _line(one: ImportedJob, width: int, dry_run: bool) -> str:
     item = one.item
     waits = [key.partition(":")[2] for key in item.depends_on]
     after = f"  after {one_line(', '.join(waits), 60)}" if waits else ""

@@ -9,7 +9,7 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.plan.creating import init
+from donewhen.jobs.plan.creating import create_project
 
 
 @click.command()
@@ -24,7 +24,7 @@ def command(output: Output, title: str, workstreams: bool) -> ExitCode:
     donewhen init --title "Shop"
     donewhen add "Log in with a password" --verify "python -m pytest -q"
     """
-    workspace = init(Path.cwd(), title, form="big" if workstreams else "small")
+    workspace = create_project(Path.cwd(), title, form="big" if workstreams else "small")
     project = workspace.project()
     output.say(f"{project.id}  {project.title}", bold=True)
     output.say(f"  {workspace.where(workspace.project_file)} and {workspace.folder.name}/ in {workspace.root}")

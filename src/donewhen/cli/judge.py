@@ -15,19 +15,19 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._executor import Chosen, executor_options, lost_by
+from donewhen.cli._executor import ChosenExecutor, executor_options, lost_workers
 from donewhen.cli._missions import guidance_at, harmless_json
-from donewhen.cli._model_budget import asking_within, max_calls_option, used_up, with_max_calls
+from donewhen.cli._model_budget import budget_finding, max_calls_option, open_metered_model, with_max_calls
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import MISSION_FILE, read_mission
-from donewhen.judging.ticket import Ticket, TicketError, from_lines, ticket_of
+from donewhen.judging.ticket import Ticket, TicketError, ticket_of, tickets_from_lines
 from donewhen.judging.verdict import Verdict
-from donewhen.judging.verdict_stream import verdicts
-from donewhen.models.metered import Asking, BudgetError, Meter
+from donewhen.judging.verdict_stream import stream_verdicts
+from donewhen.models.metered import BudgetError, Meter, MeteredModel
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -63,7 +63,7 @@ def command(
     append: bool,
     max_calls: int | None,
     quiet: bool,
-    executor: Chosen,
+    executor: ChosenExecutor,
 ) -> ExitCode:
     """Judge the tickets in FILES, or on standard input, by the guidance of MISSION.
 
@@ -106,9 +106,9 @@ def command(
     started = time.monotonic()
     stopped: Finding | None = None
 
-    async def judged(asking: Asking) -> None:
+    async def judged(asking: MeteredModel) -> None:
         bar = _Bar(output, tally, asking, files, wanted=not (quiet or texts or output.json or on_screen))
-        found = verdicts(Judge(mission, chosen, asking), tickets, piped=not all(map(_is_file, files)))
+        found = stream_verdicts(Judge(mission, chosen, asking), tickets, piped=not all(map(_is_file, files)))
         with _destination(out, append=append) as write, bar:
             async for one in found:
                 tally.count(one)
@@ -125,7 +125,7 @@ def command(
                 else:
                     write(harmless_json(one.as_dict()).encode() + b"\n")
 
-    async def to_the_end(asking: Asking) -> None:
+    async def to_the_end(asking: MeteredModel) -> None:
         try:
             await judged(asking)
         except DonewhenError:
@@ -135,7 +135,7 @@ def command(
         finally:
             await asking.aclose()
 
-    with asking_within(mission, asked, output) as asking:
+    with open_metered_model(mission, asked, output) as asking:
         try:
             asyncio.run(to_the_end(asking))
         except KeyboardInterrupt:
@@ -143,8 +143,8 @@ def command(
                 output.note(_made(tally, out))
             raise
         except BudgetError as error:
-            stopped = used_up(error, asking, _made(tally, out))
-    if lost := lost_by(asked):
+            stopped = budget_finding(error, asking, _made(tally, out))
+    if lost := lost_workers(asked):
         output.note(lost)
     if not tally.seen and stopped is None:
         return output.fail(ExitCode.USAGE, Finding("ticket", "There was no ticket to judge."))
@@ -243,11 +243,11 @@ def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
 
 
 def _tickets(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
-    with Spilling() as seen:
+    with DiskDict() as seen:
         for path in files:
             try:
                 with _opened(path) as file:
-                    yield from from_lines(file, _name(path), mission, seen, labelled=False)
+                    yield from tickets_from_lines(file, _name(path), mission, seen, labelled=False)
             except OSError as error:
                 yield TicketError(f"The tickets can't be read: {error.strerror}.", where=_name(path))
 
@@ -324,7 +324,9 @@ def _ends_in_the_middle(path: Path) -> bool:
 class _Bar:
     """How far it is, on standard error, where somebody is watching and it takes longer than a moment."""
 
-    def __init__(self, output: Output, tally: Tally, asking: Asking, files: tuple[Path, ...], *, wanted: bool) -> None:
+    def __init__(
+        self, output: Output, tally: Tally, asking: MeteredModel, files: tuple[Path, ...], *, wanted: bool
+    ) -> None:
         self._output = output
         self._tally = tally
         self._asking = asking
@@ -370,7 +372,7 @@ class _Bar:
             self._progress.stop()
 
 
-def _summary(tally: Tally, asking: Asking, seconds: float) -> Iterator[str]:
+def _summary(tally: Tally, asking: MeteredModel, seconds: float) -> Iterator[str]:
     passes, fails = tally.verdicts["pass"], tally.verdicts["fail"]
     yield f"{tally.judged} ticket(s) judged in {seconds:.1f} s: {passes} pass, {fails} fail; {tally.review} to look at"
     if tally.accuracy is not None:

@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import passphrase_for
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.signing import key_id, new_key, opened, public_pem
+from donewhen.jobs.ledger.signing import key_id, new_key, open_key, public_pem
 
 
 @click.group()
@@ -45,7 +45,7 @@ def show(output: Output, path: Path, pem: bool) -> ExitCode:
     donewhen key show release.pem
     donewhen key show release.pem --pem > release.pub
     """
-    public, _ = opened(path, passphrase_for(path))
+    public, _ = open_key(path, passphrase_for(path))
     for line in public_pem(public).splitlines() if pem else [public]:
         output.say(line)
     return output.finish(ExitCode.PASS, {"key": public, "keyid": key_id(public), "pem": public_pem(public)})

@@ -11,23 +11,23 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._executor import Chosen, executor_options, lost_by
-from donewhen.cli._learning_progress import Watching
+from donewhen.cli._executor import ChosenExecutor, executor_options, lost_workers
+from donewhen.cli._learning_progress import LearningProgress
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.board.views import update_views
 from donewhen.jobs.contract.agreement import project_agreement
-from donewhen.jobs.judge.missions import accept, accepted, mission_name
-from donewhen.jobs.ledger.approval import Approval, somebody
+from donewhen.jobs.judge.missions import accept_guidance, accepted_guidance, gate_mission_name
+from donewhen.jobs.ledger.approval import Approval, unproved_actor
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.mission_settings import Trial
-from donewhen.learning.after.learn_mission import Learned, learn
+from donewhen.learning.after.learn_mission import LearnResult, learn
 from donewhen.learning.running.events import first_event
-from donewhen.learning.running.run_folders import EVENTS, find_run, is_over, run_folders, unfinished
-from donewhen.learning.running.run_state import began_with
+from donewhen.learning.running.run_folders import EVENTS, find_run, is_over, run_folders, unfinished_run
+from donewhen.learning.running.run_state import initial_guidance_of
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -58,7 +58,7 @@ def command(
     max_calls: int | None,
     no_adopt: bool,
     quiet: bool,
-    executor: Chosen,
+    executor: ChosenExecutor,
 ) -> ExitCode:
     """Learn the guidance of MISSION from its labelled tickets.
 
@@ -77,7 +77,7 @@ def command(
     found = _with_options(found, model, epochs, seed, trial, max_calls)
     earlier = run_folders(found)
     try:
-        with Watching(output, quiet=quiet) as watcher:
+        with LearningProgress(output, quiet=quiet) as watcher:
             opened = executor.open(_model(found, model))
             learned = learn(found, opened, watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
@@ -92,7 +92,7 @@ def command(
         again += " --no-adopt" if no_adopt else ""
         finding = Finding("interrupted", "Interrupted; all that was answered is kept.", next=again)
         return output.fail(ExitCode.INTERRUPTED, finding)
-    if lost := lost_by(opened):
+    if lost := lost_workers(opened):
         output.note(lost)
     followed = _followed(found, learned)
     page = learned.prepared.folder / "report.html"
@@ -111,7 +111,7 @@ def command(
 def _cut_off(mission: Mission, name: str | None) -> Path:
     if name is not None:
         return find_run(mission, name)
-    folder = unfinished(mission)
+    folder = unfinished_run(mission)
     if folder is None:
         newest = find_run(mission, None)
         over = " It has ended." if is_over(newest) else ""
@@ -148,7 +148,7 @@ def _model(mission: Mission, model: str | None) -> str:
     return model or mission.settings.model
 
 
-def _say_what_next(output: Output, learned: Learned, page: Path, mission: Path) -> None:
+def _say_what_next(output: Output, learned: LearnResult, page: Path, mission: Path) -> None:
     place = _at(mission)
     output.say()
     if learned.problem is not None:
@@ -167,11 +167,11 @@ class Followed(NamedTuple):
     newest: bool
 
 
-def _followed(mission: Mission, learned: Learned) -> Followed | None:
+def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
     """What the gates follow now. Where that was agreed to, they follow what has stood its trial in this run."""
     try:
         workspace = find_workspace(mission.folder)
-        name = mission_name(workspace, mission)
+        name = gate_mission_name(workspace, mission)
     except DonewhenError:
         return None
     if name is None:
@@ -179,22 +179,22 @@ def _followed(mission: Mission, learned: Learned) -> Followed | None:
     guidance = learned.guidance
     if guidance is not None and workspace.settings().judge.trial_accepts and _was_tried(workspace, name, learned):
         # Without a person's agreement to that, it is on record and has no effect.
-        accept(workspace, name, mission, guidance, Approval(somebody()), run=learned.prepared.id)
-        refresh(workspace)
-    known = accepted(workspace, name, mission)
+        accept_guidance(workspace, name, mission, guidance, Approval(unproved_actor()), run=learned.prepared.id)
+        update_views(workspace)
+    known = accepted_guidance(workspace, name, mission)
     return Followed(known.step, known.hash == mission.guidance().hash)
 
 
-def _was_tried(workspace: Workspace, name: str, learned: Learned) -> bool:
+def _was_tried(workspace: Workspace, name: str, learned: LearnResult) -> bool:
     """Whether the trials of a run speak for all of its guidance: it began with what the gates follow, and each change
     stood the trial that was agreed to, held by the judge that the gates ask."""
     agreed = read_mission(learned.prepared.mission.folder, code=False)
     ran = learned.prepared.mission.settings
-    began = began_with(learned.prepared.manifest)
+    began = initial_guidance_of(learned.prepared.manifest)
     return (
         ran.trial != "off"
         and (ran.model, ran.trial) == (agreed.settings.model, agreed.settings.trial)
-        and began.hash == accepted(workspace, name, agreed).hash
+        and began.hash == accepted_guidance(workspace, name, agreed).hash
         and project_agreement(workspace, workspace.project()).state == "agreed"
     )
 
@@ -207,7 +207,7 @@ def _say_what_gates_follow(output: Output, followed: Followed, mission: Path) ->
         output.say(f"  let them:      donewhen guidance accept{_at(mission)}", dim=True)
 
 
-def _finished(output: Output, learned: Learned, page: Path, followed: Followed | None) -> ExitCode:
+def _finished(output: Output, learned: LearnResult, page: Path, followed: Followed | None) -> ExitCode:
     data = {
         "gates_follow": None if followed is None else followed._asdict(),
         "run": learned.prepared.id,

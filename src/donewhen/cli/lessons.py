@@ -9,18 +9,26 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.ledger.approval import at_a_terminal, somebody
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
-from donewhen.jobs.lessons.lesson_recording import Answer, Kept, Said, adopt, answer, capture, lesson_named
-from donewhen.jobs.lessons.lesson_search import Found, Query, query_words, ranked
-from donewhen.jobs.lessons.lesson_suggestions import query_of
-from donewhen.jobs.lessons.lesson_use import usage
+from donewhen.jobs.lessons.lesson_recording import (
+    Answer,
+    LessonDraft,
+    RecordedLesson,
+    adopt_lesson,
+    answer_lesson,
+    capture_lesson,
+    find_lesson,
+)
+from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
+from donewhen.jobs.lessons.lesson_suggestions import lesson_query_for
+from donewhen.jobs.lessons.lesson_use import lesson_usage
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -71,12 +79,12 @@ def add(
         --failed "Reading line by line lost the last order." \\
         --recommendation "Test with a file that has no newline at its end."
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     linked = [workspace.job(one) for one in jobs] or _in_progress(workspace)
     given = {"context": context, "worked": worked, "recommendation": recommendation}
     texts = {name: _asked(output, name, text) for name, text in given.items()}
-    said = Said(**texts, failed=failed, tags=tags)
-    kept = capture(workspace, said, linked, somebody())
+    said = LessonDraft(**texts, failed=failed, tags=tags)
+    kept = capture_lesson(workspace, said, linked, unproved_actor())
     return _told(output, workspace, kept)
 
 
@@ -94,8 +102,8 @@ def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -
     \b
     donewhen lessons adopt LL-20260214-001 --job 001
     """
-    workspace = workspace_at(project)
-    return _told(output, workspace, adopt(workspace, lesson, _one_job(workspace, job), somebody()))
+    workspace = find_project(project)
+    return _told(output, workspace, adopt_lesson(workspace, lesson, _one_job(workspace, job), unproved_actor()))
 
 
 @command.command()
@@ -120,15 +128,15 @@ def search(
     """
     if not (words or tags or job):
         raise UsageError("Say what to look for: words, --tag or --job.", next_step="donewhen lessons list")
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     lessons = read_lessons(workspace)
     wanted = frozenset(one.casefold() for one in tags)
     chosen = [one for one in lessons if not wanted or wanted & {tag.casefold() for tag in one.tags}]
-    query = query_of(workspace, workspace.job(job), lessons) if job else Query()
+    query = lesson_query_for(workspace, workspace.job(job), lessons) if job else LessonQuery()
     query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
     if words and not query.words:
         raise UsageError("These words stand in every text.", next_step="Give one that tells it from others.")
-    found = ranked(chosen, query, usage(workspace).used)
+    found = rank_lessons(chosen, query, lesson_usage(workspace).used)
     for one in found[:limit]:
         _show_line(output, one.lesson)
         output.say(f"    {'; '.join(one.reasons)}", dim=True)
@@ -147,7 +155,7 @@ def search(
 @click.pass_obj
 def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
     """All lessons, the newest first."""
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     lessons = sorted(read_lessons(workspace), key=lambda one: one.age, reverse=True)
     for one in lessons[:limit]:
         _show_line(output, one)
@@ -166,10 +174,10 @@ def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
 @click.pass_obj
 def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
     """One lesson in full."""
-    workspace = workspace_at(project)
-    found = lesson_named(workspace, lesson)
+    workspace = find_project(project)
+    found = find_lesson(workspace, lesson)
     where = f"{workspace.where(lessons_path(workspace))}:{found.line}"
-    uses = usage(workspace).used.get(found.id, 0)
+    uses = lesson_usage(workspace).used.get(found.id, 0)
     output.say(f"{found.id}  {found.title}".rstrip(), bold=True)
     for name, title in _NAMES.items():
         if text := getattr(found, name):
@@ -212,17 +220,17 @@ def not_relevant(output: Output, lesson: str, job: str | None, said: str, projec
 
 
 def _answered(output: Output, project: Path | None, lesson: str, job: str | None, how: Answer, said: str) -> ExitCode:
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     found = _one_job(workspace, job)
-    entry = answer(workspace, lesson, found, how, said, somebody())
-    refresh(workspace, workspace.job_at(found.path))
+    entry = answer_lesson(workspace, lesson, found, how, said, unproved_actor())
+    update_views(workspace, workspace.job_at(found.path))
     output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.data['said']}", fg="green")
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
 
 def _in_progress(workspace: Workspace) -> list[Job]:
     """The one job in progress, if it is one."""
-    working = [one for one in survey(workspace).jobs if one.status == "in_progress"]
+    working = [one for one in survey_jobs(workspace).jobs if one.status == "in_progress"]
     return [workspace.job_at(working[0].path)] if len(working) == 1 else []
 
 
@@ -234,16 +242,16 @@ def _one_job(workspace: Workspace, job: str | None) -> Job:
 
 
 def _asked(output: Output, name: str, given: str | None) -> str:
-    if given is not None or output.json or not at_a_terminal():
+    if given is not None or output.json or not is_at_terminal():
         return given or ""
     typed: str = click.prompt(_NAMES[name], default="", show_default=False, err=True)
     return typed
 
 
-def _told(output: Output, workspace: Workspace, kept: Kept) -> ExitCode:
+def _told(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCode:
     lesson = kept.lesson
     if kept.recorded:
-        refresh(workspace, *(workspace.job(one) for one in kept.recorded))
+        update_views(workspace, *(workspace.job(one) for one in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
         output.say(f"  on record for {_listed(kept.recorded)}", fg="green")
@@ -274,5 +282,5 @@ def _data(lesson: Lesson) -> dict[str, Any]:
     }
 
 
-def _found(found: Found) -> dict[str, Any]:
+def _found(found: LessonMatch) -> dict[str, Any]:
     return {**_data(found.lesson), "score": found.score, "reasons": list(found.reasons)}

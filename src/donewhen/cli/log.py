@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.ledger.ledger import Entry
 
 
@@ -27,7 +27,7 @@ from donewhen.jobs.ledger.ledger import Entry
 @click.pass_obj
 def command(output: Output, job: str | None, limit: int, project: Path | None) -> ExitCode:
     """Print the ledger of JOB, or of the project and all jobs, oldest first."""
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     ledger = workspace.ledger
     chains = ledger.chains()
     names = chains if job is None else (job,) if job in chains else (workspace.place(job).id,)
@@ -61,9 +61,9 @@ def _told(entry: Entry) -> str:
             return one_line(f"{data.get('decision')}{_value(data.get('value'))}: {data.get('reason')}")
         case "completed" | "refused" | "evaluated" if isinstance(gates := data.get("gates"), Mapping):
             codes = dict.fromkeys(str(code) for found in gates.values() if isinstance(found, list) for code in found)
-            return one_line(f"{told(entry)} ({', '.join(codes)})" if codes else told(entry), 300)
+            return one_line(f"{entry_text(entry)} ({', '.join(codes)})" if codes else entry_text(entry), 300)
         case _:
-            return told(entry)
+            return entry_text(entry)
 
 
 def _value(value: object) -> str:

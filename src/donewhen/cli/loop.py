@@ -8,13 +8,13 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._gates import show_gates, show_promise
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.agent_loop import Limits, Turn, loop
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.agent_loop import LoopLimits, LoopTurn, run_agent_loop
 
-_LIMITS = Limits()
+_LIMITS = LoopLimits()
 
 
 @click.command()
@@ -59,9 +59,9 @@ def command(
     \b
     donewhen loop WI-20260214-001 -- claude -p {prompt}
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
 
-    def tell(turn: Turn) -> None:
+    def tell(turn: LoopTurn) -> None:
         output.say(
             f"turn {turn.number}: the agent ended with {turn.agent.exit_code} after {turn.agent.seconds:.0f} s",
             bold=True,
@@ -69,9 +69,9 @@ def command(
         if turn.completion.evaluation is not None:
             show_gates(output, turn.completion.evaluation)
 
-    limits = Limits(max_turns, max_seconds, turn_seconds)
+    limits = LoopLimits(max_turns, max_seconds, turn_seconds)
     with output.progress(f"working on {job}"):
-        ended = loop(workspace, job, argv, somebody(), limits=limits, tell=tell)
+        ended = run_agent_loop(workspace, job, argv, unproved_actor(), limits=limits, tell=tell)
     found = workspace.job(job)
     data = {
         "job": found.id,

@@ -22,15 +22,22 @@ from donewhen.judging.competence import first_rule
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
 from donewhen.judging.mission_settings import Trial
-from donewhen.judging.ticket import Ticket, TicketError, looked_at
-from donewhen.learning.measuring.splits import PARTS, Member, divided
-from donewhen.missions.new_mission import create_mission, mission_name, refuse_if_taken
-from donewhen.missions.table_import import Preview, Understood, Wishes, imported, preview, understand
-from donewhen.missions.table_sources import Source, find_source
-from donewhen.models.contrast import unread
+from donewhen.judging.ticket import Ticket, TicketError, read_each_line
+from donewhen.learning.measuring.splits import PARTS, SplitMember, split_tickets
+from donewhen.missions.new_mission import check_mission_name, create_mission, refuse_existing_mission
+from donewhen.missions.table_import import (
+    ColumnChoices,
+    ColumnReading,
+    ImportPreview,
+    import_tickets,
+    preview_import,
+    read_columns,
+)
+from donewhen.missions.table_sources import TableSource, find_source
+from donewhen.models.contrast import unreadable_rules
 from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
-from donewhen.review.judge_drift import drift
-from donewhen.review.people_agreement import agreement
+from donewhen.review.judge_drift import judge_drift
+from donewhen.review.people_agreement import people_agreement
 
 _EXCERPT = 70
 _SHOWN = 20
@@ -91,14 +98,14 @@ def init(
     donewhen mission init verdicts.csv refunds --label-column decision --pass-value refund --fail-value keep
     """
     found = find_source(source)
-    wishes = Wishes(label_column, text_columns, group_column, cluster_column, pass_values, fail_values)
-    understood = understand(found, wishes)
-    called = mission_name(name or understood.mission or one_line(source.resolve().stem.replace("_", " "), 100))
+    wishes = ColumnChoices(label_column, text_columns, group_column, cluster_column, pass_values, fail_values)
+    understood = read_columns(found, wishes)
+    called = check_mission_name(name or understood.mission or one_line(source.resolve().stem.replace("_", " "), 100))
     target = folder or Path(re.sub(r"\W+", "-", called.lower()).strip("-") or "mission")
     if not dry_run:
-        refuse_if_taken(target)
+        refuse_existing_mission(target)
     with output.progress(f"reading {source}"):
-        seen = preview(found, understood, called)
+        seen = preview_import(found, understood, called)
     spoken = language or seen.language
     find_language(spoken, target)
     _tell_preview(output, found, understood, seen, called, spoken, guessed=language is None)
@@ -137,7 +144,7 @@ def new(output: Output, folder: Path, name: str | None, language: str, rules: tu
     was taught nothing, every verdict is a person's (`donewhen review`), and becomes a ticket that `donewhen learn`
     learns from.
     """
-    called = mission_name(name or one_line(folder.resolve().name, 100))
+    called = check_mission_name(name or one_line(folder.resolve().name, 100))
     create_mission(folder, called, language, (), rules)
     output.say(f"✓ {folder}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
     output.say(f"  next: {_how_to_ask(folder)}", dim=True)
@@ -173,7 +180,7 @@ def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
     Tickets that the judge left to people say nothing about its verdicts, and are not counted in that.
     """
     found = read_mission(mission, code=False)
-    people, drifted = agreement(found), drift(found)
+    people, drifted = people_agreement(found), judge_drift(found)
     for line in reviews_text(people, drifted):
         output.say(line)
     if html is not None:
@@ -257,9 +264,9 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     return output.finish(ExitCode.GATE_FAILED if problems else ExitCode.PASS, data, problems)
 
 
-def _only_tickets(source: Source, understood: Understood, mission: str) -> Iterator[Ticket]:
+def _only_tickets(source: TableSource, understood: ColumnReading, mission: str) -> Iterator[Ticket]:
     """The tickets, once more; a source that has changed since it was looked at is an error."""
-    for one in imported(source, understood, mission):
+    for one in import_tickets(source, understood, mission):
         if isinstance(one, TicketError):
             raise one
         if isinstance(one, Ticket):
@@ -268,9 +275,9 @@ def _only_tickets(source: Source, understood: Understood, mission: str) -> Itera
 
 def _tell_preview(
     output: Output,
-    source: Source,
-    understood: Understood,
-    seen: Preview,
+    source: TableSource,
+    understood: ColumnReading,
+    seen: ImportPreview,
     name: str,
     language: str,
     *,
@@ -306,7 +313,7 @@ def _tell_preview(
 
 
 def _data(
-    source: Source, understood: Understood, seen: Preview, name: str, language: str, target: Path
+    source: TableSource, understood: ColumnReading, seen: ImportPreview, name: str, language: str, target: Path
 ) -> dict[str, object]:
     return {
         "mission": name,
@@ -347,14 +354,14 @@ def _tell_check(output: Output, mission: Mission, found: MissionCheck, split: di
 
 def _split(mission: Mission) -> dict[str, int]:
     """How many tickets each part gets, divided as the learner divides them."""
-    members: list[Member] = []
+    members: list[SplitMember] = []
     with suppress(ConfigError):
         members += (
-            Member(one.key, one.group_id, one.cluster, one.label)
-            for one in looked_at(mission.ticket_files, mission.name, superseded=mission.superseded())
+            SplitMember(one.key, one.group_id, one.cluster, one.label)
+            for one in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded())
             if isinstance(one, Ticket) and one.label is not None
         )
-    splits = divided(members, mission.settings.split, mission.settings.seed)
+    splits = split_tickets(members, mission.settings.split, mission.settings.seed)
     return {part: len(getattr(splits, part)) for part in PARTS}
 
 
@@ -367,7 +374,7 @@ def _warnings(mission: Mission, found: MissionCheck, unseen: int) -> list[str]:
             "every change would be refused."
         )
     if found.guidance is not None and mission.settings.model == "contrast":
-        ignored = unread(found.guidance.rules)
+        ignored = unreadable_rules(found.guidance.rules)
         if ignored:
             warnings.append(
                 f"The contrast model can't read all of {', '.join(ignored)}, and ignores what it can't read."

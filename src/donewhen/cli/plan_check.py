@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.lifecycle.planning import check_plan, ready
+from donewhen.jobs.lifecycle.planning import check_plan, find_ready_jobs
 
 
 @click.command()
@@ -23,10 +23,10 @@ from donewhen.jobs.lifecycle.planning import check_plan, ready
 def check(output: Output, project: Path | None) -> ExitCode:
     """Check all jobs together: files that can't be read, dependencies that dangle or go round in circles, jobs that
     are done before what they depend on, or on something that has changed, ids that two jobs have, edited fields."""
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("looking at the jobs"):
-        seen = survey(workspace)
-        problems = check_plan(workspace, seen, policy_of(workspace))
+        seen = survey_jobs(workspace)
+        problems = check_plan(workspace, seen, approval_policy(workspace))
     for one in problems:
         output.say(f"✗ [{one.code}] {one.where}", fg="red", bold=True)
         output.say(f"  {one.message}")
@@ -41,10 +41,10 @@ def check(output: Output, project: Path | None) -> ExitCode:
 @click.pass_obj
 def ready_(output: Output, project: Path | None) -> ExitCode:
     """Say what can start now, in which waves the rest follows, and which chain of jobs takes longest."""
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("looking at the jobs"):
-        seen = survey(workspace)
-    found = ready(seen.jobs)
+        seen = survey_jobs(workspace)
+    found = find_ready_jobs(seen.jobs)
     titles = {one.id: one.title for one in seen.jobs}
     for name in found.now:
         output.say(f"  {name}  {titles[name]}")

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.lifecycle.promise import verify_promise
 
 
@@ -31,8 +31,8 @@ def verify(output: Output, file: Path | None, project: Path | None) -> ExitCode:
     A real one has a receipt on the next line that the ledger knows, and what was done then still stands.
     """
     text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8", errors="replace")
-    workspace = workspace_at(project)
-    found = verify_promise(workspace, text, policy_of(workspace))
+    workspace = find_project(project)
+    found = verify_promise(workspace, text, approval_policy(workspace))
     mark, color = ("✓", "green") if found.real else ("✗", "red")
     output.say(f"{mark} {found.id or 'no promise'}: {found.why}.", fg=color)
     findings = [] if found.real else [Finding("promise", f"{found.why}.", found.id, "donewhen complete JOB")]

@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.judging.mission import read_mission
-from donewhen.learning.after.replay import replay
+from donewhen.learning.after.replay import replay_run
 from donewhen.learning.running.run_folders import EVENTS, find_run
 
 
@@ -27,7 +27,7 @@ def command(output: Output, run: str | None, mission: Path) -> ExitCode:
     """
     named = Path(run) if run is not None and (Path(run) / EVENTS).is_file() else None
     folder = named or find_run(read_mission(mission, code=False), run)
-    found = replay(folder)
+    found = replay_run(folder)
     for key, text in found.guidance.rules.items():
         output.say(f"  {key:<4} {text}")
     for one in found.differences:

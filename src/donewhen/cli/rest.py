@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.rest import dispute as dispute_refusal
-from donewhen.jobs.lifecycle.rest import set_aside
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.rest import record_dispute as dispute_refusal
+from donewhen.jobs.lifecycle.rest import set_job_aside
 
 
 @click.command()
@@ -45,8 +45,8 @@ def ask(output: Output, job: str, question: str, project: Path | None) -> ExitCo
 @click.pass_obj
 def dispute(output: Output, job: str, reason: str, project: Path | None) -> ExitCode:
     """Disagree with the refusal to complete JOB. People decide, criterion by criterion; an agent may stop and wait."""
-    workspace = workspace_at(project)
-    entry = dispute_refusal(workspace, job, somebody(), reason)
+    workspace = find_project(project)
+    entry = dispute_refusal(workspace, job, unproved_actor(), reason)
     found = workspace.job(job)
     criteria = entry.data["value"]["criteria"]
     output.say(f"{found.id}  {found.title}", bold=True)
@@ -57,8 +57,8 @@ def dispute(output: Output, job: str, reason: str, project: Path | None) -> Exit
 
 
 def _rest(output: Output, job: str, project: Path | None, *, reason: str = "", question: str = "") -> ExitCode:
-    workspace = workspace_at(project)
-    entry = set_aside(workspace, job, somebody(), reason=reason, question=question)
+    workspace = find_project(project)
+    entry = set_job_aside(workspace, job, unproved_actor(), reason=reason, question=question)
     found = workspace.job(job)
     output.say(f"{found.id}  {found.title}", bold=True)
     output.say(f"  {found.status}: {entry.data['reason']}", fg="yellow")

@@ -15,17 +15,17 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
+from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
-from donewhen.foundation.plain_text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.ledger.approval import Approval, agent_at_work, at_a_terminal, somebody
+from donewhen.jobs.ledger.approval import Approval, detected_agent, is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.review.items import KINDS, Item, Kind
-from donewhen.review.queue import find_item, queue
-from donewhen.review.verdicts import Settled, Verdict, catch_up, settle
+from donewhen.review.items import KINDS, Kind, ReviewItem
+from donewhen.review.queue import find_item, review_queue
+from donewhen.review.verdicts import RecordedVerdict, Verdict, record_verdict, write_missing_labels
 
 _LINES = 14
 """Of each piece of evidence, so many lines are shown at first."""
@@ -71,25 +71,25 @@ def command(
     You are asked once to type a word, so that no agent reviews its own work. Without a terminal, what needs a person is
     listed; with --verdict, one ITEM is settled, and by an agent that does not count.
     """
-    workspace = workspace_at(project)
-    catch_up(workspace)
+    workspace = find_project(project)
+    write_missing_labels(workspace)
     if mission is not None:
         find_mission(workspace, mission)
-    by = somebody().name if second else None
+    by = unproved_actor().name if second else None
     if verdict is not None:
         if item is None:
             raise UsageError("--verdict needs an ITEM.", next_step="donewhen review --list")
         return _settled_at_once(output, workspace, find_item(workspace, item, by=by), verdict, reason, key, ci)
-    found = [find_item(workspace, item, by=by)] if item is not None else list(queue(workspace, by=by))
+    found = [find_item(workspace, item, by=by)] if item is not None else list(review_queue(workspace, by=by))
     found = [one for one in found if kind in (None, one.kind) and mission in (None, one.mission)]
     # A key proves who it is; a key to press needs a terminal all the same.
-    watched = at_a_terminal() and (agent_at_work() is None or key is not None)
+    watched = is_at_terminal() and (detected_agent() is None or key is not None)
     if listing or output.json or not found or not watched:
         return _listed(output, found, whole=item is not None)
     return _one_by_one(output, workspace, found, key, ci)
 
 
-def _listed(output: Output, found: Sequence[Item], *, whole: bool) -> ExitCode:
+def _listed(output: Output, found: Sequence[ReviewItem], *, whole: bool) -> ExitCode:
     for one in found:
         if whole:
             _show(output, one, "", everything=True)
@@ -104,13 +104,13 @@ def _listed(output: Output, found: Sequence[Item], *, whole: bool) -> ExitCode:
 
 
 def _settled_at_once(
-    output: Output, workspace: Workspace, item: Item, verdict: Verdict, reason: str, key: Path | None, ci: bool
+    output: Output, workspace: Workspace, item: ReviewItem, verdict: Verdict, reason: str, key: Path | None, ci: bool
 ) -> ExitCode:
-    approval = asked_for_approval(output, f"give {item.id} the verdict {verdict}", key=key, ci=ci)
+    approval = ask_for_approval(output, f"give {item.id} the verdict {verdict}", key=key, ci=ci)
     if approval is None:
         finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
         return output.fail(ExitCode.GATE_FAILED, finding)
-    done = settle(workspace, item, verdict, approval, reason)
+    done = record_verdict(workspace, item, verdict, approval, reason)
     output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
     data = {"item": item.id, "verdict": verdict, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
     if done.counts:
@@ -121,18 +121,20 @@ def _settled_at_once(
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
 
-def _one_by_one(output: Output, workspace: Workspace, found: Sequence[Item], key: Path | None, ci: bool) -> ExitCode:
+def _one_by_one(
+    output: Output, workspace: Workspace, found: Sequence[ReviewItem], key: Path | None, ci: bool
+) -> ExitCode:
     output.say(f"{len(found)} thing(s) need a person.", bold=True)
-    approval = asked_for_approval(output, "review under your name", key=key, ci=ci)
+    approval = ask_for_approval(output, "review under your name", key=key, ci=ci)
     if approval is None:
         finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
         return output.fail(ExitCode.GATE_FAILED, finding)
-    given: list[Settled] = []
+    given: list[RecordedVerdict] = []
     for number, one in enumerate(found, 1):
         answer = _asked(output, workspace, one, f"{number} of {len(found)}", approval)
         if answer == "quit":
             break
-        if isinstance(answer, Settled):
+        if isinstance(answer, RecordedVerdict):
             given.append(answer)
     output.say()
     labelled = sum(one.ticket is not None for one in given)
@@ -142,7 +144,9 @@ def _one_by_one(output: Output, workspace: Workspace, found: Sequence[Item], key
     return output.finish(ExitCode.PASS, {"given": [one.told for one in given]})
 
 
-def _asked(output: Output, workspace: Workspace, item: Item, place: str, approval: Approval) -> Settled | str:
+def _asked(
+    output: Output, workspace: Workspace, item: ReviewItem, place: str, approval: Approval
+) -> RecordedVerdict | str:
     """Show one thing until there is a verdict on it, or it is skipped."""
     reason = ""
     _show(output, item, place)
@@ -159,7 +163,7 @@ def _asked(output: Output, workspace: Workspace, item: Item, place: str, approva
             reason = click.prompt("reason", default="", show_default=False, err=True)
         elif pressed in _KEYS and item.settles:
             try:
-                done = settle(workspace, item, _KEYS[pressed], approval, reason)
+                done = record_verdict(workspace, item, _KEYS[pressed], approval, reason)
             except DonewhenError as error:
                 output.say(f"✗ {error}", fg="red")
                 return "skip"
@@ -188,7 +192,7 @@ def _pressed(output: Output, words: str) -> str:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
-def _show(output: Output, item: Item, place: str, *, everything: bool = False) -> None:
+def _show(output: Output, item: ReviewItem, place: str, *, everything: bool = False) -> None:
     width = min(100, shutil.get_terminal_size().columns)
     output.say()
     output.say("─" * width, dim=True)
@@ -200,7 +204,7 @@ def _show(output: Output, item: Item, place: str, *, everything: bool = False) -
     for name, text in item.evidence.items():
         output.say()
         output.say(f"▸ {name}", fg="cyan")
-        lines = plain(text).rstrip().split("\n")
+        lines = plain_text(text).rstrip().split("\n")
         for line in lines if everything else lines[:_LINES]:
             output.say(f"  {line}")
         if not everything and len(lines) > _LINES:
@@ -218,7 +222,7 @@ def _show(output: Output, item: Item, place: str, *, everything: bool = False) -
     output.say("─" * width, dim=True)
 
 
-def _data(item: Item) -> dict[str, Any]:
+def _data(item: ReviewItem) -> dict[str, Any]:
     import msgspec
 
     return {

@@ -11,12 +11,12 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, score_data, show_gates, show_score
-from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.lifecycle.evaluating import Evaluated, evaluate_and_record
+from donewhen.jobs.lifecycle.evaluating import EvaluatedJob, evaluate_and_record
 from donewhen.protocols import ReasonCode
 
 
@@ -41,7 +41,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
     The score never decides alone: the other gates stand beside it. Exit status 1 while it is below the target.
     """
 
-    def tell(found: Evaluated) -> _Told:
+    def tell(found: EvaluatedJob) -> _Told:
         score, target = found.evaluation.score, found.job.reward_target
         output.say(f"{found.job.id}  {score.total} of 100, {target} asked for", bold=True)
         if explain:
@@ -63,7 +63,7 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Run what is stale and decide whether JOB, or every job that is not cancelled, is truthfully done, criterion by
     criterion."""
 
-    def tell(found: Evaluated) -> _Told:
+    def tell(found: EvaluatedJob) -> _Told:
         gate = found.evaluation.truth
         output.say(f"{found.job.id}  truth: {'pass' if gate.passed else 'fail'}", bold=True)
         for reason in gate.reasons:
@@ -87,14 +87,14 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 @click.pass_obj
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Say the one next thing to do: for JOB, for the job in progress, or which job to start."""
-    from donewhen.jobs.board.survey import survey
-    from donewhen.jobs.lifecycle.planning import ready
+    from donewhen.jobs.board.survey import survey_jobs
+    from donewhen.jobs.lifecycle.planning import find_ready_jobs
 
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     if job is None:
-        seen = survey(workspace)
+        seen = survey_jobs(workspace)
         working = [one.id for one in seen.jobs if one.status == "in_progress"]
-        waiting = ready(seen.jobs).now
+        waiting = find_ready_jobs(seen.jobs).now
         job = working[0] if working else None
         if job is None:
             step = f"donewhen start {waiting[0]}" if waiting else "donewhen status"
@@ -109,13 +109,13 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
 
 
 def _each(
-    output: Output, job: str | None, project: Path | None, tell: Callable[[Evaluated], _Told], *, collecting: bool
+    output: Output, job: str | None, project: Path | None, tell: Callable[[EvaluatedJob], _Told], *, collecting: bool
 ) -> ExitCode:
     """One job, or all of them; among all, one that can't be read is a finding and keeps nobody from the others."""
     if job is not None:
         one = tell(_looked_at(output, job, project, collecting=collecting))
         return output.finish(*one)
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     told: list[_Told] = []
     findings: list[Finding] = []
     for place in workspace.places():
@@ -135,7 +135,7 @@ def _each(
     )
 
 
-def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> Evaluated:
-    workspace = workspace_at(project)
+def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> EvaluatedJob:
+    workspace = find_project(project)
     with output.progress("looking"):
-        return evaluate_and_record(workspace, job, somebody(), collecting=collecting)
+        return evaluate_and_record(workspace, job, unproved_actor(), collecting=collecting)

@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.plain_text import plain
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.evidence.commands import Ran, run
-from donewhen.jobs.evidence.requirements import Need, is_asked_for, need_of, needs
-from donewhen.jobs.gates.evidence_status import collect
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.foundation.plain_text import plain_text
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
+from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence, requirement_for, requirements_of
+from donewhen.jobs.gates.evidence_status import collect_evidence
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -53,23 +53,24 @@ def command(
     donewhen run WI-20260214-001 --criterion AC-1
     donewhen run WI-20260214-001 -- python -m pytest -q
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     found = workspace.job(job)
-    need = None if criterion is None else need_of(found, criterion)
+    need = None if criterion is None else requirement_for(found, criterion)
     if argv:
         results = [_one_command(output, workspace, found, argv, need, again, timeout)]
     else:
         _something(found, need)
         results = []
-        for one in (need,) if need is not None else needs(found):
+        for one in (need,) if need is not None else requirements_of(found):
             if one.check.kind in ("run", "file"):
                 with output.progress(one.evidence):
                     results += [
-                        (one.evidence, ran) for _, ran in collect(workspace, found, somebody(), again=again, only=one)
+                        (one.evidence, ran)
+                        for _, ran in collect_evidence(workspace, found, unproved_actor(), again=again, only=one)
                     ]
                 _tell(output, *results[-1])
         results += _judged(output, workspace, found, need, again)
-    refresh(workspace, workspace.job_at(found.path))
+    update_views(workspace, workspace.job_at(found.path))
     findings = [
         Finding(FindingCode.EVIDENCE_FAILED, f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results
@@ -79,15 +80,17 @@ def command(
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
 
-def _judged(output: Output, workspace: Workspace, job: Job, need: Need | None, again: bool) -> list[tuple[str, Ran]]:
+def _judged(
+    output: Output, workspace: Workspace, job: Job, need: Requirement | None, again: bool
+) -> list[tuple[str, EvidenceRun]]:
     """Judges come last, and only where everything else speaks for the work."""
-    results: list[tuple[str, Ran]] = []
-    for one in (need,) if need is not None else needs(job):
+    results: list[tuple[str, EvidenceRun]] = []
+    for one in (need,) if need is not None else requirements_of(job):
         if one.check.kind == "judge":
             text = f"judge:{one.check.text} {one.name}"
             try:
                 with output.progress(text):
-                    found = collect(workspace, job, somebody(), again=again, only=one)
+                    found = collect_evidence(workspace, job, unproved_actor(), again=again, only=one)
             except UsageError as error:
                 if need is not None:
                     raise
@@ -103,10 +106,10 @@ def _one_command(
     workspace: Workspace,
     job: Job,
     argv: tuple[str, ...],
-    need: Need | None,
+    need: Requirement | None,
     again: bool,
     timeout: float | None,
-) -> tuple[str, Ran]:
+) -> tuple[str, EvidenceRun]:
     text = shlex.join(argv)
     if need is not None and need.check.kind in ("run", "file", "judge") and need.evidence != text:
         raise UsageError(
@@ -114,24 +117,24 @@ def _one_command(
             next_step=f"donewhen run {job.id} --criterion {need.name}",
         )
     with output.progress(text):
-        ran = run(
+        ran = run_as_evidence(
             workspace,
             job,
             argv,
-            somebody(),
+            unproved_actor(),
             criterion=None if need is None else need.name,
             again=again,
             timeout=timeout,
         )
     _tell(output, text, ran)
-    if not is_asked_for(job, text):
+    if not is_required_evidence(job, text):
         output.say("  It is kept, but no criterion of the job asks for it.", fg="yellow")
     return text, ran
 
 
-def _something(job: Job, need: Need | None) -> None:
+def _something(job: Job, need: Requirement | None) -> None:
     """Zero checks is not a pass."""
-    chosen = needs(job) if need is None else (need,)
+    chosen = requirements_of(job) if need is None else (need,)
     if any(one.check.kind in ("run", "file", "judge") for one in chosen):
         return
     if need is not None and need.check.kind == "verification":
@@ -146,7 +149,7 @@ def _something(job: Job, need: Need | None) -> None:
     )
 
 
-def _tell(output: Output, text: str, ran: Ran) -> None:
+def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
     mark, color = ("✓", "green") if ran.passed else ("✗", "red")
     reused = "  (fresh; not run again)" if ran.reused else ""
     output.say(f"{mark} {text}{reused}", fg=color, bold=True)
@@ -154,7 +157,7 @@ def _tell(output: Output, text: str, ran: Ran) -> None:
     if data["what"] in ("file", "judge"):
         output.say(f"  {data['told']}")
     elif not ran.passed:
-        for line in plain(ran.output).rstrip().split("\n")[-_TAIL:]:
+        for line in plain_text(ran.output).rstrip().split("\n")[-_TAIL:]:
             output.say(f"  {line}")
         output.say(f"  {data['ending']}, exit status {data['exit_code']}")
     if report := data.get("report"):
@@ -166,7 +169,7 @@ def _tell(output: Output, text: str, ran: Ran) -> None:
         output.say("  Its inputs changed while it ran, so it counts as stale.", fg="yellow")
 
 
-def _data(text: str, ran: Ran) -> dict[str, object]:
+def _data(text: str, ran: EvidenceRun) -> dict[str, object]:
     kept = (
         "what",
         "passed",

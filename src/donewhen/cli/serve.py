@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.ledger.approval import agent_at_work, at_a_terminal, person
+from donewhen.jobs.ledger.approval import detected_agent, is_at_terminal, person_at_terminal
 from donewhen.jobs.ledger.ledger import Actor
 
 if TYPE_CHECKING:
-    from donewhen.web.reviewers import People
+    from donewhen.web.reviewers import Reviewers
 
 _SHORTEST_TOKEN = 16
 _LONGEST_NAME = 60
@@ -69,21 +69,21 @@ def command(
     donewhen serve
     donewhen serve --port 0 --reviewer ada --reviewer bo
     """
-    from donewhen.web.access_rules import Door, is_loopback
-    from donewhen.web.listener import listening, prepared, url_of
-    from donewhen.web.project_folder import Place
-    from donewhen.web.reviewers import People
-    from donewhen.web.server_state import Site
+    from donewhen.web.access_rules import AccessPolicy, is_loopback
+    from donewhen.web.listener import listening, prepare_server, url_of
+    from donewhen.web.project_folder import ProjectFolder
+    from donewhen.web.reviewers import Reviewers
+    from donewhen.web.server_state import ServerState
 
     start = (project or Path.cwd()).resolve()
     if any(start.glob("PJ-*/plan.md")):
         # Which of several projects is meant has to be said; no project at all is fine, for one may come.
-        workspace_at(start)
-    people = People(*_who(reviewers))
+        find_project(start)
+    people = Reviewers(*_who(reviewers))
     token = _token(token_file) if token_file else None if is_loopback(host) else secrets.token_urlsafe(24)
-    site = Site(Place(start), Door(host, token), people, output.note)
+    site = ServerState(ProjectFolder(start), AccessPolicy(host, token), people, output.note)
     # Whatever is missing is missed now, and not when somebody opens the page.
-    serve = prepared(site)
+    serve = prepare_server(site)
     with listening(host, port) as listener:
         site.url = url_of(listener)
         _say_where(output, site.url, people, token, from_file=token_file is not None)
@@ -97,7 +97,7 @@ def command(
     return ExitCode.PASS
 
 
-def _say_where(output: Output, url: str, people: People, token: str | None, *, from_file: bool) -> None:
+def _say_where(output: Output, url: str, people: Reviewers, token: str | None, *, from_file: bool) -> None:
     """What whoever started it needs to know; secrets only on the terminal."""
     output.say(f"The page is at {url}/", bold=True)
     if token is not None:
@@ -113,13 +113,13 @@ def _say_where(output: Output, url: str, people: People, token: str | None, *, f
 
 def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
     """Whose verdicts count, or why nobody's do: only somebody at a terminal can hand links to people."""
-    sign = agent_at_work()
-    if sign is None and at_a_terminal():
+    sign = detected_agent()
+    if sign is None and is_at_terminal():
         names = dict.fromkeys(" ".join(one.split()) for one in reviewers)
         for one in names:
             if not one or len(one) > _LONGEST_NAME or not one.isprintable():
                 raise UsageError(f"{one!r} can't be the name of a reviewer.", where="--reviewer")
-        return tuple(Actor(one, "person") for one in names) or (person(),), ""
+        return tuple(Actor(one, "person") for one in names) or (person_at_terminal(),), ""
     why = f"{sign} shows that an agent is at work" if sign else "it was not started at a terminal"
     if reviewers:
         raise UsageError(f"Nobody can give verdicts on this page: {why}.", next_step="Start it at a terminal.")

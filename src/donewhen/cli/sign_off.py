@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, asked_for_approval, project_option, workspace_at
+from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
 from donewhen.cli._output import Finding, Output
-from donewhen.cli.decide import tell
+from donewhen.cli.decide import show_decision
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.gates.evidence_status import manual_need, sign_off
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.gates.evidence_status import manual_requirement, sign_off
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
@@ -32,14 +32,14 @@ def command(
     \b
     donewhen sign-off WI-20260214-001 --criterion AC-2 --reason "Looked at it on a phone."
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     found = workspace.job(job)
-    output.say(f"{found.id}  {criterion}: {manual_need(found, criterion).text}", bold=True)
-    approval = asked_for_approval(output, "sign this off", key=key, ci=ci)
+    output.say(f"{found.id}  {criterion}: {manual_requirement(found, criterion).text}", bold=True)
+    approval = ask_for_approval(output, "sign this off", key=key, ci=ci)
     if approval is None:
         return output.fail(
             ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was signed off.")
         )
     signed = sign_off(workspace, found, criterion, reason, approval)
-    refresh(workspace, workspace.job_at(found.path))
-    return tell(output, signed)
+    update_views(workspace, workspace.job_at(found.path))
+    return show_decision(output, signed)

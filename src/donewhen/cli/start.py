@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import job_argument, project_option, workspace_at
+from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.start import start_job
 
 
 @click.command()
@@ -32,9 +32,9 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     donewhen lessons used LL-20260214-001 --job 001 --how "Read the last line first, as it says."
     donewhen lessons not-relevant LL-20260214-002 --job 001 --reason "There is no parser in this one."
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("looking at what is there"):
-        result = start(workspace, job, somebody())
+        result = start_job(workspace, job, unproved_actor())
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
     findings = [Finding(one.code, one.message, one.where, result.next) for one in result.reasons]
     for one in findings:

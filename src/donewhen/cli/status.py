@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.board.survey import JobRecord, survey
+from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 _SHOWN = 40
@@ -27,9 +27,9 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
 
     Files that have not changed since the last look are not read again. Exit status 1 when something is wrong.
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     with output.progress("looking at the jobs"):
-        found = survey(workspace)
+        found = survey_jobs(workspace)
     output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
     shown = found.jobs if everything else found.jobs[:_SHOWN]
     for one in shown:

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.foundation.plain_text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
-from donewhen.jobs.verifying import Case, Verification, verify
-from donewhen.reports.verification_github import annotation_lines, defused, summary
+from donewhen.jobs.verifying import Verification, VerificationCase, verify_branch
+from donewhen.reports.verification_github import annotation_lines, escape_runner_commands, summary
 from donewhen.reports.verification_junit import junit
 from donewhen.reports.verification_sarif import sarif
 
@@ -95,9 +95,9 @@ def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | 
     try:
         if not base:
             raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
-        workspace = workspace_at(project)
+        workspace = find_project(project)
         with output.progress("verify") as tell:
-            found = verify(workspace, base, jobs=jobs, tell=tell)
+            found = verify_branch(workspace, base, jobs=jobs, tell=tell)
             return found, _status(found)
     except DonewhenError as error:
         if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):
@@ -127,32 +127,35 @@ def _status(found: Verification) -> ExitCode:
 def _show(output: Output, found: Verification) -> None:
     groups = [("project", "", found.project), *((one.id, one.title, one.cases) for one in found.jobs)]
     for name, title, cases in groups:
-        output.say(defused(f"{name}  {title}".rstrip()), bold=True)
+        output.say(escape_runner_commands(f"{name}  {title}".rstrip()), bold=True)
         for case in cases:
             _show_case(output, case)
     for note in found.notes:
-        output.say(defused(f"! {note.message}"), fg="yellow")
+        output.say(escape_runner_commands(f"! {note.message}"), fg="yellow")
     if not found.commit:
         output.say("Not verified.", bold=True)
         return
     claimed = [one for one in found.jobs if one.claimed]
     good = sum(one.passed for one in claimed)
     word = "verified." if found.passed else "not verified."
-    output.say(defused(f"{good} of {len(claimed)} job(s) hold by the contract of {found.base}: {word}"), bold=True)
+    output.say(
+        escape_runner_commands(f"{good} of {len(claimed)} job(s) hold by the contract of {found.base}: {word}"),
+        bold=True,
+    )
 
 
-def _show_case(output: Output, case: Case) -> None:
+def _show_case(output: Output, case: VerificationCase) -> None:
     mark, color = _MARKS[case.outcome]
     text = f"  {case.text}" if case.text else ""
-    output.say(defused(f"  {mark} {case.name}{text}"), fg=color)
+    output.say(escape_runner_commands(f"  {mark} {case.name}{text}"), fg=color)
     for reason in case.reasons:
-        output.say(defused(f"      [{reason.code}] {reason.message}"))
+        output.say(escape_runner_commands(f"      [{reason.code}] {reason.message}"))
         if reason.where:
-            output.say(defused(f"      {reason.where}"), dim=True)
+            output.say(escape_runner_commands(f"      {reason.where}"), dim=True)
         if reason.next and case.outcome == "error":
-            output.say(defused(f"      next: {reason.next}"), dim=True)
-    for line in plain(case.output).splitlines():
-        output.say(defused(f"      {line}"), dim=True)
+            output.say(escape_runner_commands(f"      next: {reason.next}"), dim=True)
+    for line in plain_text(case.output).splitlines():
+        output.say(escape_runner_commands(f"      {line}"), dim=True)
 
 
 def _data(found: Verification) -> dict[str, Any]:
@@ -175,5 +178,5 @@ def _data(found: Verification) -> dict[str, Any]:
     }
 
 
-def _case_data(case: Case) -> dict[str, Any]:
+def _case_data(case: VerificationCase) -> dict[str, Any]:
     return {**case._asdict(), "reasons": [one._asdict() for one in case.reasons]}

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import project_option, workspace_at
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.contract.agreement import proposals
-from donewhen.jobs.gates.evidence_status import Standing, State, asserted, standings
+from donewhen.jobs.contract.agreement import agreement_proposals
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, State, asserted_evidence, evidence_statuses
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 _MARKS = {
@@ -42,10 +42,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
 
     Exit status 0 when it is agreed and everything is shown and fresh.
     """
-    workspace = workspace_at(project)
+    workspace = find_project(project)
     found = workspace.job(job)
-    agreements = proposals(workspace, [found])
-    rows = standings(workspace, found)
+    agreements = agreement_proposals(workspace, [found])
+    rows = evidence_statuses(workspace, found)
     output.say(f"{found.id}  {found.title}", bold=True)
     findings: list[Finding] = []
     for one in agreements:
@@ -61,7 +61,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             findings.append(
                 Finding(_CODES[row.state], f"{row.need.name} is {row.state}{why}.", None, _next(found.id, row))
             )
-    notes = asserted(workspace, found)
+    notes = asserted_evidence(workspace, found)
     for path in notes:
         output.say(f"  ? {path}  asserted: somebody wrote it, the gate did not see it", dim=True)
     if not rows:
@@ -91,7 +91,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
 
-def _tell(output: Output, row: Standing) -> None:
+def _tell(output: Output, row: EvidenceStatus) -> None:
     mark, color = _MARKS[row.state]
     text = (
         row.need.text
@@ -103,7 +103,7 @@ def _tell(output: Output, row: Standing) -> None:
         output.say(f"      {reason}")
 
 
-def _next(job: str, row: Standing) -> str:
+def _next(job: str, row: EvidenceStatus) -> str:
     if row.need.check.kind == "manual":
         return f'donewhen sign-off {job} --criterion {row.need.name} --reason "…"'
     if row.state == "needs_human":

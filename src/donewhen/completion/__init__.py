@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.completion.checking import AsyncTaskCompletionChecker, arun_check, run_check
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         TaskCompletionContext,
         TaskCompletionResult,
     )
-    from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
+    from donewhen.test_reports.junit import JUnitError, SuiteReport, read_junit
     from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 # A hook that needs one checker must not pay for all of them: each name is imported when it is first used.
@@ -72,7 +72,7 @@ _BELOW = {
     "SuiteBaseline": "donewhen.test_reports.suite_baseline",
 }
 
-__getattr__ = lazily(__name__, _FILE_OF, _BELOW)
+__getattr__ = lazy_attributes(__name__, _FILE_OF, _BELOW)
 
 __all__ = [
     "REASONS",
@@ -87,13 +87,13 @@ __all__ = [
     "FileExistsChecker",
     "GuardPolicy",
     "GuardState",
+    "JUnitError",
     "JobChecker",
     "JudgeAnswer",
     "LLMJudgeChecker",
     "Not",
     "PlanBasedChecker",
     "ReasonCode",
-    "ReportError",
     "StopDecision",
     "StopGuard",
     "SuiteBaseline",

@@ -50,7 +50,7 @@ def checking() -> Iterator[None]:
         _checking.reset(token)
 
 
-def name_of(checker: object) -> str:
+def checker_name(checker: object) -> str:
     """What to call a checker in a sentence; a str is a name already."""
     try:
         name = checker if isinstance(checker, str) else getattr(checker, "name", None)
@@ -118,7 +118,7 @@ async def arun_check(
 def gate_error(checker: object, what: str) -> TaskCompletionResult:
     """The result of a check that is itself broken."""
     return TaskCompletionResult.incomplete(
-        f"gate_error: the completion check {name_of(checker)} {what}. A broken check is not a pass; "
+        f"gate_error: the completion check {checker_name(checker)} {what}. A broken check is not a pass; "
         "fix the check, or ask the person who set it up.",
         code=ReasonCode.GATE_ERROR,
     )
@@ -128,7 +128,7 @@ def _answered(result: TaskCompletionResult | None, checker: object, timeout: flo
     if result is not None:
         return result
     return TaskCompletionResult.incomplete(
-        f"check_timeout: the completion check {name_of(checker)} did not answer within {timeout:g} seconds "
+        f"check_timeout: the completion check {checker_name(checker)} did not answer within {timeout:g} seconds "
         "and was abandoned, so the work is not verified.",
         code=ReasonCode.CHECK_TIMEOUT,
     )
@@ -160,7 +160,7 @@ class _Box:
             self._answered.set()
             on_answer()
 
-        threading.Thread(target=work, name=f"check {name_of(checker)}", daemon=True).start()
+        threading.Thread(target=work, name=f"check {checker_name(checker)}", daemon=True).start()
 
     def wait(self, timeout: float | None) -> TaskCompletionResult | None:
         """The answer, or None when there is none in time."""
@@ -198,7 +198,7 @@ def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionR
     _checking.set(True)
     if cancelled():
         return TaskCompletionResult.incomplete(
-            f"check_timeout: {name_of(checker)} was not asked any more, because nobody waits for its answer.",
+            f"check_timeout: {checker_name(checker)} was not asked any more, because nobody waits for its answer.",
             code=ReasonCode.CHECK_TIMEOUT,
         )
     try:
@@ -207,7 +207,7 @@ def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionR
             return gate_error(checker, "has no check method")
         answer: object = check(context)
         if inspect.isawaitable(answer):
-            answer = finish(answer)
+            answer = run_awaitable(answer)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - fail closed: sys.exit(0) in a checker is no pass either
@@ -252,7 +252,7 @@ def _raised(error: BaseException) -> str:
     return f"raised {type(error).__name__}" + (f": {text.rstrip('.')}" if text else "")
 
 
-def finish(answer: Awaitable[T]) -> T:
+def run_awaitable(answer: Awaitable[T]) -> T:
     """Run an awaitable to its end, on a loop of its own, from any thread, also one whose loop is running."""
     import asyncio
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from donewhen.filesystem import HostFilesystem
-from donewhen.foundation.plain_text import plain, shorten
+from donewhen.foundation.plain_text import plain_text, shorten
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult, run_command, small_environment
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
@@ -50,10 +50,10 @@ class CommandChecker:
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         try:
-            result = run(self, self.argv, self.env, context)
+            result = run_checked_command(self, self.argv, self.env, context)
         except CommandNotRunnableError as error:
-            return not_runnable(error)
-        failure = unfinished(self, result)
+            return not_runnable_result(error)
+        failure = failure_of_command(self, result)
         return TaskCompletionResult.ok(f"`{self.name}` succeeded.") if failure is None else failure
 
 
@@ -66,7 +66,7 @@ def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def run(
+def run_checked_command(
     checker: CommandChecker, argv: Sequence[str], env: Mapping[str, str], context: TaskCompletionContext
 ) -> CommandResult:
     """Run ``argv`` under the checker's settings, where the context's files are."""
@@ -76,11 +76,11 @@ def run(
     return run_command(argv, cwd=folder, timeout=checker.timeout, env=small_environment(checker.pass_env, env))
 
 
-def not_runnable(error: CommandNotRunnableError) -> TaskCompletionResult:
+def not_runnable_result(error: CommandNotRunnableError) -> TaskCompletionResult:
     return TaskCompletionResult.incomplete(str(error), code=ReasonCode.COMMAND_NOT_FOUND)
 
 
-def unfinished(checker: CommandChecker, result: CommandResult) -> TaskCompletionResult | None:
+def failure_of_command(checker: CommandChecker, result: CommandResult) -> TaskCompletionResult | None:
     """Why the command did not succeed; None when it did."""
     if result.ending != "exited":
         return TaskCompletionResult.incomplete(
@@ -105,7 +105,7 @@ def _quoted(result: CommandResult) -> str:
 
 def lines_that_matter(output: str, limit: int = _LINES) -> list[str]:
     """The end of a command's output, and the lines before it that speak of trouble, without decoration."""
-    lines = [shorten(line.rstrip(), _LINE_LENGTH) for line in plain(output).split("\n")]
+    lines = [shorten(line.rstrip(), _LINE_LENGTH) for line in plain_text(output).split("\n")]
     lines = [line for line in lines if not _DECORATION.fullmatch(line)]
     end = lines[-limit:]
     # Half of the room goes to earlier trouble, when the end of the output is not about it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from donewhen.completion.checking import AnyChecker, name_of, run_check
+from donewhen.completion.checking import AnyChecker, checker_name, run_check
 from donewhen.completion.functions import CheckFunction, as_checker
 from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
 
@@ -97,12 +97,12 @@ class Not:
         if result.complete:
             said = f" ({result.feedback})" if result.feedback else ""
             return TaskCompletionResult.incomplete(
-                self.feedback or f"{name_of(self.checker)} must not hold, but it does{said}.",
+                self.feedback or f"{checker_name(self.checker)} must not hold, but it does{said}.",
                 code=ReasonCode.NOT_WANTED,
             )
         if result.code is not None and result.code.undecided:
             return result
-        return TaskCompletionResult.ok(f"{name_of(self.checker)} does not hold, as it should be.")
+        return TaskCompletionResult.ok(f"{checker_name(self.checker)} does not hold, as it should be.")
 
 
 def _coerced(checkers: object) -> tuple[TaskCompletionChecker, ...]:

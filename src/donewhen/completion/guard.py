@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from donewhen.completion.checking import AnyChecker, arun_check, run_check
-from donewhen.completion.stop_decision import GuardPolicy, GuardState, StopDecision, decide_stop, refused, report
+from donewhen.completion.stop_decision import (
+    GuardPolicy,
+    GuardState,
+    StopDecision,
+    completion_report,
+    decide_stop,
+    refused_status,
+)
 from donewhen.protocols import CompletionReport, TaskCompletionContext
 from donewhen.runtime import CompletionChecked, Limits
 
@@ -64,7 +71,7 @@ class StopGuard:
     def _concluded(self, result: TaskCompletionResult, context: TaskCompletionContext) -> CompletionReport:
         self.state = GuardState(self.state.attempts + 1)
         self._record(True, result, context)
-        return report("verified" if result.complete else refused(result), self.state.attempts, result)
+        return completion_report("verified" if result.complete else refused_status(result), self.state.attempts, result)
 
     def _record(self, allowed: bool, result: TaskCompletionResult, context: TaskCompletionContext) -> None:
         attempt = self.state.attempts

@@ -32,7 +32,7 @@ class JobChecker:
         self.require_job = require_job
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
-        from donewhen.jobs.board.survey import survey
+        from donewhen.jobs.board.survey import survey_jobs
         from donewhen.jobs.plan.workspace import WorkspaceError, find_workspace
 
         root = self._root(context)
@@ -44,7 +44,7 @@ class JobChecker:
             if self.jobs or self.require_job:
                 return TaskCompletionResult.incomplete(str(error), code=ReasonCode.NO_JOB)
             return TaskCompletionResult.ok("There are no jobs here.")
-        names = self.jobs or _in_progress(survey(workspace))
+        names = self.jobs or _in_progress(survey_jobs(workspace))
         if not names:
             if self.require_job:
                 return TaskCompletionResult.incomplete(
@@ -70,9 +70,9 @@ def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     """Why the agent may rest as far as this job goes, or what is missing."""
     from donewhen.jobs.gates.evaluation import evaluate
     from donewhen.jobs.gates.facts import facts_of
-    from donewhen.jobs.lifecycle.completion import still_done
+    from donewhen.jobs.lifecycle.completion import valid_completion
 
-    if still_done(workspace, job) is not None:
+    if valid_completion(workspace, job) is not None:
         return f"{job.id} is done."
     facts = facts_of(workspace, job)
     history = facts.history

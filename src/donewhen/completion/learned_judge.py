@@ -11,9 +11,9 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
-from donewhen.jobs.judge.job_ticket import fitted
-from donewhen.jobs.judge.judge_evidence import judged_data, verdict_on
-from donewhen.jobs.judge.missions import gate_guidance, mission_name
+from donewhen.jobs.judge.job_ticket import fit_to_size
+from donewhen.jobs.judge.judge_evidence import judge_ticket, verdict_data
+from donewhen.jobs.judge.missions import gate_guidance, gate_mission_name
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from donewhen.judging.guidance import Guidance
 
 
-def asked(
+def ask_learned_judge(
     mission: str | Path, files: Sequence[str], context: TaskCompletionContext, *, since: str, output: bool
 ) -> TaskCompletionResult:
     """The verdict of a mission's judge on what an agent leaves behind."""
@@ -37,10 +37,10 @@ def asked(
             return evidence
         name = digest_of([found.name, evidence]).partition(":")[2][:12]
         ticket = Ticket(f"stop.{name}", found.name, None, evidence, f"stop.{name}")
-        verdict, _ = verdict_on(ticket, found, guidance)
+        verdict, _ = judge_ticket(ticket, found, guidance)
     except DonewhenError as error:
         return _unavailable(str(error))
-    data = judged_data(verdict, found, guidance, ticket)
+    data = verdict_data(verdict, found, guidance, ticket)
     told = f"{found.name}: {data['told']}."
     if data["passed"]:
         return TaskCompletionResult.ok(told)
@@ -63,7 +63,7 @@ def _mission(mission: str | Path, place: Path) -> tuple[Mission, Guidance]:
     elif workspace is None and not (folder / MISSION_FILE).is_file():
         folder = place / "missions" / mission
     found = read_mission(folder)
-    name = None if workspace is None else mission_name(workspace, found)
+    name = None if workspace is None else gate_mission_name(workspace, found)
     if workspace is None or name is None:
         return found, found.guidance()
     return found, gate_guidance(workspace, name, found)
@@ -98,7 +98,7 @@ def _evidence(
         return _unavailable("there is nothing to judge but what the agent says")
     if not made and said.strip() and "task" in wanted.parts:
         real["what the agent says"] = said
-    return fitted(real, wanted.max_chars)
+    return fit_to_size(real, wanted.max_chars)
 
 
 def _unavailable(why: str) -> TaskCompletionResult:

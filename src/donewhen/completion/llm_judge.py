@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from donewhen.completion.checking import checking
 from donewhen.foundation.cancellation import cancelled
-from donewhen.foundation.plain_text import one_line, shorten, uncovered
+from donewhen.foundation.plain_text import one_line, shorten, visible_text
 from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
 from donewhen.prompt.structured import as_json, decode
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
@@ -100,9 +100,9 @@ class LLMJudgeChecker:
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         if self.mission is not None:
-            from donewhen.completion.learned_judge import asked
+            from donewhen.completion.learned_judge import ask_learned_judge
 
-            return asked(self.mission, self.files, context, since=self.since, output=self.output)
+            return ask_learned_judge(self.mission, self.files, context, since=self.since, output=self.output)
         if context.adapter is None:
             return _unavailable("there is no adapter in the context to ask a model through")
         mark = secrets.token_hex(8)
@@ -115,7 +115,7 @@ class LLMJudgeChecker:
             if cancelled():
                 return _unavailable("nobody waits for its answer any more")
             answers.append(_vote(context.adapter, prompt))
-        return tally(answers, self.votes)
+        return tally_answers(answers, self.votes)
 
     def prompt(self, work: str, mark: str) -> Prompt[JudgeAnswer]:
         """The question that each vote answers."""
@@ -143,10 +143,10 @@ class LLMJudgeChecker:
 
 def escaped(text: str) -> str:
     """Untrusted text for a prompt: nothing hidden, and no line of it can pass for a delimiter or a role."""
-    return "\n".join(f"| {line}" for line in uncovered(text).split("\n"))
+    return "\n".join(f"| {line}" for line in visible_text(text).split("\n"))
 
 
-def tally(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskCompletionResult:
+def tally_answers(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskCompletionResult:
     """The verdict over all votes; None stands for an answer that could not be read."""
     passes = [one for one in answers if one is not None and one.verdict == "pass"]
     fails = [one for one in answers if one is not None and one.verdict == "fail"]

@@ -61,13 +61,13 @@ def decide_stop(
     """What a check's result means for an agent that wants to stop, given how often it has tried."""
     attempts = state.attempts + 1
     if result.complete:
-        return StopDecision(True, report("verified", attempts, result)), GuardState(attempts)
+        return StopDecision(True, completion_report("verified", attempts, result)), GuardState(attempts)
     reason = _fingerprint(result.feedback or "")
     stalled = state.stalled + 1 if reason == state.last_reason else 1
     following = GuardState(attempts, state.refusals + 1, stalled, reason)
     capped = following.stalled > policy.max_stalled or following.refusals > policy.max_attempts
-    status = "capped" if capped else refused(result)
-    return StopDecision(capped, report(status, attempts, result)), following
+    status = "capped" if capped else refused_status(result)
+    return StopDecision(capped, completion_report(status, attempts, result)), following
 
 
 def _fingerprint(feedback: str) -> str:
@@ -76,9 +76,9 @@ def _fingerprint(feedback: str) -> str:
     return f"{zlib.crc32(lasting.encode('utf-8', 'replace')):08x}"
 
 
-def report(status: CompletionStatus, attempts: int, result: TaskCompletionResult) -> CompletionReport:
+def completion_report(status: CompletionStatus, attempts: int, result: TaskCompletionResult) -> CompletionReport:
     return CompletionReport(status, attempts, result.feedback, result.code)
 
 
-def refused(result: TaskCompletionResult) -> CompletionStatus:
+def refused_status(result: TaskCompletionResult) -> CompletionStatus:
     return "errored" if result.code is not None and result.code.is_error else "incomplete"

@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from donewhen.completion.command import CommandChecker, not_runnable, run, unfinished
+from donewhen.completion.command import CommandChecker, failure_of_command, not_runnable_result, run_checked_command
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
-from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
+from donewhen.test_reports.junit import JUnitError, SuiteReport, read_junit
 from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 _SHOWN = 3
@@ -59,10 +59,10 @@ class TestSuiteChecker(CommandChecker):
         try:
             command, report = self._run(context)
         except CommandNotRunnableError as error:
-            return not_runnable(error), None
-        except ReportError as error:
+            return not_runnable_result(error), None
+        except JUnitError as error:
             return TaskCompletionResult.incomplete(str(error), code=ReasonCode.REPORT_UNREADABLE), None
-        failure = unfinished(self, command)
+        failure = failure_of_command(self, command)
         if command.ending != "exited" and failure is not None:
             return failure, report
         if report is None:
@@ -85,7 +85,7 @@ class TestSuiteChecker(CommandChecker):
 
             argv = [placed(word) for word in self.argv]
             env = {name: placed(value) for name, value in self.env.items()}
-            result = run(self, argv, env, context)
+            result = run_checked_command(self, argv, env, context)
             if result.ending != "exited":
                 return result, None
             files = sorted(path for path in Path(folder).rglob("*.xml") if path.is_file() and not path.is_symlink())

@@ -45,12 +45,12 @@ def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
     )
 
 
-def hooks_switched_off(root: Path) -> bool:
+def are_hooks_disabled(root: Path) -> bool:
     """Whether a file in the project tells the runtime to run no hooks at all."""
-    return switched_off_in(root) is not None
+    return file_disabling_hooks(root) is not None
 
 
-def switched_off_in(root: Path) -> str | None:
+def file_disabling_hooks(root: Path) -> str | None:
     """The first file in the project that does."""
     files = (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
     return next((file for file in files if _parsed(root / file).get("disableAllHooks") is True), None)

@@ -15,7 +15,7 @@ _FILES = {
 }
 
 
-def prepared(root: Path) -> Path:
+def prepare_state_folder(root: Path) -> Path:
     """``.donewhen/`` in ``root``, made with its ``.gitignore`` where it is not there yet."""
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True)

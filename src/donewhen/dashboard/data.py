@@ -12,7 +12,7 @@ EVENTS = 100
 """So many of the newest events are shown."""
 
 
-class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GateReasonShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a gate is closed: a code, and one sentence."""
 
     code: str
@@ -24,10 +24,10 @@ class GateShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     gate: str
     open: bool
-    reasons: tuple[Reason, ...]
+    reasons: tuple[GateReasonShown, ...]
 
 
-class Scored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScorePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A score that the ledger has: when, how much, and by which kind of event."""
 
     at: str
@@ -35,7 +35,7 @@ class Scored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what: str
 
 
-class Moved(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StatusChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change of status."""
 
     at: str
@@ -75,19 +75,19 @@ class ChainPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     next_command: str = ""
     blocked_reason: str = ""
     receipt: str = ""
-    scores: tuple[Scored, ...] = ()
-    moves: tuple[Moved, ...] = ()
+    scores: tuple[ScorePoint, ...] = ()
+    moves: tuple[StatusChange, ...] = ()
 
 
-class Record(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class JobRow(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All that the dashboard says of a job."""
 
     gates: tuple[GateShown, ...]
     next_command: str
     blocked_reason: str
     receipt: str
-    scores: tuple[Scored, ...]
-    moves: tuple[Moved, ...]
+    scores: tuple[ScorePoint, ...]
+    moves: tuple[StatusChange, ...]
     workstream: str
     workstream_title: str
     agreement: str
@@ -95,7 +95,7 @@ class Record(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     path: str
 
 
-class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EventRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An event of any chain, in one sentence."""
 
     at: str
@@ -107,7 +107,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says: str
 
 
-class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProjectRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The project."""
 
     id: str
@@ -116,7 +116,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agreement: str
 
 
-class Unread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UnreadableJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A job that can't be shown, and why."""
 
     where: str
@@ -127,32 +127,32 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole dashboard."""
 
     schema: str
-    project: About
+    project: ProjectRow
     counts: dict[str, int]
-    unread: tuple[Unread, ...]
-    events: tuple[Event, ...]
-    jobs: dict[str, Record]
+    unread: tuple[UnreadableJob, ...]
+    events: tuple[EventRow, ...]
+    jobs: dict[str, JobRow]
 
 
 def board_of(
-    project: About,
-    jobs: Mapping[str, Record],
-    events: Iterable[Event],
-    unread: Iterable[Unread],
+    project: ProjectRow,
+    jobs: Mapping[str, JobRow],
+    events: Iterable[EventRow],
+    unread: Iterable[UnreadableJob],
     statuses: Iterable[str],
 ) -> Board:
     """A board in its order, with its counts."""
     found = Counter(one.status for one in jobs.values())
     counts: dict[str, int] = {status: found[status] for status in statuses}
-    return Board(SCHEMA, project, counts, tuple(unread), newest(events), dict(sorted(jobs.items())))
+    return Board(SCHEMA, project, counts, tuple(unread), newest_events(events), dict(sorted(jobs.items())))
 
 
-def newest(events: Iterable[Event]) -> tuple[Event, ...]:
+def newest_events(events: Iterable[EventRow]) -> tuple[EventRow, ...]:
     """The newest events, oldest first. Between chains the times, which are for display, must do."""
     return tuple(sorted(events, key=lambda one: (one.at, one.chain, one.seq))[-EVENTS:])
 
 
-def encoded(board: Board) -> bytes:
+def encode_board(board: Board) -> bytes:
     """The board as its file has it. No ``<`` is left in it, so nothing in it can end the element of the page that
     holds the same bytes."""
     encode = _ENCODER.encode
@@ -170,7 +170,7 @@ def encoded(board: Board) -> bytes:
     return raw
 
 
-def decoded(raw: bytes) -> Board | None:
+def decode_board(raw: bytes) -> Board | None:
     """The board that a file holds, or None. One command looks several times, and thousands of jobs take a while."""
     if raw not in _KNOWN:
         _remember(raw, _understood(raw))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from donewhen.dashboard.data import Board, Record
+from donewhen.dashboard.data import Board, JobRow
 
 _PLAIN = 200
 """So many jobs are listed where no script runs."""
@@ -18,7 +18,7 @@ _SCRIPTS = ("data.js", "board.js", "graph.js", "plots.js", "details.js", "page.j
 _HEADINGS = ("job", "title", "status", "score", "iterations", "next action")
 
 
-def page_of(board: Board, data: bytes) -> bytes:
+def render_dashboard(board: Board, data: bytes) -> bytes:
     """The page around ``data``, the board as its file has it."""
     texts = {name: text.encode() for name, text in _texts(board).items()} | {"data": data}
     return b"".join(one if isinstance(one, bytes) else texts[one] for one in _pieces())
@@ -37,7 +37,7 @@ def _texts(board: Board) -> Mapping[str, str]:
     }
 
 
-def _row(job: Record) -> str:
+def _row(job: JobRow) -> str:
     score = "" if job.score is None else f"{job.score} of {job.target}"
     cells = (job.id, job.title, job.status.replace("_", " "), score, f"{job.iteration} of {job.max_iterations}")
     told = (*cells, job.blocked_reason or job.next_action)

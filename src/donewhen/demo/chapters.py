@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.demo import repository
-from donewhen.demo.stage import Ran, Stage
-from donewhen.demo.story_lines import Astray
+from donewhen.demo.stage import CommandRun, Stage
+from donewhen.demo.story_lines import StoryBroken
 from donewhen.demo.story_mission import MISSION, Sample, mission_file
-from donewhen.jobs.ledger.approval import agent_at_work
+from donewhen.jobs.ledger.approval import detected_agent
 
 CHAPTERS = (
     "A person says what done means",
@@ -82,8 +82,8 @@ def what_done_means(stage: Stage, model: str, sample: Sample) -> bool:
         stage.run("person", "add", title, *after, "--criterion", criterion, "--output", output)
     agreed = stage.at_terminal("agree", show=(r"\[check: ", ": agreed", "does not count"), status=None)
     if agreed.status != 0:
-        if agent_at_work(stage.environment) is None:
-            raise Astray(f"donewhen agree ended with {agreed.status}: {agreed.last}")
+        if detected_agent(stage.environment) is None:
+            raise StoryBroken(f"donewhen agree ended with {agreed.status}: {agreed.last}")
         return False
     stage.note("That is sealed. From now on more may be asked for, but nothing less without a person.")
     _commit(stage, "Three jobs, and what done means")
@@ -192,19 +192,19 @@ def what_is_left(stage: Stage, learned: Measured, promises: tuple[str, ...]) -> 
     stage.run("person", "anchor")
     stage.run("person", "audit", show=("clean",))
     if not learned.page.is_file():
-        raise Astray(f"There is no page at {learned.page}.")
+        raise StoryBroken(f"There is no page at {learned.page}.")
 
 
-def _judged(stage: Stage) -> Ran:
+def _judged(stage: Stage) -> CommandRun:
     return stage.run("agent", "complete", "003", show=_JUDGED, status=None)
 
 
 def _refused(reason: str | None) -> None:
     if reason is None:
-        raise Astray("The agent was let go with its job undone.")
+        raise StoryBroken("The agent was let go with its job undone.")
 
 
-def _promises(ran: Ran) -> tuple[str, ...]:
+def _promises(ran: CommandRun) -> tuple[str, ...]:
     """The promises in what a command said, each with its receipt."""
     lines = [line.strip() for line in ran.output.splitlines()]
     found = [at for at, line in enumerate(lines) if line.startswith("<promise>")]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.demo.story_lines import Astray, Line, Tell, Who
+from donewhen.demo.story_lines import StoryBroken, StoryLine, Tell, Who
 
 AGENT_MARK = "DONEWHEN_AGENT"
 _HIDDEN = frozenset({*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
@@ -32,7 +32,7 @@ _GRACE = 5.0
 _ROWS = 40
 
 
-class Ran(NamedTuple):
+class CommandRun(NamedTuple):
     """How a command ended, and what it said."""
 
     status: int
@@ -61,17 +61,17 @@ class Stage:
         self.environment: Mapping[str, str] = {**kept, "PATH": path, "NO_COLOR": "1"}
 
     def chapter(self, text: str) -> None:
-        self._tell(Line("story", "chapter", text))
+        self._tell(StoryLine("story", "chapter", text))
 
     def cheat(self, text: str) -> None:
-        self._tell(Line("story", "cheat", text))
+        self._tell(StoryLine("story", "cheat", text))
 
     def note(self, text: str) -> None:
-        self._tell(Line("story", "note", text))
+        self._tell(StoryLine("story", "note", text))
 
     def says(self, text: str) -> None:
         """What the agent says, which is only said."""
-        self._tell(Line("agent", "says", text))
+        self._tell(StoryLine("agent", "says", text))
 
     def writes(self, who: Who, files: Mapping[str, str], told: str) -> None:
         """Somebody changes files."""
@@ -79,7 +79,7 @@ class Stage:
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        self._tell(Line(who, "does", told))
+        self._tell(StoryLine(who, "does", told))
 
     def run(
         self,
@@ -89,13 +89,13 @@ class Stage:
         status: int | None = 0,
         stdin: str | None = None,
         bars: bool = False,
-    ) -> Ran:
+    ) -> CommandRun:
         """A command without a terminal. Lines of its answer that match one of ``show`` are told as they come: the whole
         line, or what a group in the pattern takes of it.
 
         One that has ``bars`` may draw them, where somebody watches this story.
         """
-        self._tell(Line(who, "command", _written(arguments)))
+        self._tell(StoryLine(who, "command", _written(arguments)))
         said: list[str] = []
         stdin_from = subprocess.PIPE if stdin is not None else subprocess.DEVNULL
         with self._child(arguments, who, stdin_from, bars=bars and self._watched) as child:
@@ -104,11 +104,13 @@ class Stage:
             for line in child.stdout or ():
                 said.append(line)
                 self._answer(line, show)
-        return self._ended(arguments, Ran(child.returncode, "".join(said)), status)
+        return self._ended(arguments, CommandRun(child.returncode, "".join(said)), status)
 
-    def at_terminal(self, *arguments: str, show: Sequence[str] = (), keys: str = "", status: int | None = 0) -> Ran:
+    def at_terminal(
+        self, *arguments: str, show: Sequence[str] = (), keys: str = "", status: int | None = 0
+    ) -> CommandRun:
         """A command at a pseudo-terminal, where the person types the word that is shown, and presses keys."""
-        self._tell(Line("person", "command", _written(arguments)))
+        self._tell(StoryLine("person", "command", _written(arguments)))
         ours, theirs = pty.openpty()
         try:
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, self._columns, 0, 0))
@@ -120,17 +122,17 @@ class Stage:
             for one in (ours, theirs):
                 if one != -1:
                     os.close(one)
-        return self._ended(arguments, Ran(child.returncode, screen), status)
+        return self._ended(arguments, CommandRun(child.returncode, screen), status)
 
     def wants_to_stop(self) -> str | None:
         """The agent ends its turn, and its runtime asks. The reason why it may not; None where it may."""
         event = {"hook_event_name": "Stop", "session_id": "demo", "cwd": str(self.folder), "stop_hook_active": False}
         arguments = ("hook", "stop", "--runtime", "claude")
-        self._tell(Line("agent", "does", "ends its turn, and its runtime asks whether it may"))
+        self._tell(StoryLine("agent", "does", "ends its turn, and its runtime asks whether it may"))
         answer = json.loads(self.run("agent", *arguments, stdin=json.dumps(event)).output)
         reason: str | None = answer.get("reason") if answer.get("decision") == "block" else None
         told = "It may stop." if reason is None else f"It may not stop: {reason}"
-        self._tell(Line("donewhen", "answer", told, good=reason is None))
+        self._tell(StoryLine("donewhen", "answer", told, good=reason is None))
         return reason
 
     def git(self, *arguments: str) -> str:
@@ -145,7 +147,7 @@ class Stage:
             text=True,
         )
         if done.returncode:
-            raise Astray(f"git {arguments[0]} failed: {done.stderr.strip()}")
+            raise StoryBroken(f"git {arguments[0]} failed: {done.stderr.strip()}")
         return done.stdout
 
     def _conversation(self, terminal: int, show: Sequence[str], keys: list[str]) -> str:
@@ -161,12 +163,12 @@ class Stage:
             told = whole
             word = _WORD.search(screen)
             if word is not None and screen[told:].rstrip().endswith(_ASKED_FOR_WORD):
-                self._tell(Line("person", "types", word[1]))
+                self._tell(StoryLine("person", "types", word[1]))
                 os.write(terminal, f"{word[1]}\n".encode())
                 told = len(screen)
             elif any(_ASKED_FOR_KEY in line for line in lines):
                 key = keys.pop(0) if keys else "q"
-                self._tell(Line("person", "presses", key))
+                self._tell(StoryLine("person", "presses", key))
                 os.write(terminal, key.encode())
         return screen
 
@@ -174,7 +176,7 @@ class Stage:
         found = next((match for one in show if (match := re.search(one, line.strip()))), None)
         if found is not None:
             text = found[1] if found.re.groups else found.string
-            self._tell(Line("donewhen", "answer", text, good=_judged(text)))
+            self._tell(StoryLine("donewhen", "answer", text, good=_judged(text)))
 
     @contextmanager
     def _child(
@@ -209,9 +211,9 @@ class Stage:
                 if pipe is not None:
                     pipe.close()
 
-    def _ended(self, arguments: Sequence[str], ran: Ran, status: int | None) -> Ran:
+    def _ended(self, arguments: Sequence[str], ran: CommandRun, status: int | None) -> CommandRun:
         if status is not None and ran.status != status:
-            raise Astray(f"{_written(arguments)} ended with {ran.status}, not with {status}: {ran.last}")
+            raise StoryBroken(f"{_written(arguments)} ended with {ran.status}, not with {status}: {ran.last}")
         return ran
 
 

@@ -16,7 +16,7 @@ from donewhen.demo.chapters import (
     what_is_left,
 )
 from donewhen.demo.stage import Stage
-from donewhen.demo.story_lines import Astray, Tell
+from donewhen.demo.story_lines import StoryBroken, Tell
 from donewhen.demo.story_mission import sample_for
 from donewhen.foundation.errors import UsageError
 from donewhen.models.registry import open_model
@@ -50,6 +50,6 @@ def play(folder: Path, tell: Tell, *, model: str = "contrast", columns: int = 10
         learned = learning(stage, sample)
         promises += at_the_gate(stage)
         what_is_left(stage, learned, promises)
-    except Astray as gone:
+    except StoryBroken as gone:
         return Ending(False, f"This demo is broken: {gone}", broken=True)
     return Ending(True, learned=learned, promises=promises)

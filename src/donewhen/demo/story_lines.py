@@ -9,7 +9,7 @@ Who = Literal["story", "person", "agent", "donewhen"]
 Kind = Literal["chapter", "cheat", "note", "does", "says", "command", "answer", "types", "presses"]
 
 
-class Line(NamedTuple):
+class StoryLine(NamedTuple):
     """One line of the story."""
 
     who: Who
@@ -19,8 +19,8 @@ class Line(NamedTuple):
     """Of an answer: whether it lets somebody go on, where it does one or the other."""
 
 
-Tell: TypeAlias = Callable[[Line], object]
+Tell: TypeAlias = Callable[[StoryLine], object]
 
 
-class Astray(Exception):  # noqa: N818 - the story, not the program, has gone wrong
+class StoryBroken(Exception):  # noqa: N818 - the story, not the program, has gone wrong
     """Something in the story did not end as it always does."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from donewhen.demo.story_lines import Line
-from donewhen.foundation.plain_text import plain
+from donewhen.demo.story_lines import StoryLine
+from donewhen.foundation.plain_text import plain_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,7 @@ _SHORTEST, _PER_CHARACTER, _LONGEST = 0.25, 0.007, 1.4
 _PER_KEY = 0.08
 
 
-class Teller:
+class Storyteller:
     """Tells lines as they come, and remembers them. Who reads along gets time for each: the longer it is, the more."""
 
     def __init__(self, console: Console, *, slowly: bool = False) -> None:
@@ -27,9 +27,9 @@ class Teller:
         self._slowly = slowly
         self._chapters = 0
         self._cheats = 0
-        self.lines: list[Line] = []
+        self.lines: list[StoryLine] = []
 
-    def tell(self, line: Line) -> None:
+    def tell(self, line: StoryLine) -> None:
         self.lines.append(line)
         match line.kind:
             case "chapter":
@@ -59,7 +59,7 @@ class Teller:
         """A sentence of its own, with markup."""
         self._console.print(text)
 
-    def _answer(self, line: Line) -> None:
+    def _answer(self, line: StoryLine) -> None:
         mark, color = _MARKS[line.good]
         self._row("", line.text if line.text.startswith(_MARKED) else f"{mark}{line.text}", color)
 
@@ -78,7 +78,7 @@ class Teller:
 
         name = f"{who:>{_NAMES}} "
         room = max(20, self._console.width - len(name))
-        for line in Text(plain(text), style=style).wrap(self._console, room):
+        for line in Text(plain_text(text), style=style).wrap(self._console, room):
             line.rstrip()
             self._console.print(Text.assemble((name, f"bold {_COLORS.get(who, '')}"), line), no_wrap=True, crop=False)
             name = " " * len(name)

@@ -10,7 +10,7 @@ from donewhen.foundation.errors import DonewhenError
 _current: ContextVar[threading.Event | None] = ContextVar("donewhen_cancelled", default=None)
 
 
-class GivenUpError(DonewhenError):
+class CancelledError(DonewhenError):
     """Whoever started the current work has stopped waiting for it."""
 
     code = "cancelled"
@@ -33,10 +33,10 @@ def cancelled() -> bool:
     return event is not None and event.is_set()
 
 
-def go_on() -> None:
+def raise_if_cancelled() -> None:
     """Go no further for somebody who has stopped waiting."""
     if cancelled():
-        raise GivenUpError("Nobody waits for this any more, so it was ended.")
+        raise CancelledError("Nobody waits for this any more, so it was ended.")
 
 
 class _Linked(threading.Event):

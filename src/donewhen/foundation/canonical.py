@@ -14,16 +14,16 @@ def canonical_json(value: object) -> bytes:
     return text.encode("utf-8")
 
 
-class DoubledNameError(ValueError):
+class DuplicateKeyError(ValueError):
     """An object names a thing twice."""
 
 
-def unique_names(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicate_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """An ``object_pairs_hook``: JSON that names a thing twice says two things, and one would be lost in silence."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise DoubledNameError(f"{name[:60]!r} occurs twice in one object")
+            raise DuplicateKeyError(f"{name[:60]!r} occurs twice in one object")
         found[name] = value
     return found
 

@@ -12,13 +12,13 @@ _AT_HAND = 20_000
 _TABLE = "create table texts (mark blob primary key, text blob not null) without rowid"
 
 
-class SpillingError(DonewhenError):
+class DiskDictError(DonewhenError):
     """There is no room for a temporary file."""
 
     code = "temporary_file"
 
 
-class Spilling:
+class DiskDict:
     """A dictionary that needs no more memory for a million entries than for ``at_hand`` of them. Closed, it is empty.
 
     Nothing is taken out again, and keys are not kept as such: only half of a hash of each.
@@ -104,5 +104,5 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _refused(error: sqlite3.Error) -> SpillingError:
-    return SpillingError(f"A temporary file can't be used: {error}.", next_step="Make room, or set TMPDIR.")
+def _refused(error: sqlite3.Error) -> DiskDictError:
+    return DiskDictError(f"A temporary file can't be used: {error}.", next_step="Make room, or set TMPDIR.")

@@ -25,7 +25,7 @@ class Executable(NamedTuple):
     hash: str
 
 
-def resolved(command: str, root: Path, environ: Mapping[str, str] = os.environ) -> Executable:
+def resolve_executable(command: str, root: Path, environ: Mapping[str, str] = os.environ) -> Executable:
     """The program that a command's first word stands for. There are no aliases, and no programs left lying about."""
     found = str(root / command) if "/" in command else shutil.which(command, path=safe_path(root, environ))
     if found is None or not Path(found).is_file() or not os.access(found, os.X_OK):

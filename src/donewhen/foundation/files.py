@@ -25,7 +25,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         os.close(directory)
 
 
-def flush_folder(folder: Path) -> None:
+def fsync_folder(folder: Path) -> None:
     """Have the names in a folder survive a loss of power, as the contents do that were flushed."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

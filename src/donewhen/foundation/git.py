@@ -28,7 +28,7 @@ class GitError(DonewhenError):
 
 def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | None:
     """What git answers; None where there is no git, no repository, or nothing to answer."""
-    top = repository(folder)
+    top = repository_root(folder)
     if top is not None and not _is_ours(top):
         return None
     environment = small_environment() | {
@@ -52,7 +52,7 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | No
     return done.stdout if done.returncode == 0 else None
 
 
-def repository(folder: Path) -> Path | None:
+def repository_root(folder: Path) -> Path | None:
     """The nearest folder upwards with a ``.git`` in it, whether or not git can read that."""
     place = Path(os.path.realpath(folder))
     return next((one for one in (place, *place.parents) if os.path.lexists(one / ".git")), None)
@@ -63,7 +63,7 @@ def _is_ours(top: Path) -> bool:
     return (top / ".git").lstat().st_uid in (os.getuid(), 0)
 
 
-def toplevel(folder: Path) -> Path | None:
+def worktree_root(folder: Path) -> Path | None:
     """The folder of the repository that this one is in."""
     answer = git(folder, "rev-parse", "--show-toplevel")
     return None if answer is None else Path(os.fsdecode(answer.rstrip(b"\n")))
@@ -71,11 +71,11 @@ def toplevel(folder: Path) -> Path | None:
 
 def committed_files(top: Path, folder: str) -> Iterator[tuple[str, bytes]]:
     """The files of a folder in the current commit, each with its content; one question for all of them."""
-    found = committed(top, "HEAD", f"{folder}/")
-    yield from zip((one.name for one in found), contents(top, [one.blob for one in found]), strict=False)
+    found = files_in_commit(top, "HEAD", f"{folder}/")
+    yield from zip((one.name for one in found), blob_contents(top, [one.blob for one in found]), strict=False)
 
 
-class Committed(NamedTuple):
+class CommittedFile(NamedTuple):
     """A file of a commit."""
 
     name: str
@@ -83,15 +83,15 @@ class Committed(NamedTuple):
     blob: str
 
 
-def committed(top: Path, commit: str, *paths: str) -> list[Committed]:
+def files_in_commit(top: Path, commit: str, *paths: str) -> list[CommittedFile]:
     """The files of a commit, or those of it at some paths; submodules are left out."""
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths) or b""
     rows = [row.partition(b"\t") for row in listed.split(b"\0") if row]
     files = [(os.fsdecode(name), meta.decode("ascii", "replace").split()) for meta, _, name in rows]
-    return [Committed(name, mode, blob) for name, (mode, kind, blob) in files if kind == "blob"]
+    return [CommittedFile(name, mode, blob) for name, (mode, kind, blob) in files if kind == "blob"]
 
 
-def contents(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
+def blob_contents(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
     """The contents of files of a commit, in this order; one question for all of them."""
     answer = git(top, "cat-file", "--batch", given="\n".join(blobs).encode() + b"\n") if blobs else None
     if answer is None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily(
+def lazy_attributes(
     package: str, file_of: Mapping[str, str], from_others: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
     """A module ``__getattr__`` for ``package``.

@@ -19,20 +19,20 @@ _HIDDEN = (
 _LINE_END = "\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """``text`` without anything that could drive a terminal or hide what it says; lines stay lines."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(_HIDDEN, "", re.sub(_ESCAPE_SEQUENCE, "", text))
 
 
-def uncovered(text: str) -> str:
+def visible_text(text: str) -> str:
     """``text`` without hidden characters, but with what they would have hidden on a terminal; for who judges it."""
     return re.sub(_HIDDEN, "", re.sub(_LINE_END, "\n", text))
 
 
 def one_line(text: str, limit: int = 200) -> str:
     """``text`` as one plain line of at most ``limit`` characters."""
-    return shorten(" ".join(plain(text).split()), limit)
+    return shorten(" ".join(plain_text(text).split()), limit)
 
 
 def shorten(text: str, limit: int) -> str:

@@ -42,7 +42,7 @@ _NAMED = (
 )
 
 
-def redacted(text: str, environ: Mapping[str, str] = os.environ) -> str:
+def redact_secrets(text: str, environ: Mapping[str, str] = os.environ) -> str:
     """``text`` without what looks like a secret, and without the values of variables that are named like one."""
     for value in sorted(_secret_values(environ), key=len, reverse=True):
         text = text.replace(value, REDACTED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from donewhen.foundation.canonical import canonical_json, unique_names
+from donewhen.foundation.canonical import canonical_json, refuse_duplicate_keys
 
 DEEPEST = 64
 
@@ -23,7 +23,7 @@ def read_object(raw: bytes) -> dict[str, Any]:
     if not (text.startswith(b"{") and text.endswith(b"}")):
         raise UntrustedJsonError("it is not one JSON object and nothing else")
     try:
-        found = json.loads(text.decode("utf-8"), object_pairs_hook=unique_names, parse_constant=_refused)
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys, parse_constant=_refused)
     except RecursionError:
         raise UntrustedJsonError(f"it is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:

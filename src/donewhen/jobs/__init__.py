@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.jobs.audit.audit import Audit, AuditFinding
     from donewhen.jobs.board.survey import JobRecord, Survey
-    from donewhen.jobs.contract.agreement import Agreement, Proposal, Seal, agree, project_agreement, proposals
-    from donewhen.jobs.contract.decisions import Decided, Decision, decide
-    from donewhen.jobs.contract.terms import Change, changes, job_terms, project_terms, terms_hash
-    from donewhen.jobs.evidence.commands import Ran, run
-    from donewhen.jobs.evidence.requirements import Need
+    from donewhen.jobs.contract.agreement import (
+        Agreement,
+        AgreementProposal,
+        Seal,
+        agree,
+        agreement_proposals,
+        project_agreement,
+    )
+    from donewhen.jobs.contract.decisions import Decision, DecisionRecord, decide
+    from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, project_terms, terms_hash
+    from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
+    from donewhen.jobs.evidence.requirements import Requirement
     from donewhen.jobs.evidence.store import EvidenceStore
     from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-    from donewhen.jobs.gates.evidence_status import Standing, collect, sign_off, standings
+    from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses, sign_off
     from donewhen.jobs.gates.facts import Facts, facts_of
     from donewhen.jobs.gates.score import Score, score_of
-    from donewhen.jobs.ledger.approval import Approval, Policy, person, somebody
+    from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
     from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
     from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason, GateResult
     from donewhen.jobs.ledger.ledger import Actor, Break, Chain, Entry, Ledger
-    from donewhen.jobs.lifecycle.agent_loop import Looped, loop
+    from donewhen.jobs.lifecycle.agent_loop import LoopResult, run_agent_loop
     from donewhen.jobs.lifecycle.completion import Completion, complete
     from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-    from donewhen.jobs.lifecycle.planning import Ready, check_plan, ready
+    from donewhen.jobs.lifecycle.planning import ReadyPlan, check_plan, find_ready_jobs
     from donewhen.jobs.lifecycle.promise import Promise, verify_promise
-    from donewhen.jobs.lifecycle.rest import set_aside
-    from donewhen.jobs.lifecycle.start import Started, start
-    from donewhen.jobs.plan.creating import add_job, init
+    from donewhen.jobs.lifecycle.rest import set_job_aside
+    from donewhen.jobs.lifecycle.start import StartResult, start_job
+    from donewhen.jobs.plan.creating import add_job, create_project
     from donewhen.jobs.plan.criteria import Check, Criterion
-    from donewhen.jobs.plan.document import Document, parse, rewritten
+    from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
     from donewhen.jobs.plan.job import Job, Project
     from donewhen.jobs.plan.workspace import Workspace, find_workspace
     from donewhen.jobs.record.anchors import Anchor, read_anchors, write_note
@@ -48,11 +55,11 @@ _FILE_OF = {
     "AuditFinding": "audit.audit",
     "Break": "ledger.ledger",
     "Chain": "ledger.ledger",
-    "Change": "contract.terms",
+    "TermsChange": "contract.terms",
     "Check": "plan.criteria",
     "Completion": "lifecycle.completion",
     "Criterion": "plan.criteria",
-    "Decided": "contract.decisions",
+    "DecisionRecord": "contract.decisions",
     "Decision": "contract.decisions",
     "Document": "plan.document",
     "Entry": "ledger.ledger",
@@ -66,76 +73,78 @@ _FILE_OF = {
     "Job": "plan.job",
     "JobRecord": "board.survey",
     "Ledger": "ledger.ledger",
-    "Looped": "lifecycle.agent_loop",
-    "Need": "evidence.requirements",
+    "LoopResult": "lifecycle.agent_loop",
+    "Requirement": "evidence.requirements",
     "Policy": "ledger.approval",
     "Project": "plan.job",
     "Promise": "lifecycle.promise",
-    "Proposal": "contract.agreement",
-    "Ran": "evidence.commands",
-    "Ready": "lifecycle.planning",
+    "AgreementProposal": "contract.agreement",
+    "EvidenceRun": "evidence.commands",
+    "ReadyPlan": "lifecycle.planning",
     "Score": "gates.score",
     "Seal": "contract.agreement",
-    "Standing": "gates.evidence_status",
-    "Started": "lifecycle.start",
+    "EvidenceStatus": "gates.evidence_status",
+    "StartResult": "lifecycle.start",
     "Survey": "board.survey",
     "Workspace": "plan.workspace",
     "add_job": "plan.creating",
     "agree": "contract.agreement",
-    "changes": "contract.terms",
+    "compare_terms": "contract.terms",
     "check_plan": "lifecycle.planning",
-    "collect": "gates.evidence_status",
+    "collect_evidence": "gates.evidence_status",
     "complete": "lifecycle.completion",
     "decide": "contract.decisions",
     "evaluate": "gates.evaluation",
     "facts_of": "gates.facts",
     "find_workspace": "plan.workspace",
-    "init": "plan.creating",
+    "create_project": "plan.creating",
     "job_terms": "contract.terms",
     "evaluate_and_record": "lifecycle.evaluating",
-    "loop": "lifecycle.agent_loop",
-    "parse": "plan.document",
-    "person": "ledger.approval",
+    "run_agent_loop": "lifecycle.agent_loop",
+    "parse_document": "plan.document",
+    "person_at_terminal": "ledger.approval",
     "project_agreement": "contract.agreement",
     "project_terms": "contract.terms",
-    "proposals": "contract.agreement",
+    "agreement_proposals": "contract.agreement",
     "read_anchors": "record.anchors",
-    "ready": "lifecycle.planning",
-    "rewritten": "plan.document",
-    "run": "evidence.commands",
+    "find_ready_jobs": "lifecycle.planning",
+    "rewrite_fields": "plan.document",
+    "run_as_evidence": "evidence.commands",
     "score_of": "gates.score",
-    "set_aside": "lifecycle.rest",
+    "set_job_aside": "lifecycle.rest",
     "sign_off": "gates.evidence_status",
-    "somebody": "ledger.approval",
-    "standings": "gates.evidence_status",
-    "start": "lifecycle.start",
+    "unproved_actor": "ledger.approval",
+    "evidence_statuses": "gates.evidence_status",
+    "start_job": "lifecycle.start",
     "terms_hash": "contract.terms",
     "verify_promise": "lifecycle.promise",
     "write_note": "record.anchors",
 }
 
-__getattr__ = lazily(__name__, _FILE_OF)
+__getattr__ = lazy_attributes(__name__, _FILE_OF)
 
 __all__ = [
     "FINDINGS",
     "GATE_REASONS",
     "Actor",
     "Agreement",
+    "AgreementProposal",
     "Anchor",
     "Approval",
     "Audit",
     "AuditFinding",
     "Break",
     "Chain",
-    "Change",
     "Check",
     "Completion",
     "Criterion",
-    "Decided",
     "Decision",
+    "DecisionRecord",
     "Document",
     "Entry",
     "Evaluation",
+    "EvidenceRun",
+    "EvidenceStatus",
     "EvidenceStore",
     "Facts",
     "FindingCode",
@@ -145,50 +154,48 @@ __all__ = [
     "Job",
     "JobRecord",
     "Ledger",
-    "Looped",
-    "Need",
+    "LoopResult",
     "Policy",
     "Project",
     "Promise",
-    "Proposal",
-    "Ran",
-    "Ready",
+    "ReadyPlan",
+    "Requirement",
     "Score",
     "Seal",
-    "Standing",
-    "Started",
+    "StartResult",
     "Survey",
+    "TermsChange",
     "Workspace",
     "add_job",
     "agree",
-    "changes",
+    "agreement_proposals",
     "check_plan",
-    "collect",
+    "collect_evidence",
+    "compare_terms",
     "complete",
+    "create_project",
     "decide",
     "evaluate",
     "evaluate_and_record",
+    "evidence_statuses",
     "facts_of",
+    "find_ready_jobs",
     "find_workspace",
-    "init",
     "job_terms",
-    "loop",
-    "parse",
-    "person",
+    "parse_document",
+    "person_at_terminal",
     "project_agreement",
     "project_terms",
-    "proposals",
     "read_anchors",
-    "ready",
-    "rewritten",
-    "run",
+    "rewrite_fields",
+    "run_agent_loop",
+    "run_as_evidence",
     "score_of",
-    "set_aside",
+    "set_job_aside",
     "sign_off",
-    "somebody",
-    "standings",
-    "start",
+    "start_job",
     "terms_hash",
+    "unproved_actor",
     "verify_promise",
     "write_note",
 ]

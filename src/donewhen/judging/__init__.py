@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from donewhen.judging.answer import Answer, Malformed, read_answer
-    from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta
+    from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
+    from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError, RuleMeta
     from donewhen.judging.guidance_store import GuidanceStore, Revision
     from donewhen.judging.judge import Judge
     from donewhen.judging.language import Language, find_language
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from donewhen.judging.mission_settings import MissionFile
     from donewhen.judging.ticket import Ticket, TicketError, read_tickets
     from donewhen.judging.verdict import Signals, Verdict
-    from donewhen.judging.vote import Vote, tally
+    from donewhen.judging.vote import Vote, count_votes
 
 _FILE_OF = {
-    "Answer": "answer",
-    "Change": "guidance",
+    "JudgeAnswer": "answer",
+    "GuidanceChange": "guidance",
     "Guidance": "guidance",
     "GuidanceError": "guidance",
     "GuidanceStore": "guidance_store",
     "Judge": "judge",
     "Language": "language",
-    "Malformed": "answer",
+    "MalformedAnswer": "answer",
     "Mission": "mission",
     "MissionCheck": "mission",
     "MissionFile": "mission_settings",
@@ -44,18 +44,18 @@ _FILE_OF = {
     "read_answer": "answer",
     "read_mission": "mission",
     "read_tickets": "ticket",
-    "tally": "vote",
+    "count_votes": "vote",
 }
 
 __all__ = [
-    "Answer",
-    "Change",
     "Guidance",
+    "GuidanceChange",
     "GuidanceError",
     "GuidanceStore",
     "Judge",
+    "JudgeAnswer",
     "Language",
-    "Malformed",
+    "MalformedAnswer",
     "Mission",
     "MissionCheck",
     "MissionFile",
@@ -68,11 +68,11 @@ __all__ = [
     "Verdict",
     "Vote",
     "check_mission",
+    "count_votes",
     "find_language",
     "read_answer",
     "read_mission",
     "read_tickets",
-    "tally",
 ]
 
-__getattr__ = lazily(__name__, _FILE_OF)
+__getattr__ = lazy_attributes(__name__, _FILE_OF)

@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.judging.language import AnswerWords, folded
+from donewhen.judging.language import AnswerWords, fold_word
 from donewhen.models.roles import Binary
 
 Malformation = Literal[
@@ -16,7 +16,7 @@ Malformation = Literal[
 _REASON = 600
 
 
-class Answer(NamedTuple):
+class JudgeAnswer(NamedTuple):
     """A vote, and why."""
 
     verdict: Binary
@@ -24,36 +24,36 @@ class Answer(NamedTuple):
     margin: float | None = None
 
 
-class Malformed(NamedTuple):
+class MalformedAnswer(NamedTuple):
     """No vote."""
 
     why: Malformation
     text: str = ""
 
 
-def read_answer(text: str, words: AnswerWords, *, complete: bool = True) -> Answer | Malformed:
+def read_answer(text: str, words: AnswerWords, *, complete: bool = True) -> JudgeAnswer | MalformedAnswer:
     """Read an answer strictly. ``complete`` is False where the model was cut off."""
     # A reason that was cut short is no reason; the verdict may have been reconsidered in what is missing.
     shown = one_line(text, _REASON)
     if not complete:
-        return Malformed("cut_off", shown)
+        return MalformedAnswer("cut_off", shown)
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if not lines:
-        return Malformed("empty")
+        return MalformedAnswer("empty")
     verdict = _after(lines[0], words.verdict)
     if verdict is None:
-        return Malformed("no_verdict_line", shown)
-    meant = {folded(words.pass_): "pass", folded(words.fail): "fail"}.get(folded(verdict))
+        return MalformedAnswer("no_verdict_line", shown)
+    meant = {fold_word(words.pass_): "pass", fold_word(words.fail): "fail"}.get(fold_word(verdict))
     if meant is None:
-        return Malformed("unknown_verdict", shown)
+        return MalformedAnswer("unknown_verdict", shown)
     if len(lines) < 2 or (given := _after(lines[1], words.reason)) is None:
-        return Malformed("no_reason_line", shown)
+        return MalformedAnswer("no_reason_line", shown)
     reason = one_line(given, _REASON)
     if not reason:
-        return Malformed("no_reason", shown)
+        return MalformedAnswer("no_reason", shown)
     if len(lines) > 2:
-        return Malformed("extra_lines", shown)
-    return Answer("pass" if meant == "pass" else "fail", reason)
+        return MalformedAnswer("extra_lines", shown)
+    return JudgeAnswer("pass" if meant == "pass" else "fail", reason)
 
 
 def _after(line: str, label: str) -> str | None:

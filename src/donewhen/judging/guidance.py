@@ -44,7 +44,7 @@ class RuleMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     confidence: float = 0.5
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class GuidanceChange(msgspec.Struct, frozen=True, kw_only=True):
     """One change of the guidance, with the tickets that support it."""
 
     op: Op
@@ -74,12 +74,12 @@ class Guidance(msgspec.Struct, frozen=True):
     @property
     def scaffold(self) -> dict[str, str]:
         """S1, S2, …, S10: as numbers, not as words."""
-        return {key: self.experiences[key] for key in in_order(self.experiences) if key[0] == "S"}
+        return {key: self.experiences[key] for key in sorted_keys(self.experiences) if key[0] == "S"}
 
     @property
     def learned(self) -> dict[str, str]:
         """G0 and all that was learned."""
-        return {key: self.experiences[key] for key in in_order(self.experiences) if key[0] == "G"}
+        return {key: self.experiences[key] for key in sorted_keys(self.experiences) if key[0] == "G"}
 
     @property
     def rules(self) -> dict[str, str]:
@@ -103,7 +103,7 @@ class Guidance(msgspec.Struct, frozen=True):
                 "step": self.step,
                 "updated_at": self.updated_at,
                 "experiences": rules,
-                "metadata": {key: msgspec.to_builtins(self.metadata[key]) for key in in_order(self.metadata)},
+                "metadata": {key: msgspec.to_builtins(self.metadata[key]) for key in sorted_keys(self.metadata)},
             }
         }
 
@@ -111,12 +111,12 @@ class Guidance(msgspec.Struct, frozen=True):
 Experiences: TypeAlias = Mapping[str, str]
 
 
-def in_order(keys: Iterable[str]) -> list[str]:
+def sorted_keys(keys: Iterable[str]) -> list[str]:
     """S before G, and G2 before G10."""
     return sorted(keys, key=lambda one: (one[0] != "S", int(one[1:])))
 
 
-def seeded(mission: str, experiences: Experiences, at: str, where: str | None = None) -> Guidance:
+def seed_guidance(mission: str, experiences: Experiences, at: str, where: str | None = None) -> Guidance:
     """The first guidance of a mission."""
     for key, text in experiences.items():
         if not KEY.fullmatch(key) or key == "S0":
@@ -124,10 +124,10 @@ def seeded(mission: str, experiences: Experiences, at: str, where: str | None = 
         _check_text(text, where)
     if FIRST not in experiences:
         raise GuidanceError("There is no G0: every guidance has a first rule.", where=where)
-    return Guidance(mission, 0, at, {key: experiences[key] for key in in_order(experiences)}, {})
+    return Guidance(mission, 0, at, {key: experiences[key] for key in sorted_keys(experiences)}, {})
 
 
-def changed(guidance: Guidance, change: Change, at: str) -> Guidance:
+def apply_change(guidance: Guidance, change: GuidanceChange, at: str) -> Guidance:
     """The guidance after a change, one step further; GuidanceError where it may not be made."""
     if not change.evidence or not all(one.strip() for one in change.evidence):
         raise GuidanceError(f"{change.label}: no ticket is given as evidence for it.")
@@ -149,7 +149,7 @@ def changed(guidance: Guidance, change: Change, at: str) -> Guidance:
             raise GuidanceError("A rollback names a step; it is not a change by evidence.")
 
 
-def rolled_back(guidance: Guidance, earlier: Guidance, at: str) -> Guidance:
+def roll_back(guidance: Guidance, earlier: Guidance, at: str) -> Guidance:
     """What stood at an earlier step, as a new step: history only grows."""
     if earlier.scaffold != guidance.scaffold or earlier.mission != guidance.mission or FIRST not in earlier.experiences:
         raise GuidanceError(f"Step {earlier.step} has another scaffold, and the scaffold can't be changed.")
@@ -158,7 +158,7 @@ def rolled_back(guidance: Guidance, earlier: Guidance, at: str) -> Guidance:
     return msgspec.structs.replace(earlier, step=guidance.step + 1, updated_at=at, metadata=known)
 
 
-def credited(guidance: Guidance, counts: Mapping[str, tuple[int, int]]) -> Guidance:
+def record_credit(guidance: Guidance, counts: Mapping[str, tuple[int, int]]) -> Guidance:
     """Write down what rules were measured to do. No rule is touched, so it is no step."""
     metadata = dict(guidance.metadata)
     for key, (hits, misses) in counts.items():
@@ -184,7 +184,7 @@ def same_text(one: str, other: str) -> bool:
     return _squeezed(one) == _squeezed(other)
 
 
-def _added(guidance: Guidance, change: Change, at: str) -> Guidance:
+def _added(guidance: Guidance, change: GuidanceChange, at: str) -> Guidance:
     if change.key is not None:
         raise GuidanceError("An added rule gets its key from the guidance; none may be given.")
     text = _check_text(change.text)
@@ -194,7 +194,7 @@ def _added(guidance: Guidance, change: Change, at: str) -> Guidance:
     return _written(guidance, next_key(guidance), change, at)
 
 
-def _merged(guidance: Guidance, change: Change, at: str) -> Guidance:
+def _merged(guidance: Guidance, change: GuidanceChange, at: str) -> Guidance:
     key = _own(guidance, change.key, "merge")
     if not change.merged_from or len(set(change.merged_from)) != len(change.merged_from):
         raise GuidanceError("A merge names the rules that go into it, each once.")
@@ -204,7 +204,7 @@ def _merged(guidance: Guidance, change: Change, at: str) -> Guidance:
     return _written(guidance, key, change, at, gone)
 
 
-def _written(guidance: Guidance, key: str, change: Change, at: str, gone: Collection[str] = ()) -> Guidance:
+def _written(guidance: Guidance, key: str, change: GuidanceChange, at: str, gone: Collection[str] = ()) -> Guidance:
     text = _check_text(change.text)
     twin = next((k for k, known in guidance.scaffold.items() if same_text(known, text)), None)
     if twin is not None:
@@ -218,7 +218,7 @@ def _written(guidance: Guidance, key: str, change: Change, at: str, gone: Collec
 
 
 def _step(guidance: Guidance, experiences: Experiences, metadata: Mapping[str, RuleMeta], at: str) -> Guidance:
-    ordered = {key: experiences[key] for key in in_order(experiences)}
+    ordered = {key: experiences[key] for key in sorted_keys(experiences)}
     after = Guidance(guidance.mission, guidance.step + 1, at, ordered, metadata)
     # The last word, whatever the functions above have done.
     if after.scaffold != guidance.scaffold or FIRST not in after.experiences:

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from donewhen.foundation.canonical import unique_names
+from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.judging.guidance import (
     KEY,
-    Change,
     Guidance,
+    GuidanceChange,
     GuidanceError,
     RuleMeta,
-    changed,
-    credited,
-    rolled_back,
-    seeded,
+    apply_change,
+    record_credit,
+    roll_back,
+    seed_guidance,
 )
 
 
@@ -33,7 +33,7 @@ class Revision(NamedTuple):
     step: int
     at: str
     by: str
-    change: Change
+    change: GuidanceChange
     hash: str
 
 
@@ -57,24 +57,24 @@ class GuidanceStore:
         """Begin with a first guidance; one that is there already stays."""
         with self._locked():
             if not self.exists:
-                rules = seeded(self._mission, guidance.experiences, "").experiences
+                rules = seed_guidance(self._mission, guidance.experiences, "").experiences
                 at = guidance.updated_at or self._now()
                 self._write(msgspec.structs.replace(guidance, mission=self._mission, experiences=rules, updated_at=at))
             return self.read()
 
-    def apply(self, change: Change, by: str) -> Guidance:
+    def apply(self, change: GuidanceChange, by: str) -> Guidance:
         """Make one change, as a new step."""
-        return self._next(lambda now: changed(now, change, self._now()), change, by)
+        return self._next(lambda now: apply_change(now, change, self._now()), change, by)
 
     def rollback(self, step: int, by: str) -> Guidance:
         """Go back to what stood at an earlier step, as a new step."""
-        change = Change(op="rollback", rationale=f"back to step {step}")
-        return self._next(lambda now: rolled_back(now, self.at(step), self._now()), change, by)
+        change = GuidanceChange(op="rollback", rationale=f"back to step {step}")
+        return self._next(lambda now: roll_back(now, self.at(step), self._now()), change, by)
 
     def credit(self, counts: Mapping[str, tuple[int, int]]) -> Guidance:
         """Write down what rules were measured to do."""
         with self._locked():
-            after = credited(self.read(), counts)
+            after = record_credit(self.read(), counts)
             self._write(after)
         return after
 
@@ -97,7 +97,7 @@ class GuidanceStore:
         for number, line in enumerate(self._history_lines(), 1):
             try:
                 data = json.loads(line)
-                change = msgspec.convert(data["change"], Change)
+                change = msgspec.convert(data["change"], GuidanceChange)
                 row = Revision(int(data["step"]), str(data["at"]), str(data["by"]), change, str(data["hash"]))
             except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
                 raise GuidanceError(
@@ -107,7 +107,7 @@ class GuidanceStore:
             found[row.step] = row
         return tuple(found[step] for step in sorted(found) if step <= newest)
 
-    def _next(self, make: Callable[[Guidance], Guidance], change: Change, by: str) -> Guidance:
+    def _next(self, make: Callable[[Guidance], Guidance], change: GuidanceChange, by: str) -> Guidance:
         with self._locked():
             now = self.read()
             after = make(now)
@@ -117,7 +117,7 @@ class GuidanceStore:
             self._write(after)
         return after
 
-    def _announce(self, after: Guidance, change: Change, by: str) -> None:
+    def _announce(self, after: Guidance, change: GuidanceChange, by: str) -> None:
         row = {
             "step": after.step,
             "at": after.updated_at,
@@ -176,11 +176,11 @@ def read_initial(path: Path, mission: str, at: str = "") -> Guidance:
     data = _table(_json(path), path)
     data = _table(data.get(mission, data), path)
     rules = _table(data.get("experiences", data), path)
-    return seeded(mission, rules, at, str(path))
+    return seed_guidance(mission, rules, at, str(path))
 
 
 def _guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidance:
-    rules = seeded(mission, _table(data.get("experiences"), path), "", str(path)).experiences
+    rules = seed_guidance(mission, _table(data.get("experiences"), path), "", str(path)).experiences
     step, at = data.get("step"), data.get("updated_at")
     if not isinstance(step, int) or isinstance(step, bool) or step < 0 or not isinstance(at, str):
         raise GuidanceError("step must be a number and updated_at a time.", where=str(path))
@@ -193,7 +193,7 @@ def _guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidance:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes().decode().removeprefix("\ufeff"), object_pairs_hook=unique_names)
+        return json.loads(path.read_bytes().decode().removeprefix("\ufeff"), object_pairs_hook=refuse_duplicate_keys)
     except OSError as error:
         raise GuidanceError(f"The guidance can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, RecursionError) as error:

@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
 from donewhen.foundation.errors import UsageError
-from donewhen.judging.answer import Answer, Malformed, read_answer
+from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.mission import Mission
-from donewhen.judging.mission_overrides import overridden
-from donewhen.judging.prompt_rendering import rollout_prompt, shared_part
+from donewhen.judging.mission_overrides import apply_overrides
+from donewhen.judging.prompt_rendering import rollout_prompt, shared_prompt_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
-from donewhen.judging.vote import tally
+from donewhen.judging.vote import count_votes
 from donewhen.models.roles import AnswerForm, Closable, ModelError, Roller, RolloutRequest
 
 HELD = 4
@@ -32,7 +32,7 @@ class Judge:
         self.mission = mission
         self.guidance = guidance
         self.model = model
-        self._shared = shared_part(guidance, mission.language)
+        self._shared = shared_prompt_part(guidance, mission.language)
         self._rules = guidance.rules
         self._decodes = mission.decodes
         self._reasons = reasons
@@ -126,24 +126,24 @@ class Judge:
             for decode in self._decodes
         )
 
-    def verdict(self, ticket: Ticket, answers: Iterable[Answer | Malformed]) -> Verdict:
+    def verdict(self, ticket: Ticket, answers: Iterable[JudgeAnswer | MalformedAnswer]) -> Verdict:
         """What answers come to."""
         read = tuple(answers)
-        vote = tally(read)
-        final, by = overridden(ticket, vote, self.mission.overrides)
+        vote = count_votes(read)
+        final, by = apply_overrides(ticket, vote, self.mission.overrides)
         agreement = self.mission.settings.manual_review.min_verdict_agreement
         told = tuple(map(_told, read))
         return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, told, self._prompt)
 
-    async def _answer(self, request: RolloutRequest) -> Answer | Malformed:
+    async def _answer(self, request: RolloutRequest) -> JudgeAnswer | MalformedAnswer:
         try:
             completion = await self.model.roll(request)
         except ModelError as error:
             # A bad rollout is data, not a crash; what it cost is with whoever called the model.
-            return Malformed("no_answer", str(error))
+            return MalformedAnswer("no_answer", str(error))
         words = self.mission.language.answer
         answer = read_answer(completion.text, words, complete=completion.finish_reason == "stop")
-        return answer._replace(margin=completion.margin) if isinstance(answer, Answer) else answer
+        return answer._replace(margin=completion.margin) if isinstance(answer, JudgeAnswer) else answer
 
 
 def _without_a_loop(instead: str) -> None:
@@ -155,5 +155,5 @@ def _without_a_loop(instead: str) -> None:
     raise UsageError("An event loop is running here already.", next_step=f"Write: {instead}")
 
 
-def _told(answer: Answer | Malformed) -> tuple[str, str]:
-    return (answer.verdict, answer.reason) if isinstance(answer, Answer) else (answer.why, answer.text)
+def _told(answer: JudgeAnswer | MalformedAnswer) -> tuple[str, str]:
+    return (answer.verdict, answer.reason) if isinstance(answer, JudgeAnswer) else (answer.why, answer.text)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.files import flush_folder, write_atomically
+from donewhen.foundation.files import fsync_folder, write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.models.roles import Binary
@@ -24,7 +24,7 @@ LOG = "reviews.jsonl"
 LABELLED = "reviewed.jsonl"
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeStatement(msgspec.Struct, frozen=True, kw_only=True):
     """What the judge had said about the same ticket."""
 
     verdict: Binary | None
@@ -54,14 +54,14 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     asked: str = ""
     """Why they were asked."""
-    said: Said | None = None
+    said: JudgeStatement | None = None
     entry: str = ""
     """The entry of the ledger that has it on record."""
     cluster: str = ""
     evidence: Mapping[str, str] = {}
 
 
-def log_of(folder: Path) -> tuple[Label, ...]:
+def read_label_log(folder: Path) -> tuple[Label, ...]:
     """Every label that was given, the oldest first; half a line at the end was never given."""
     path = folder / LOG
     try:
@@ -73,7 +73,7 @@ def log_of(folder: Path) -> tuple[Label, ...]:
     return tuple(_labels(content, path))
 
 
-def standing_labels(log: Iterable[Label]) -> dict[str, dict[str, Label]]:
+def current_labels(log: Iterable[Label]) -> dict[str, dict[str, Label]]:
     """By group and person, what holds: the last word of each."""
     found: dict[str, dict[str, Label]] = {}
     for one in log:
@@ -97,11 +97,11 @@ def add_label(folder: Path, mission: str, label: Label) -> None:
             file.write(kept + msgspec.json.encode(label) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        flush_folder(folder)
+        fsync_folder(folder)
         _write_tickets(folder, mission)
 
 
-def bring_up_to_date(folder: Path, mission: str) -> None:
+def update_tickets(folder: Path, mission: str) -> None:
     """Make the tickets what the log comes to: whoever gave the last label may have been cut off in between."""
     if (folder / LOG).is_file():
         with locked_folder(folder):
@@ -109,19 +109,19 @@ def bring_up_to_date(folder: Path, mission: str) -> None:
 
 
 def _write_tickets(folder: Path, mission: str) -> None:
-    path, written = folder / LABELLED, written_tickets(log_of(folder), mission)
+    path, written = folder / LABELLED, render_tickets(read_label_log(folder), mission)
     if not path.is_file() or path.read_bytes() != written:
         write_atomically(path, written)
 
 
-def written_tickets(log: Iterable[Label], mission: str) -> bytes:
+def render_tickets(log: Iterable[Label], mission: str) -> bytes:
     """The file of the tickets."""
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in tickets_of(log, mission))
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in labelled_tickets(log, mission))
 
 
-def tickets_of(log: Iterable[Label], mission: str) -> Iterator[dict[str, Any]]:
+def labelled_tickets(log: Iterable[Label], mission: str) -> Iterator[dict[str, Any]]:
     """The labelled tickets that the log comes to, one for each group and verdict."""
-    for group, of_people in standing_labels(log).items():
+    for group, of_people in current_labels(log).items():
         by_verdict: dict[Binary, list[Label]] = {}
         for one in of_people.values():
             by_verdict.setdefault(one.label, []).append(one)

@@ -14,7 +14,7 @@ import msgspec
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
-from donewhen.judging.mission_settings import converted
+from donewhen.judging.mission_settings import convert_settings
 
 SHIPPED = Path(__file__).parent / "languages"
 _RULES = frozenset({"scaffold", "guidance"})
@@ -79,9 +79,9 @@ class Language(msgspec.Struct, frozen=True):
         """The same language with a mission's own words for the two verdicts."""
         words = msgspec.structs.replace(self.answer, pass_=pass_ or self.answer.pass_, fail=fail or self.answer.fail)
         for word in (words.pass_, words.fail):
-            if not folded(word) or not word.isprintable():
+            if not fold_word(word) or not word.isprintable():
                 raise ConfigError(f"A verdict can't be written {word!r}; a printable word belongs there.")
-        if folded(words.pass_) == folded(words.fail):
+        if fold_word(words.pass_) == fold_word(words.fail):
             raise ConfigError(f"Both verdicts are written {words.pass_!r}, so no answer could be told from the other.")
         return msgspec.structs.replace(self, answer=words)
 
@@ -124,13 +124,13 @@ def read_language(folder: Path) -> Language:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The language is not valid TOML: {error}.", where=str(path)) from error
-    file = converted(data, _File, text, str(path))
+    file = convert_settings(data, _File, text, str(path))
     prompts = {one: _prompt(folder / f"{one}.md", fields) for one, fields in PROMPTS.items()}
     own = file.answer.pass_, file.answer.fail
     return Language(file.name, file.title, file.version, file.answer, file.wording, prompts, own)
 
 
-def folded(text: str) -> str:
+def fold_word(text: str) -> str:
     """A word as answers are compared: whatever its width and case."""
     return unicodedata.normalize("NFKC", text).casefold().strip()
 

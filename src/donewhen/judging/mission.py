@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
-from donewhen.judging.labels import LABELLED, log_of, standing_labels
+from donewhen.judging.labels import LABELLED, current_labels, read_label_log
 from donewhen.judging.language import Language, find_language
-from donewhen.judging.mission_overrides import Named, load_overrides, unloaded
-from donewhen.judging.mission_settings import MissionFile, converted, located, place
-from donewhen.judging.ticket import Superseded, Ticket, TicketError, groups_in, looked_at, read_tickets
+from donewhen.judging.mission_overrides import NamedOverride, load_overrides, unloaded_overrides
+from donewhen.judging.mission_settings import MissionFile, convert_settings, key_location, locate_errors
+from donewhen.judging.ticket import Superseded, Ticket, TicketError, group_ids_in, read_each_line, read_tickets
 from donewhen.models.roles import Decode
 
 MISSION_FILE = "mission.toml"
@@ -28,7 +28,7 @@ class Mission(NamedTuple):
     folder: Path
     settings: MissionFile
     language: Language
-    overrides: tuple[Named, ...] = ()
+    overrides: tuple[NamedOverride, ...] = ()
     clock: Clock = SYSTEM_CLOCK
 
     @property
@@ -48,9 +48,9 @@ class Mission(NamedTuple):
 
     def superseded(self) -> Superseded:
         """The works that people have looked at since: what the other files say of them does not hold any more."""
-        groups = frozenset(standing_labels(log_of(self.folder)))
+        groups = frozenset(current_labels(read_label_log(self.folder)))
         # Only what stands in the other file: nobody is dropped because a label has not come that far yet.
-        return Superseded(groups & groups_in(self.reviewed), self.reviewed)
+        return Superseded(groups & group_ids_in(self.reviewed), self.reviewed)
 
     @property
     def decodes(self) -> tuple[Decode, ...]:
@@ -109,21 +109,21 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK, code: bool = True
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The mission is not valid TOML: {error}.", where=str(path)) from error
-    settings = converted(data, MissionFile, text, str(path))
+    settings = convert_settings(data, MissionFile, text, str(path))
     shares = settings.split.train + settings.split.validation + settings.split.test
     if abs(shares - 1.0) > 0.001:
-        raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=place(path, text, "split"))
+        raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=key_location(path, text, "split"))
     if settings.trial != "off" and settings.trial.min_tickets > settings.trial.max_tickets:
         raise ConfigError(
             "trial: min_tickets is more than max_tickets, so no trial could ever be held.",
-            where=place(path, text, "trial"),
+            where=key_location(path, text, "trial"),
         )
-    with located(path, text, "language"):
+    with locate_errors(path, text, "language"):
         language = find_language(settings.language, path.parent)
-    with located(path, text, "verdict"):
+    with locate_errors(path, text, "verdict"):
         language = language.with_words(settings.verdict.pass_, settings.verdict.fail)
-    with located(path, text, "overrides"):
-        overrides = load_overrides(settings.overrides, path.parent) if code else unloaded(settings.overrides)
+    with locate_errors(path, text, "overrides"):
+        overrides = load_overrides(settings.overrides, path.parent) if code else unloaded_overrides(settings.overrides)
     return Mission(path.parent, settings, language, overrides, clock)
 
 
@@ -150,8 +150,8 @@ def check_mission(folder: Path) -> MissionCheck:
     labels = {"pass": 0, "fail": 0}
     clusters = 0
     try:
-        with Spilling() as known:
-            for one in looked_at(mission.ticket_files, mission.name, superseded=mission.superseded()):
+        with DiskDict() as known:
+            for one in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded()):
                 if isinstance(one, TicketError):
                     problems.append(one)
                 elif one.label is not None:

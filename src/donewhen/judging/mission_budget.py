@@ -5,24 +5,24 @@ from __future__ import annotations
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import MISSION_FILE, Mission
-from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Limits
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.metered import SpendingLimits
 from donewhen.models.roles import Model, Priced
 
 RUNS = "runs"
 
 
-def open_answers(mission: Mission) -> Answers:
+def open_answer_store(mission: Mission) -> AnswerStore:
     """The answers that are known: whoever asks for a mission shares them."""
     folder = mission.folder / RUNS
     ignored = folder / ".gitignore"
     if not ignored.exists():
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(ignored, b"answers.sqlite*\n.lock\n")
-    return Answers(folder / "answers.sqlite")
+    return AnswerStore(folder / "answers.sqlite")
 
 
-def limits_of(mission: Mission, model: Model) -> Limits:
+def spending_limits(mission: Mission, model: Model) -> SpendingLimits:
     """The mission's budget; ConfigError where it could not be kept to."""
     budget = mission.settings.budget
     named = "cost" if budget.cost is not None else "cost_per_epoch" if budget.cost_per_epoch is not None else None
@@ -32,7 +32,7 @@ def limits_of(mission: Mission, model: Model) -> Limits:
             where=str(mission.folder / MISSION_FILE),
             next_step="Put its price into a table, and name that in DONEWHEN_PRICES.",
         )
-    return Limits(
+    return SpendingLimits(
         calls=budget.calls,
         tokens=budget.tokens,
         cost=budget.cost,

@@ -20,21 +20,21 @@ class Override(Protocol):
     def __call__(self, ticket: Ticket, vote: Vote) -> Binary | None: ...
 
 
-class Named(NamedTuple):
+class NamedOverride(NamedTuple):
     """An override under the name that verdicts mention."""
 
     name: str
     override: Override
 
 
-def load_overrides(names: tuple[str, ...], folder: Path) -> tuple[Named, ...]:
+def load_overrides(names: tuple[str, ...], folder: Path) -> tuple[NamedOverride, ...]:
     """Overrides by ``module:function``, or by ``file.py:function`` relative to the mission."""
-    return tuple(Named(name, _load(name, folder)) for name in names)
+    return tuple(NamedOverride(name, _load(name, folder)) for name in names)
 
 
-def unloaded(names: tuple[str, ...]) -> tuple[Named, ...]:
+def unloaded_overrides(names: tuple[str, ...]) -> tuple[NamedOverride, ...]:
     """Overrides by their names alone, for whoever only looks at a mission: no code of it is run."""
-    return tuple(Named(name, _Unloaded(name)) for name in names)
+    return tuple(NamedOverride(name, _Unloaded(name)) for name in names)
 
 
 class _Unloaded:
@@ -47,7 +47,9 @@ class _Unloaded:
         raise ConfigError(f"The override {self._name} was not loaded, so nothing can be judged with it.")
 
 
-def overridden(ticket: Ticket, vote: Vote, overrides: tuple[Named, ...]) -> tuple[Binary | None, str | None]:
+def apply_overrides(
+    ticket: Ticket, vote: Vote, overrides: tuple[NamedOverride, ...]
+) -> tuple[Binary | None, str | None]:
     """The final verdict, and which override made it, if one did. The first that speaks decides."""
     # The label is not theirs to see: what knows it can't be wrong, and can't be measured.
     shown = ticket._replace(label=None, label_source="", label_timestamp="")

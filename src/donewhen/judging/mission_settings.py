@@ -115,7 +115,7 @@ class Split(_Table, frozen=True, kw_only=True):
     test: Share = 0.2
 
 
-class Budget(_Table, frozen=True, kw_only=True):
+class MissionBudget(_Table, frozen=True, kw_only=True):
     """Hard caps over judging and reflection together. Without a number there is none."""
 
     calls: Count | None = None
@@ -150,10 +150,10 @@ class MissionFile(_Table, frozen=True, kw_only=True):
     rules: Rules = Rules()
     trial: Trial | Literal["off"] = Trial()
     split: Split = Split()
-    budget: Budget = Budget()
+    budget: MissionBudget = MissionBudget()
 
 
-def converted(data: Any, kind: type[T], text: str, where: str) -> T:
+def convert_settings(data: Any, kind: type[T], text: str, where: str) -> T:
     """Data as a typed value, or an error that names the line."""
     try:
         return msgspec.convert(data, kind)
@@ -169,18 +169,18 @@ def converted(data: Any, kind: type[T], text: str, where: str) -> T:
         raise ConfigError(f"{told}: {message}.", where=f"{where}:{_line(text, keys)}", next_step=advice) from error
 
 
-def place(path: Path, text: str, key: str) -> str:
+def key_location(path: Path, text: str, key: str) -> str:
     """Where a key stands in a file."""
     return f"{path}:{_line(text, [key])}"
 
 
 @contextmanager
-def located(path: Path, text: str, key: str) -> Iterator[None]:
+def locate_errors(path: Path, text: str, key: str) -> Iterator[None]:
     """An error of settings that doesn't know its place gets that of the key that it is about."""
     try:
         yield
     except ConfigError as error:
-        error.where = error.where or place(path, text, key)
+        error.where = error.where or key_location(path, text, key)
         raise
 
 

@@ -20,7 +20,7 @@ def mission_terms(folder: Path) -> dict[str, Any]:
         mission = read_mission(folder, code=False)
         settings = mission.settings
         # They decide no verdict: the trial, which rules a judge comes to; the others, whether people look at verdicts.
-        return terms_of(mission) | {
+        return terms_of_mission(mission) | {
             "trial": msgspec.to_builtins(settings.trial),
             "spot_check": settings.manual_review.spot_check,
             "alarm_below": settings.manual_review.alarm_below,
@@ -29,7 +29,7 @@ def mission_terms(folder: Path) -> dict[str, Any]:
         return {"unreadable": str(error).replace(str(folder), folder.name)}
 
 
-def terms_of(mission: Mission) -> dict[str, Any]:
+def terms_of_mission(mission: Mission) -> dict[str, Any]:
     """Everything that a verdict depends on, but for the ticket and what was learned."""
     settings = mission.settings
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from donewhen.foundation.plain_text import uncovered
+from donewhen.foundation.plain_text import visible_text
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.language import Language
 from donewhen.models.roles import Prompt
@@ -14,7 +14,7 @@ _OURS = re.compile(r"<(?=\s*+/?+\s*+(?:scaffold|guidance|evidence|case|ticket)\b
 _NONE = "-"
 
 
-def shared_part(guidance: Guidance, language: Language, prompt: str = "rollout", **extra: object) -> str:
+def shared_prompt_part(guidance: Guidance, language: Language, prompt: str = "rollout", **extra: object) -> str:
     """The instructions with the two blocks of rules."""
     return language.prompts[prompt].format(
         scaffold=rules_block(guidance.scaffold),
@@ -34,7 +34,7 @@ def rollout_prompt(shared: str, evidence: Mapping[str, str]) -> Prompt:
 
 def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str:
     """A ticket's texts, each under its name. Text from outside can't close the block that it stands in."""
-    parts = [f"[{tamed(name)}]\n{tamed(text)}" for name, text in evidence.items()]
+    parts = [f"[{escape_block(name)}]\n{escape_block(text)}" for name, text in evidence.items()]
     joined = "\n\n".join(parts)
     if limit is not None and len(joined) > limit:
         half = max(1, limit // 2)
@@ -44,9 +44,9 @@ def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str
 
 def rules_block(rules: Mapping[str, str]) -> str:
     """Rules by their keys, a line each."""
-    return "\n".join(f"[{key}] {' '.join(tamed(text).split())}" for key, text in rules.items()) or _NONE
+    return "\n".join(f"[{key}] {' '.join(escape_block(text).split())}" for key, text in rules.items()) or _NONE
 
 
-def tamed(text: str) -> str:
+def escape_block(text: str) -> str:
     """Text from outside, without anything that could end the block that it stands in."""
-    return _OURS.sub("‹", uncovered(text))
+    return _OURS.sub("‹", visible_text(text))

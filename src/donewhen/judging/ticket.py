@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
 
-from donewhen.foundation.canonical import unique_names
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.canonical import refuse_duplicate_keys
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.models.roles import Binary
@@ -62,7 +62,7 @@ class Superseded(NamedTuple):
 NOTHING = Superseded()
 
 
-def groups_in(path: Path) -> frozenset[str]:
+def group_ids_in(path: Path) -> frozenset[str]:
     """The works of which a file has tickets; a line that is none is told by whoever reads it."""
     found: set[str] = set()
     try:
@@ -80,7 +80,7 @@ def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool 
     try:
         # Not json.loads of bytes: that guesses an encoding, and lets half of a surrogate pair through.
         text = line.decode("utf-8").removeprefix("\ufeff") if isinstance(line, bytes) else line
-        data = json.loads(text, object_pairs_hook=unique_names)
+        data = json.loads(text, object_pairs_hook=refuse_duplicate_keys)
     except (ValueError, RecursionError) as error:
         told = f"{error.msg} (column {error.colno})" if isinstance(error, json.JSONDecodeError) else str(error)
         raise TicketError(f"The line is not JSON: {told}.", where=where, next_step="One object a line.") from error
@@ -141,31 +141,31 @@ def read_tickets(
     paths: Iterable[Path], mission: str, *, labelled: bool = True, superseded: Superseded = NOTHING
 ) -> Iterator[Ticket]:
     """The tickets of some files, one after the other, in little memory. The first bad line ends it with an error."""
-    for found in looked_at(paths, mission, labelled=labelled, superseded=superseded):
+    for found in read_each_line(paths, mission, labelled=labelled, superseded=superseded):
         if isinstance(found, TicketError):
             raise found
         yield found
 
 
-def looked_at(
+def read_each_line(
     paths: Iterable[Path], mission: str, *, labelled: bool = True, superseded: Superseded = NOTHING
 ) -> Iterator[Ticket | TicketError]:
     """Every line as a ticket or as what is wrong with it; only what is superseded is left out."""
-    with Spilling() as seen:
+    with DiskDict() as seen:
         for path in paths:
             try:
                 with path.open("rb") as file:
                     without = superseded.without(path)
-                    yield from from_lines(file, str(path), mission, seen, labelled=labelled, without=without)
+                    yield from tickets_from_lines(file, str(path), mission, seen, labelled=labelled, without=without)
             except OSError as error:
                 yield TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path))
 
 
-def from_lines(
+def tickets_from_lines(
     lines: IO[bytes] | Iterable[bytes],
     name: str,
     mission: str,
-    seen: Spilling,
+    seen: DiskDict,
     *,
     labelled: bool = True,
     first: int = 1,

@@ -13,7 +13,7 @@ from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.judging.verdict import Verdict
 
 
-async def verdicts(
+async def stream_verdicts(
     judge: Judge, tickets: Iterable[Ticket | TicketError], *, piped: bool
 ) -> AsyncGenerator[Verdict | TicketError, None]:
     """Verdicts in the order of the tickets, each as soon as it is there; what is no ticket keeps its place.

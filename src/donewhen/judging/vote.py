@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from donewhen.judging.answer import Answer, Malformed
+from donewhen.judging.answer import JudgeAnswer, MalformedAnswer
 from donewhen.models.roles import Binary
 
 
@@ -28,9 +28,9 @@ class Vote(NamedTuple):
         return self.passes > 0 and self.fails > 0
 
 
-def tally(answers: Sequence[Answer | Malformed]) -> Vote:
+def count_votes(answers: Sequence[JudgeAnswer | MalformedAnswer]) -> Vote:
     """Count them."""
-    good = [one for one in answers if isinstance(one, Answer)]
+    good = [one for one in answers if isinstance(one, JudgeAnswer)]
     passes = sum(one.verdict == "pass" for one in good)
     fails = len(good) - passes
     malformed = len(answers) - len(good)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from donewhen.learning.after.judge_audit import audited
-    from donewhen.learning.after.learn_mission import Learned, learn
-    from donewhen.learning.after.replay import Replay, replay
+    from donewhen.learning.after.judge_audit import audit_judge
+    from donewhen.learning.after.learn_mission import LearnResult, learn
+    from donewhen.learning.after.replay import Replay, replay_run
     from donewhen.learning.after.report_data import LearningReport
-    from donewhen.learning.measuring.metrics import Confusion, Estimate, McNemar, Measures, measured
-    from donewhen.learning.running.events import Event, RunError
+    from donewhen.learning.measuring.metrics import Confusion, Estimate, McNemar, Measures, measure
+    from donewhen.learning.running.events import RunError, RunEvent
     from donewhen.learning.running.recorder import Watcher
     from donewhen.learning.running.run_folders import find_run, run_folders
     from donewhen.learning.running.run_state import RunState
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _FILE_OF = {
     "Confusion": "measuring.metrics",
     "Estimate": "measuring.metrics",
-    "Event": "running.events",
-    "Learned": "after.learn_mission",
+    "RunEvent": "running.events",
+    "LearnResult": "after.learn_mission",
     "LearningReport": "after.report_data",
     "McNemar": "measuring.metrics",
     "Measures": "measuring.metrics",
@@ -29,32 +29,32 @@ _FILE_OF = {
     "RunError": "running.events",
     "RunState": "running.run_state",
     "Watcher": "running.recorder",
-    "audited": "after.judge_audit",
+    "audit_judge": "after.judge_audit",
     "find_run": "running.run_folders",
     "learn": "after.learn_mission",
-    "measured": "measuring.metrics",
-    "replay": "after.replay",
+    "measure": "measuring.metrics",
+    "replay_run": "after.replay",
     "run_folders": "running.run_folders",
 }
 
-__getattr__ = lazily(__name__, _FILE_OF)
+__getattr__ = lazy_attributes(__name__, _FILE_OF)
 
 __all__ = [
     "Confusion",
     "Estimate",
-    "Event",
-    "Learned",
+    "LearnResult",
     "LearningReport",
     "McNemar",
     "Measures",
     "Replay",
     "RunError",
+    "RunEvent",
     "RunState",
     "Watcher",
-    "audited",
+    "audit_judge",
     "find_run",
     "learn",
-    "measured",
-    "replay",
+    "measure",
+    "replay_run",
     "run_folders",
 ]

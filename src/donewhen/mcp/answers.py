@@ -16,7 +16,7 @@ from donewhen.jobs.plan.job import Status
 Term = str | int | bool | list[str] | dict[str, str]
 
 
-class Answer(Struct, frozen=True):
+class ToolAnswer(Struct, frozen=True):
     """What a tool says."""
 
     def short(self) -> str:
@@ -24,7 +24,7 @@ class Answer(Struct, frozen=True):
         raise NotImplementedError
 
 
-class Reason(Struct, frozen=True, omit_defaults=True):
+class ReasonView(Struct, frozen=True, omit_defaults=True):
     """One reason: a code, a sentence, and a place."""
 
     code: str
@@ -35,12 +35,12 @@ class Reason(Struct, frozen=True, omit_defaults=True):
         return f"[{self.code}] {self.message}"
 
 
-class Gate(Struct, frozen=True, omit_defaults=True):
+class GateView(Struct, frozen=True, omit_defaults=True):
     """What a gate says, and what to do about it."""
 
     gate: GateName
     passed: bool
-    reasons: list[Reason]
+    reasons: list[ReasonView]
     note: str = ""
     next: str | None = None
 
@@ -61,7 +61,7 @@ class ListedJob(Struct, frozen=True):
     """Fields of the plan that say something else than the ledger."""
 
 
-class Jobs(Answer, frozen=True):
+class Jobs(ToolAnswer, frozen=True):
     """A page of jobs."""
 
     project: str
@@ -72,7 +72,7 @@ class Jobs(Answer, frozen=True):
     total: int
     """How many jobs there are with this status, on all pages."""
     next_offset: int | None
-    problems: list[Reason]
+    problems: list[ReasonView]
     """What is wrong with some of them; the first few."""
     problem_count: int
 
@@ -88,7 +88,7 @@ class Jobs(Answer, frozen=True):
         return _joined(*lines, *(one.line() for one in self.problems))
 
 
-class Need(Struct, frozen=True):
+class RequirementView(Struct, frozen=True):
     """One thing that a job has to show, how it is checked, and how far it is shown."""
 
     name: str
@@ -99,7 +99,7 @@ class Need(Struct, frozen=True):
     why: list[str]
 
 
-class Output(Struct, frozen=True):
+class OutputFile(Struct, frozen=True):
     """A file that the job puts out."""
 
     path: str
@@ -107,7 +107,7 @@ class Output(Struct, frozen=True):
     changed: bool
 
 
-class Change(Struct, frozen=True):
+class ContractChange(Struct, frozen=True):
     """What stands in the plan now and was agreed otherwise."""
 
     kind: ChangeKind
@@ -118,14 +118,14 @@ class Change(Struct, frozen=True):
     voids: bool
 
 
-class Contract(Answer, frozen=True):
+class ContractView(ToolAnswer, frozen=True):
     """What was agreed; where nobody has agreed yet, what would be."""
 
     job: str
     state: AgreementState
     hash: str
     terms: dict[str, Term]
-    changes: list[Change]
+    changes: list[ContractChange]
     agreed_at: str | None = None
     agreed_by: str | None = None
 
@@ -133,7 +133,7 @@ class Contract(Answer, frozen=True):
         return f"{self.job}: {self.state}, {len(self.changes)} change(s) since."
 
 
-class ShownJob(Answer, frozen=True):
+class ShownJob(ToolAnswer, frozen=True):
     """A job, as it is now."""
 
     id: str
@@ -144,10 +144,10 @@ class ShownJob(Answer, frozen=True):
     score: int
     target: int
     passed: bool
-    contract: Contract
-    needs: list[Need]
-    outputs: list[Output]
-    gates: list[Gate]
+    contract: ContractView
+    needs: list[RequirementView]
+    outputs: list[OutputFile]
+    gates: list[GateView]
     waiting: str | None
     """Why it rests: what is in the way, or what a person was asked."""
     next: str
@@ -159,7 +159,7 @@ class ShownJob(Answer, frozen=True):
         return _joined(*lines, *_reasons(self.gates), f"next: {self.next}")
 
 
-class Checked(Answer, frozen=True):
+class CheckAnswer(ToolAnswer, frozen=True):
     """Whether a job may be completed now."""
 
     job: str
@@ -171,7 +171,7 @@ class Checked(Answer, frozen=True):
     max_iterations: int
     score: int
     target: int
-    gates: list[Gate]
+    gates: list[GateView]
     next: str
     next_action: str
 
@@ -182,7 +182,7 @@ class Checked(Answer, frozen=True):
         return _joined(f"{self.job} {verdict}.", *_reasons(self.gates), f"next: {self.next}")
 
 
-class Run(Struct, frozen=True, omit_defaults=True):
+class EvidenceItem(Struct, frozen=True, omit_defaults=True):
     """One piece of evidence. ``output`` is the end of what the command said."""
 
     name: str
@@ -198,12 +198,12 @@ class Run(Struct, frozen=True, omit_defaults=True):
     output: str = ""
 
 
-class Ran(Answer, frozen=True):
+class EvidenceAnswer(ToolAnswer, frozen=True):
     """What the gate saw."""
 
     job: str
     passed: bool
-    runs: list[Run]
+    runs: list[EvidenceItem]
     next: str
 
     def short(self) -> str:
@@ -212,7 +212,7 @@ class Ran(Answer, frozen=True):
         return _joined(*lines, *outputs, f"next: {self.next}")
 
 
-class Completed(Answer, frozen=True):
+class CompletionAnswer(ToolAnswer, frozen=True):
     """What became of an attempt to complete a job. There is a promise exactly when it is done."""
 
     job: str
@@ -224,7 +224,7 @@ class Completed(Answer, frozen=True):
     receipt: str | None
     repeated: bool
     """It was done before and still is."""
-    gates: list[Gate]
+    gates: list[GateView]
     next: str
     cascade: list[str]
     """What is above the job and is done with it."""
@@ -247,7 +247,7 @@ class GivenLesson(Struct, frozen=True):
     """Why it fits this job."""
 
 
-class Begun(Answer, frozen=True):
+class StartAnswer(ToolAnswer, frozen=True):
     """Whether a job was started."""
 
     job: str
@@ -255,7 +255,7 @@ class Begun(Answer, frozen=True):
     status: Status
     iteration: int
     max_iterations: int
-    reasons: list[Reason]
+    reasons: list[ReasonView]
     next: str
     lessons: list[GivenLesson] = []
     """Lessons that are quoted in its plan now; each wants an answer (donewhen lessons used, or not-relevant)."""
@@ -266,7 +266,7 @@ class Begun(Answer, frozen=True):
         return _joined(head, *(one.line() for one in self.reasons), *lessons, f"next: {self.next}")
 
 
-class Resting(Answer, frozen=True):
+class RestAnswer(ToolAnswer, frozen=True):
     """A job that waits for a person."""
 
     job: str
@@ -278,13 +278,13 @@ class Resting(Answer, frozen=True):
         return f"{self.job} is {self.status}: {self.reason}\nnext: {self.next}"
 
 
-class NextStep(Answer, frozen=True):
+class NextStep(ToolAnswer, frozen=True):
     """The one next thing to do; without a job, which one to start."""
 
     job: str | None
     next: str
     next_action: str
-    gates: list[Gate]
+    gates: list[GateView]
     ready: list[str]
 
     def short(self) -> str:
@@ -298,7 +298,7 @@ class ReadyJob(Struct, frozen=True):
     title: str
 
 
-class ReadyJobs(Answer, frozen=True):
+class ReadyJobs(ToolAnswer, frozen=True):
     """What can start now, and how the rest follows."""
 
     ready: list[ReadyJob]
@@ -311,7 +311,7 @@ class ReadyJobs(Answer, frozen=True):
         return _joined(*(f"{one.id}: {one.title}" for one in self.ready)) or "Nothing can start now."
 
 
-def _reasons(gates: list[Gate]) -> Iterator[str]:
+def _reasons(gates: list[GateView]) -> Iterator[str]:
     return (f"{gate.gate}: {reason.line()}" for gate in gates for reason in gate.reasons)
 
 

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.plain_text import plain, shorten
-from donewhen.mcp.answers import Answer, Completed
-from donewhen.mcp.call_context import Call
-from donewhen.mcp.tools import Tool
+from donewhen.foundation.plain_text import plain_text, shorten
+from donewhen.mcp.answers import CompletionAnswer, ToolAnswer
+from donewhen.mcp.call_context import CallContext
+from donewhen.mcp.tools import McpTool
 
 _LONGEST = 4000
 _PROMISE = re.compile(r"<(/?promise)>", re.IGNORECASE)
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     """What goes out: a short text, and the same as data unless it is an error."""
 
     text: str
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
         return self.data is None
 
 
-def answered(tool: Tool[Any], arguments: Mapping[str, Any], call: Call) -> Outcome:
+def dispatch_call(tool: McpTool[Any], arguments: Mapping[str, Any], call: CallContext) -> ToolOutcome:
     """Call a tool; whatever happens inside ends as an outcome."""
     try:
         asked = msgspec.convert(dict(arguments), tool.takes)
@@ -40,32 +40,32 @@ def answered(tool: Tool[Any], arguments: Mapping[str, Any], call: Call) -> Outco
     try:
         answer = tool.do(call, asked)
     except DonewhenError as error:
-        return failure(error.code, error.message, error.where, error.next_step)
+        return error_outcome(error.code, error.message, error.where, error.next_step)
     except OSError as error:
         place = str(error.filename) if error.filename else None
-        return failure(
+        return error_outcome(
             "io", f"{error.strerror or error}.", place, "Check the path, the disk space and the permissions."
         )
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
         told = f"Something went wrong inside donewhen: {type(error).__name__}: {error}"
-        return failure("internal", told, None, "Start the server with DONEWHEN_DEBUG=1 and report the traceback.")
+        return error_outcome("internal", told, None, "Start the server with DONEWHEN_DEBUG=1 and report the traceback.")
     return _told(answer)
 
 
-def failure(code: str, message: str, where: str | None, next_step: str | None) -> Outcome:
+def error_outcome(code: str, message: str, where: str | None, next_step: str | None) -> ToolOutcome:
     """An error as a client sees it."""
     place = f"{where}: " if where else ""
     advice = f"\nnext: {next_step}" if next_step else ""
-    return Outcome(harmless(f"[{code}] {place}{message}{advice}"), None)
+    return ToolOutcome(make_harmless(f"[{code}] {place}{message}{advice}"), None)
 
 
-def harmless(text: str, minted: Iterable[str] = ()) -> str:
+def make_harmless(text: str, minted: Iterable[str] = ()) -> str:
     """Text without terminal codes, and with nothing in it that could be taken for a promise that was not given."""
     if text in minted:
         return text
-    return shorten(_PROMISE.sub(r"‹\1›", plain(text)), _LONGEST)
+    return shorten(_PROMISE.sub(r"‹\1›", plain_text(text)), _LONGEST)
 
 
 def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
@@ -78,34 +78,34 @@ def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
     return root | ({"$defs": components} if components else {})
 
 
-def cleaned(answer: Answer) -> dict[str, Any]:
+def clean_answer(answer: ToolAnswer) -> dict[str, Any]:
     """An answer as data in which every text is harmless."""
-    minted = (answer.promise,) if isinstance(answer, Completed) and answer.promise is not None else ()
+    minted = (answer.promise,) if isinstance(answer, CompletionAnswer) and answer.promise is not None else ()
     data: dict[str, Any] = _clean(msgspec.to_builtins(answer), minted)
     return data
 
 
-def _told(answer: Answer) -> Outcome:
-    data = cleaned(answer)
+def _told(answer: ToolAnswer) -> ToolOutcome:
+    data = clean_answer(answer)
     # The short text is made from what is harmless already.
-    return Outcome(msgspec.convert(data, type(answer)).short(), data)
+    return ToolOutcome(msgspec.convert(data, type(answer)).short(), data)
 
 
 def _clean(value: Any, minted: tuple[str, ...]) -> Any:
     match value:
         case str():
-            return harmless(value, minted)
+            return make_harmless(value, minted)
         case float() if not math.isfinite(value):
             # JSON has no word for it.
             return None
         case dict():
-            return {harmless(name): _clean(one, minted) for name, one in value.items()}
+            return {make_harmless(name): _clean(one, minted) for name, one in value.items()}
         case list():
             return [_clean(one, minted) for one in value]
     return value
 
 
-def _refused(tool: Tool[Any], error: msgspec.ValidationError) -> Outcome:
+def _refused(tool: McpTool[Any], error: msgspec.ValidationError) -> ToolOutcome:
     known = ", ".join(one.name for one in msgspec.structs.fields(tool.takes))
     told = f"{tool.name} can't be called like this: {error}."
-    return failure("usage", told, None, f"It takes: {known}." if known else "It takes no arguments.")
+    return error_outcome("usage", told, None, f"It takes: {known}." if known else "It takes no arguments.")

@@ -21,27 +21,27 @@ CriterionName = Annotated[
 Words = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
-class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+class ToolParams(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of a tool."""
 
 
-class Nothing(Asked, frozen=True):
+class NoParams(ToolParams, frozen=True):
     """No arguments."""
 
 
-class OneJob(Asked, frozen=True):
+class JobParam(ToolParams, frozen=True):
     """Which job."""
 
     job: JobName
 
 
-class MaybeJob(Asked, frozen=True):
+class OptionalJobParam(ToolParams, frozen=True):
     """Which job, or none in particular."""
 
     job: Annotated[JobName | None, Meta(description="The job. Without it, the one in progress.")] = None
 
 
-class Page(Asked, frozen=True):
+class ListJobsParams(ToolParams, frozen=True):
     """Which jobs."""
 
     status: Annotated[Status | None, Meta(description="Only jobs with this status.")] = None
@@ -49,7 +49,7 @@ class Page(Asked, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=100, description="How many jobs to list at most.")] = 50
 
 
-class Evidence(Asked, frozen=True):
+class RunEvidenceParams(ToolParams, frozen=True):
     """What to run. The commands themselves stand in the plan of the job, and nowhere else."""
 
     job: JobName
@@ -57,21 +57,21 @@ class Evidence(Asked, frozen=True):
     again: Annotated[bool, Meta(description="Run it also where what it showed is still fresh.")] = False
 
 
-class Question(Asked, frozen=True):
+class AskPersonParams(ToolParams, frozen=True):
     """What a person has to answer."""
 
     job: JobName
     question: Annotated[Words, Meta(description="What a person has to answer.")]
 
 
-class Obstacle(Asked, frozen=True):
+class BlockJobParams(ToolParams, frozen=True):
     """What is in the way."""
 
     job: JobName
     reason: Annotated[Words, Meta(description="What is in the way; it is kept.")]
 
 
-class Objection(Asked, frozen=True):
+class DisputeParams(ToolParams, frozen=True):
     """Why a refusal is wrong."""
 
     job: JobName

@@ -8,30 +8,30 @@ from collections.abc import Collection
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.dashboard_record import plan_part
-from donewhen.jobs.board.survey import JobRecord, survey
-from donewhen.jobs.contract.agreement import proposals
+from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.contract.agreement import agreement_proposals
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
-from donewhen.jobs.ledger.approval import somebody
-from donewhen.jobs.lifecycle.completion import still_done
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.completion import valid_completion
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-from donewhen.jobs.lifecycle.planning import ready
+from donewhen.jobs.lifecycle.planning import find_ready_jobs
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.mcp.answers import Checked, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, Reason, ShownJob
-from donewhen.mcp.call_context import Call
-from donewhen.mcp.params import MaybeJob, Nothing, OneJob, Page
-from donewhen.mcp.views import gates_of, job_of, step_of
+from donewhen.mcp.answers import CheckAnswer, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, ReasonView, ShownJob
+from donewhen.mcp.call_context import CallContext
+from donewhen.mcp.params import JobParam, ListJobsParams, NoParams, OptionalJobParam
+from donewhen.mcp.views import gate_views, job_view, next_command
 
 _PROBLEMS = 20
 
 
-def list_jobs(call: Call, asked: Page) -> Jobs:
+def list_jobs(call: CallContext, asked: ListJobsParams) -> Jobs:
     """All jobs at a glance, a page at a time."""
     workspace = call.workspace()
-    found = survey(workspace)
+    found = survey_jobs(workspace)
     chosen = [one for one in found.jobs if asked.status in (None, one.status)]
     end = asked.offset + asked.limit
-    startable = ready(found.jobs).now
+    startable = find_ready_jobs(found.jobs).now
     return Jobs(
         project=found.project.id,
         title=found.project.title,
@@ -40,26 +40,26 @@ def list_jobs(call: Call, asked: Page) -> Jobs:
         jobs=[_listed(workspace, one, startable) for one in chosen[asked.offset : end]],
         total=len(chosen),
         next_offset=end if end < len(chosen) else None,
-        problems=[Reason(one.code, one.message, one.where) for one in found.problems[:_PROBLEMS]],
+        problems=[ReasonView(one.code, one.message, one.where) for one in found.problems[:_PROBLEMS]],
         problem_count=len(found.problems),
     )
 
 
-def show_job(call: Call, asked: OneJob) -> ShownJob:
+def show_job(call: CallContext, asked: JobParam) -> ShownJob:
     """A job with its contract, its criteria, and what the gates say now. Nothing is run, nothing is written."""
     workspace = call.workspace()
     job = workspace.job(asked.job)
     facts = facts_of(workspace, job)
-    return job_of(facts, evaluate(facts), proposals(workspace, [job])[-1])
+    return job_view(facts, evaluate(facts), agreement_proposals(workspace, [job])[-1])
 
 
-def check_job(call: Call, asked: OneJob) -> Checked:
+def check_job(call: CallContext, asked: JobParam) -> CheckAnswer:
     """Whether a job may be completed; the plan shows the result, and it is no iteration."""
     workspace = call.workspace()
-    seen = evaluate_and_record(workspace, asked.job, somebody(), collecting=False)
+    seen = evaluate_and_record(workspace, asked.job, unproved_actor(), collecting=False)
     job, evaluation = seen.job, seen.evaluation
-    done = still_done(workspace, job) is not None
-    return Checked(
+    done = valid_completion(workspace, job) is not None
+    return CheckAnswer(
         job=job.id,
         status=job.status,
         done=done,
@@ -68,33 +68,35 @@ def check_job(call: Call, asked: OneJob) -> Checked:
         max_iterations=job.max_iterations,
         score=evaluation.score.total,
         target=job.reward_target,
-        gates=gates_of(evaluation),
-        next="donewhen ready" if done else step_of(job, evaluation),
+        gates=gate_views(evaluation),
+        next="donewhen ready" if done else next_command(job, evaluation),
         next_action=evaluation.next_action,
     )
 
 
-def next_action(call: Call, asked: MaybeJob) -> NextStep:
+def next_action_tool(call: CallContext, asked: OptionalJobParam) -> NextStep:
     """The one next thing: for a job, for the job in progress, or which job to start."""
     workspace = call.workspace()
     name = asked.job
     startable: tuple[str, ...] = ()
     if name is None:
-        seen = survey(workspace)
-        startable = ready(seen.jobs).now
+        seen = survey_jobs(workspace)
+        startable = find_ready_jobs(seen.jobs).now
         name = next((one.id for one in seen.jobs if one.status == "in_progress"), None)
     if name is None:
         step = f"donewhen start {startable[0]}" if startable else "donewhen status"
         return NextStep(None, step, "", [], list(startable))
     job = workspace.job(name)
     evaluation = evaluate(facts_of(workspace, job))
-    return NextStep(job.id, step_of(job, evaluation), evaluation.next_action, gates_of(evaluation), list(startable))
+    return NextStep(
+        job.id, next_command(job, evaluation), evaluation.next_action, gate_views(evaluation), list(startable)
+    )
 
 
-def ready_jobs(call: Call, asked: Nothing) -> ReadyJobs:
+def ready_jobs(call: CallContext, asked: NoParams) -> ReadyJobs:
     """What can start now, in which waves the rest follows, and which chain of jobs takes longest."""
-    seen = survey(call.workspace())
-    found = ready(seen.jobs)
+    seen = survey_jobs(call.workspace())
+    found = find_ready_jobs(seen.jobs)
     titles = {one.id: one.title for one in seen.jobs}
     return ReadyJobs(
         ready=[ReadyJob(name, one_line(titles[name])) for name in found.now],

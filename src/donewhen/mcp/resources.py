@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.plain_text import plain
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.contract.agreement import proposals
+from donewhen.foundation.plain_text import plain_text
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.contract.agreement import agreement_proposals
 from donewhen.jobs.plan.workspace import WorkspaceError
-from donewhen.mcp.call_context import Call
-from donewhen.mcp.dispatch import cleaned, harmless
-from donewhen.mcp.views import contract_of
+from donewhen.mcp.call_context import CallContext
+from donewhen.mcp.dispatch import clean_answer, make_harmless
+from donewhen.mcp.views import contract_view
 
 Kind = Literal["contract", "plan"]
 
@@ -34,7 +34,7 @@ class Resource(NamedTuple):
     mime_type: str
 
 
-class Page(NamedTuple):
+class ResourcePage(NamedTuple):
     """Some of them, and where the next ones begin."""
 
     resources: tuple[Resource, ...]
@@ -46,25 +46,25 @@ def template(kind: Kind) -> str:
     return f"donewhen://jobs/{{job}}/{kind}"
 
 
-def listed(call: Call, cursor: str | None) -> Page:
+def resource_page(call: CallContext, cursor: str | None) -> ResourcePage:
     """The contract and the plan of every job, a page at a time."""
     if cursor is not None and not re.fullmatch(r"[0-9]{1,9}", cursor):
         raise UsageError(f"{cursor!r} is not a cursor that this server gave.")
     first = int(cursor or 0)
     try:
-        jobs = survey(call.workspace()).jobs
+        jobs = survey_jobs(call.workspace()).jobs
     except WorkspaceError:
         # Nothing to list; the tools say why.
         jobs = ()
     shown = tuple(
-        Resource(f"donewhen://jobs/{one.id}/{kind}", harmless(f"{one.id} {kind}: {one.title}"), KINDS[kind][0])
+        Resource(f"donewhen://jobs/{one.id}/{kind}", make_harmless(f"{one.id} {kind}: {one.title}"), KINDS[kind][0])
         for one in jobs[first : first + _PAGE]
         for kind in KINDS
     )
-    return Page(shown, str(first + _PAGE) if first + _PAGE < len(jobs) else None)
+    return ResourcePage(shown, str(first + _PAGE) if first + _PAGE < len(jobs) else None)
 
 
-def read(call: Call, uri: str) -> tuple[str, str]:
+def resource_text(call: CallContext, uri: str) -> tuple[str, str]:
     """A resource's text, and what kind of text it is. Addresses name jobs, never files."""
     address = _ADDRESS.fullmatch(uri)
     if address is None:
@@ -74,6 +74,6 @@ def read(call: Call, uri: str) -> tuple[str, str]:
     workspace = call.workspace()
     job = workspace.job(address[1])
     if address[2] == "plan":
-        return plain(job.document.text), KINDS["plan"][0]
-    contract = cleaned(contract_of(proposals(workspace, [job])[-1]))
+        return plain_text(job.document.text), KINDS["plan"][0]
+    contract = clean_answer(contract_view(agreement_proposals(workspace, [job])[-1]))
     return msgspec.json.format(msgspec.json.encode(contract)).decode(), KINDS["contract"][0]

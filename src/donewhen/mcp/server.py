@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from donewhen import __version__
 from donewhen.foundation.cancellation import cancellable
 from donewhen.foundation.errors import DonewhenError, MissingExtraError
-from donewhen.mcp.call_context import Call, Tell
-from donewhen.mcp.dispatch import answered, failure, schema_of
-from donewhen.mcp.resources import KINDS, listed, read, template
-from donewhen.mcp.tools import BY_NAME, INSTRUCTIONS, TOOLS, Effect, Tool
+from donewhen.mcp.call_context import CallContext, Tell
+from donewhen.mcp.dispatch import dispatch_call, error_outcome, schema_of
+from donewhen.mcp.resources import KINDS, resource_page, resource_text, template
+from donewhen.mcp.tools import BY_NAME, INSTRUCTIONS, TOOLS, Effect, McpTool
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -82,8 +82,8 @@ def make_server(folder: Path) -> Server[dict[str, Any]]:
         tool = BY_NAME.get(asked.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {asked.name!r}. There are: {', '.join(BY_NAME)}.")
-        call = Call(folder, _teller(ctx))
-        found = await _in_thread(lambda: answered(tool, asked.arguments or {}, call), limiters[tool.effect])
+        call = CallContext(folder, _teller(ctx))
+        found = await _in_thread(lambda: dispatch_call(tool, asked.arguments or {}, call), limiters[tool.effect])
         return types.CallToolResult(
             content=[types.TextContent(text=found.text)], structured_content=found.data, is_error=found.failed
         )
@@ -91,7 +91,7 @@ def make_server(folder: Path) -> Server[dict[str, Any]]:
     async def list_resources(
         ctx: ServerRequestContext, asked: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        page = await _looked(lambda: listed(Call(folder), asked.cursor if asked else None), lookers)
+        page = await _looked(lambda: resource_page(CallContext(folder), asked.cursor if asked else None), lookers)
         found = [types.Resource(uri=one.uri, name=one.title, mime_type=one.mime_type) for one in page.resources]
         return types.ListResourcesResult(resources=found, next_cursor=page.next)
 
@@ -108,7 +108,7 @@ def make_server(folder: Path) -> Server[dict[str, Any]]:
         ctx: ServerRequestContext, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(asked.uri)
-        text, mime_type = await _looked(lambda: read(Call(folder), uri), lookers)
+        text, mime_type = await _looked(lambda: resource_text(CallContext(folder), uri), lookers)
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=mime_type)])
 
     return Server(
@@ -143,7 +143,7 @@ async def _in_thread(work: Callable[[], T], limiter: CapacityLimiter) -> T:
     return result
 
 
-def _described(tool: Tool[Any]) -> types.Tool:
+def _described(tool: McpTool[Any]) -> types.Tool:
     from mcp import types
 
     return types.Tool(
@@ -181,6 +181,6 @@ async def _looked(work: Callable[[], T], limiter: CapacityLimiter) -> T:
 
     found = await _in_thread(tried, limiter)
     if isinstance(found, DonewhenError):
-        told = failure(found.code, found.message, found.where, found.next_step).text
+        told = error_outcome(found.code, found.message, found.where, found.next_step).text
         raise MCPError(types.INVALID_PARAMS, told)
     return found

@@ -7,125 +7,135 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from donewhen.mcp import reads, writes
 from donewhen.mcp.answers import (
-    Answer,
-    Begun,
-    Checked,
-    Completed,
+    CheckAnswer,
+    CompletionAnswer,
+    EvidenceAnswer,
     Jobs,
     NextStep,
-    Ran,
     ReadyJobs,
-    Resting,
+    RestAnswer,
     ShownJob,
+    StartAnswer,
+    ToolAnswer,
 )
-from donewhen.mcp.call_context import Call
-from donewhen.mcp.params import Asked, Evidence, MaybeJob, Nothing, Objection, Obstacle, OneJob, Page, Question
+from donewhen.mcp.call_context import CallContext
+from donewhen.mcp.params import (
+    AskPersonParams,
+    BlockJobParams,
+    DisputeParams,
+    JobParam,
+    ListJobsParams,
+    NoParams,
+    OptionalJobParam,
+    RunEvidenceParams,
+    ToolParams,
+)
 
 Effect = Literal["looks", "notes", "runs"]
 """Whether a tool writes nothing, puts something on record, or runs the project's own commands."""
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=ToolParams)
 
 
-class Tool(NamedTuple, Generic[A]):
+class McpTool(NamedTuple, Generic[A]):
     """A tool: what it takes, what it gives, and what it does."""
 
     name: str
     about: str
     takes: type[A]
-    gives: type[Answer]
+    gives: type[ToolAnswer]
     effect: Effect
-    do: Callable[[Call, A], Answer]
+    do: Callable[[CallContext, A], ToolAnswer]
 
 
-TOOLS: tuple[Tool[Any], ...] = (
-    Tool(
+TOOLS: tuple[McpTool[Any], ...] = (
+    McpTool(
         "list_jobs",
         "List the jobs: status, agreement, and the next thing to do for each.",
-        Page,
+        ListJobsParams,
         Jobs,
         "looks",
         reads.list_jobs,
     ),
-    Tool(
+    McpTool(
         "show_job",
         "Show a job: what was agreed, each criterion with how it is checked and how far it is shown, what every gate "
         "says now and why, and the next command. Nothing is run.",
-        OneJob,
+        JobParam,
         ShownJob,
         "looks",
         reads.show_job,
     ),
-    Tool(
+    McpTool(
         "check_job",
         "May this job be completed now, and if not, why not? It runs nothing and never counts as an iteration.",
-        OneJob,
-        Checked,
+        JobParam,
+        CheckAnswer,
         "notes",
         reads.check_job,
     ),
-    Tool(
+    McpTool(
         "next_action",
         "The one next thing to do: for a job, for the job in progress, or which job to start.",
-        MaybeJob,
+        OptionalJobParam,
         NextStep,
         "looks",
-        reads.next_action,
+        reads.next_action_tool,
     ),
-    Tool(
+    McpTool(
         "ready_jobs",
         "Which jobs can start now, and in which order the rest follows.",
-        Nothing,
+        NoParams,
         ReadyJobs,
         "looks",
         reads.ready_jobs,
     ),
-    Tool(
+    McpTool(
         "start_job",
         "Begin a job, or begin it again, which counts as an iteration. Its test commands are run once.",
-        OneJob,
-        Begun,
+        JobParam,
+        StartAnswer,
         "runs",
         writes.start_job,
     ),
-    Tool(
+    McpTool(
         "run_evidence",
         "Let the gate run what a job has to show, all of it or one criterion. Only what the gate ran itself is "
         "evidence; what is fresh is not run again.",
-        Evidence,
-        Ran,
+        RunEvidenceParams,
+        EvidenceAnswer,
         "runs",
         writes.run_evidence,
     ),
-    Tool(
+    McpTool(
         "complete_job",
         "Complete a job. It succeeds only when every gate is open, and gives the promise then. A refusal says why, and "
         "counts as an iteration: ask check_job first.",
-        OneJob,
-        Completed,
+        JobParam,
+        CompletionAnswer,
         "runs",
         writes.complete_job,
     ),
-    Tool(
+    McpTool(
         "ask_person",
         "Ask a person about a job and wait for the answer. You may stop then.",
-        Question,
-        Resting,
+        AskPersonParams,
+        RestAnswer,
         "notes",
         writes.ask_person,
     ),
-    Tool(
+    McpTool(
         "block_job",
         "Set a job aside with what is in the way. You may stop then; that is honest, where pretending is not.",
-        Obstacle,
-        Resting,
+        BlockJobParams,
+        RestAnswer,
         "notes",
         writes.block_job,
     ),
-    Tool(
+    McpTool(
         "dispute",
         "Disagree with a refused completion: people look at it and decide. You may stop then.",
-        Objection,
-        Resting,
+        DisputeParams,
+        RestAnswer,
         "notes",
         writes.dispute_refusal,
     ),

@@ -5,48 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from donewhen.jobs.contract.agreement import Proposal
+from donewhen.jobs.contract.agreement import AgreementProposal
 from donewhen.jobs.contract.terms import terms_hash
-from donewhen.jobs.evidence.commands import Ran as Seen
+from donewhen.jobs.evidence.commands import EvidenceRun as Seen
 from donewhen.jobs.evidence.requirements import VERIFICATION
-from donewhen.jobs.evidence.requirements import Need as Asked
+from donewhen.jobs.evidence.requirements import Requirement as Asked
 from donewhen.jobs.gates.evaluation import Evaluation
-from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateReason
 from donewhen.jobs.plan.job import Job
-from donewhen.mcp.answers import Change, Contract, Gate, Need, Output, Reason, Run, ShownJob, Term
+from donewhen.mcp.answers import (
+    ContractChange,
+    ContractView,
+    EvidenceItem,
+    GateView,
+    OutputFile,
+    ReasonView,
+    RequirementView,
+    ShownJob,
+    Term,
+)
 
 _TAIL_LINES = 40
 _TAIL = 3000
 _NUMBERS = ("passed", "failed", "skipped", "coverage")
 
 
-def reasons_of(found: Iterable[GateReason]) -> list[Reason]:
-    return [Reason(one.code.value, one.message, one.where) for one in found]
+def reason_views(found: Iterable[GateReason]) -> list[ReasonView]:
+    return [ReasonView(one.code.value, one.message, one.where) for one in found]
 
 
-def gates_of(evaluation: Evaluation) -> list[Gate]:
+def gate_views(evaluation: Evaluation) -> list[GateView]:
     """Every gate, whether it is open or not."""
-    return [Gate(one.gate, one.passed, reasons_of(one.reasons), one.note, one.next) for one in evaluation.gates]
+    return [GateView(one.gate, one.passed, reason_views(one.reasons), one.note, one.next) for one in evaluation.gates]
 
 
-def step_of(job: Job, evaluation: Evaluation) -> str:
+def next_command(job: Job, evaluation: Evaluation) -> str:
     """The next command."""
     return evaluation.next or f"donewhen complete {job.id}"
 
 
-def contract_of(proposal: Proposal) -> Contract:
+def contract_view(proposal: AgreementProposal) -> ContractView:
     """The terms that hold: what was sealed, or else what would be."""
     agreement, seal = proposal.agreement, proposal.agreement.seal
     terms = seal.terms if seal else agreement.terms
-    return Contract(
+    return ContractView(
         job=proposal.chain,
         state=agreement.state,
         hash=terms_hash(terms),
         terms={name: _term(value) for name, value in terms.items()},
         changes=[
-            Change(one.kind, one.field, one.before, one.after, proposal.place(one), one.voids)
+            ContractChange(one.kind, one.field, one.before, one.after, proposal.place(one), one.voids)
             for one in agreement.changes
         ],
         agreed_at=seal.entry.at if seal else None,
@@ -54,7 +64,7 @@ def contract_of(proposal: Proposal) -> Contract:
     )
 
 
-def job_of(facts: Facts, evaluation: Evaluation, proposal: Proposal) -> ShownJob:
+def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) -> ShownJob:
     """A job with its contract, what it has to show, and what the gates say of it now."""
     job, waiting = facts.job, facts.history.waiting
     return ShownJob(
@@ -66,25 +76,25 @@ def job_of(facts: Facts, evaluation: Evaluation, proposal: Proposal) -> ShownJob
         score=evaluation.score.total,
         target=job.reward_target,
         passed=evaluation.passed,
-        contract=contract_of(proposal),
+        contract=contract_view(proposal),
         needs=[_need(one) for one in facts.standings],
-        outputs=[Output(one.path, one.state, one.changed) for one in facts.outputs],
-        gates=gates_of(evaluation),
+        outputs=[OutputFile(one.path, one.state, one.changed) for one in facts.outputs],
+        gates=gate_views(evaluation),
         waiting=str(waiting.data.get("reason", "")) if waiting else None,
-        next=step_of(job, evaluation),
+        next=next_command(job, evaluation),
         next_action=evaluation.next_action,
     )
 
 
-def run_of(need: Asked, seen: Seen) -> Run:
+def evidence_item(need: Asked, seen: Seen) -> EvidenceItem:
     """One piece of evidence, with the end of what the command said."""
     data = seen.entry.data
     report = data.get("report")
     numbers: Mapping[str, Any] = report if isinstance(report, Mapping) else {}
     exit_code = data.get("exit_code")
-    return Run(
+    return EvidenceItem(
         name=need.name,
-        evidence=evidence_of(need),
+        evidence=evidence_source(need),
         # What changed while it ran has shown nothing.
         passed=seen.passed and data.get("settled") is True,
         reused=seen.reused,
@@ -110,17 +120,17 @@ def _tail(output: str) -> str:
     return "\n".join(output.rstrip().split("\n")[-_TAIL_LINES:])[-_TAIL:]
 
 
-def _need(standing: Standing) -> Need:
+def _need(standing: EvidenceStatus) -> RequirementView:
     need = standing.need
-    return Need(need.name, need.text, need.check.kind, how(need), standing.state, list(standing.why))
+    return RequirementView(need.name, need.text, need.check.kind, how_checked(need), standing.state, list(standing.why))
 
 
-def evidence_of(need: Asked) -> str:
+def evidence_source(need: Asked) -> str:
     """What is looked at: a command, a probe of a file, or the judge that is asked."""
     return need.check.normal if need.check.kind == "judge" else need.evidence
 
 
-def how(need: Asked) -> str:
+def how_checked(need: Asked) -> str:
     """How something is checked, in words that also fit where nothing is run."""
     match need.check.kind:
         case "manual":
@@ -130,7 +140,7 @@ def how(need: Asked) -> str:
         case "run" if need.name != VERIFICATION:
             return f"run {need.evidence}"
         case _:
-            return evidence_of(need)
+            return evidence_source(need)
 
 
 def _term(value: Any) -> Term:

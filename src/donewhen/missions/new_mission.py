@@ -14,7 +14,7 @@ from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.competence import first_rule
-from donewhen.judging.guidance import FIRST, seeded
+from donewhen.judging.guidance import FIRST, seed_guidance
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
@@ -74,7 +74,7 @@ tickets = ["{tickets}"]
 """
 
 
-def mission_name(text: str) -> str:
+def check_mission_name(text: str) -> str:
     """A name for a mission, or an error: one line that can be shown."""
     if not text or one_line(text, _LONGEST_NAME) != text:
         told = f"{one_line(text, 60)!r} can't be the name of a mission: one short line is."
@@ -82,7 +82,7 @@ def mission_name(text: str) -> str:
     return text
 
 
-def refuse_if_taken(folder: Path) -> None:
+def refuse_existing_mission(folder: Path) -> None:
     """Nothing of a mission that is there is ever written over."""
     found = next((folder / one for one in _TAKEN if os.path.lexists(folder / one)), None)
     if found is not None:
@@ -96,9 +96,9 @@ def create_mission(
     folder: Path, name: str, language: str, tickets: Iterable[Ticket], scaffold: Sequence[str] = ()
 ) -> Mission:
     """Write a mission; what ``tickets`` raises, is raised, and then nothing stays. ``scaffold`` are S1, S2, …"""
-    mission_name(name)
+    check_mission_name(name)
     words = find_language(language, folder).answer
-    refuse_if_taken(folder)
+    refuse_existing_mission(folder)
     text = _MISSION.format(
         name=_quoted(name),
         language=_quoted(language),
@@ -110,9 +110,9 @@ def create_mission(
         fail_word=_quoted(words.fail),
     )
     rules = {f"S{number}": text for number, text in enumerate(scaffold, 1)} | {FIRST: first_rule(language)}
-    seeded(name, rules, "")
+    seed_guidance(name, rules, "")
     with _new_files(folder):
-        refuse_if_taken(folder)
+        refuse_existing_mission(folder)
         _write_tickets(folder / TICKETS, tickets)
         write_atomically(folder / INITIAL, (json.dumps(rules, ensure_ascii=False, indent=2) + "\n").encode())
         # The last one, because it is what makes the folder a mission.
@@ -120,7 +120,7 @@ def create_mission(
         return read_mission(folder)
 
 
-def as_line(ticket: Ticket) -> bytes:
+def ticket_line(ticket: Ticket) -> bytes:
     """A ticket as a line of tickets.jsonl."""
     data: dict[str, Any] = {"group_id": ticket.group_id, "mission": ticket.mission, "label": ticket.label}
     if ticket.cluster != ticket.group_id:
@@ -136,7 +136,7 @@ def _write_tickets(path: Path, tickets: Iterable[Ticket]) -> None:
     try:
         with temporary.open("xb") as file:
             for ticket in tickets:
-                file.write(as_line(ticket))
+                file.write(ticket_line(ticket))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

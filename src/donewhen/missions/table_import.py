@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.ticket import LABELS, Ticket, TicketError, ticket_of
-from donewhen.missions.table_sources import FILE_COLUMNS, LeftOut, Row, Source
+from donewhen.missions.table_sources import FILE_COLUMNS, SkippedRow, SourceRow, TableSource
 from donewhen.models.roles import Binary
 
 Role = Literal["label", "text", "group", "cluster"]
@@ -57,7 +57,7 @@ _SAMPLE = 200
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
-class Wishes(NamedTuple):
+class ColumnChoices(NamedTuple):
     """What the caller says about a source; what they leave open is guessed."""
 
     label: str | None = None
@@ -68,7 +68,7 @@ class Wishes(NamedTuple):
     fail_values: tuple[str, ...] = ()
 
 
-class Understood(NamedTuple):
+class ColumnReading(NamedTuple):
     """How a source is read."""
 
     label: str
@@ -85,22 +85,22 @@ class Understood(NamedTuple):
     """The mission that all rows name."""
 
 
-class Preview(NamedTuple):
+class ImportPreview(NamedTuple):
     """What would come of a source."""
 
     counts: Mapping[Binary, int]
     both: int
     """Groups that have both labels."""
     examples: tuple[Ticket, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[SkippedRow, ...]
     problems: tuple[TicketError, ...]
     language: str
 
 
-def understand(source: Source, wishes: Wishes) -> Understood:
+def read_columns(source: TableSource, wishes: ColumnChoices) -> ColumnReading:
     """Find out how to read a source; TicketError where only a person can tell."""
     where = str(source.path)
-    sample = [row for row in islice(source.rows(), _SAMPLE) if isinstance(row, Row)]
+    sample = [row for row in islice(source.rows(), _SAMPLE) if isinstance(row, SourceRow)]
     columns = list(dict.fromkeys(name for row in sample for name in row.fields))
     if not columns:
         problem = next((row for row in source.rows() if isinstance(row, TicketError)), None)
@@ -136,11 +136,11 @@ def understand(source: Source, wishes: Wishes) -> Understood:
     if len(missions) > 1:
         told = _listed(sorted(missions))
         raise TicketError(f"Its rows belong to several missions: {told}.", where=where, next_step="One mission a run.")
-    values = meanings(counts, wishes.pass_values, wishes.fail_values)
+    values = verdict_values(counts, wishes.pass_values, wishes.fail_values)
     if not (wishes.pass_values and wishes.fail_values) and any(one != verdict for one, verdict in values.items()):
         guessed.add("values")
     used = {label, group, cluster, *(texts or ("text",)), "mission", *_PIECES, *_KEPT}
-    return Understood(
+    return ColumnReading(
         label,
         texts,
         group,
@@ -152,7 +152,7 @@ def understand(source: Source, wishes: Wishes) -> Understood:
     )
 
 
-def meanings(
+def verdict_values(
     values: Iterable[str], pass_values: Sequence[str] = (), fail_values: Sequence[str] = ()
 ) -> dict[str, Binary | None]:
     """What each value means. What the caller says comes first; of two values, one said leaves the other."""
@@ -169,11 +169,13 @@ def meanings(
     return {one: (known | said).get(_folded(one)) for one in distinct}
 
 
-def imported(source: Source, understood: Understood, mission: str) -> Iterator[Ticket | LeftOut | TicketError]:
+def import_tickets(
+    source: TableSource, understood: ColumnReading, mission: str
+) -> Iterator[Ticket | SkippedRow | TicketError]:
     """Every row as a ticket, as something left out, or as what is wrong with it."""
-    with Spilling() as seen, Spilling() as names:
+    with DiskDict() as seen, DiskDict() as names:
         for row in source.rows():
-            if not isinstance(row, Row):
+            if not isinstance(row, SourceRow):
                 yield row
                 continue
             try:
@@ -188,7 +190,7 @@ def imported(source: Source, understood: Understood, mission: str) -> Iterator[T
                 continue
             same, _, where = first.partition(" ")
             if same == mark:
-                yield LeftOut(row.where, f"it is the same as {where}")
+                yield SkippedRow(row.where, f"it is the same as {where}")
             else:
                 yield TicketError(
                     f"The ticket {one_line(ticket.key, 80)} occurs twice, each time with another text.",
@@ -197,17 +199,17 @@ def imported(source: Source, understood: Understood, mission: str) -> Iterator[T
                 )
 
 
-def preview(source: Source, understood: Understood, mission: str) -> Preview:
+def preview_import(source: TableSource, understood: ColumnReading, mission: str) -> ImportPreview:
     """Look at all of it."""
     counts: Counter[Binary] = Counter({"pass": 0, "fail": 0})
     examples: dict[Binary, list[Ticket]] = {"pass": [], "fail": []}
     both = 0
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedRow] = []
     problems: list[TicketError] = []
     chinese = letters = 0
-    with Spilling() as groups:
-        for one in imported(source, understood, mission):
-            if isinstance(one, LeftOut):
+    with DiskDict() as groups:
+        for one in import_tickets(source, understood, mission):
+            if isinstance(one, SkippedRow):
                 left_out.append(one)
             elif isinstance(one, TicketError):
                 problems.append(one)
@@ -226,10 +228,10 @@ def preview(source: Source, understood: Understood, mission: str) -> Preview:
             problems.append(TicketError(told, where=str(source.path)))
     shown = [*examples["pass"][:1], *examples["fail"][:1], *examples["pass"][1:], *examples["fail"][1:]]
     language = "zh" if chinese > letters / 5 else "en"
-    return Preview(counts, both, tuple(shown[:3]), tuple(left_out), tuple(problems), language)
+    return ImportPreview(counts, both, tuple(shown[:3]), tuple(left_out), tuple(problems), language)
 
 
-def _ticket(row: Row, understood: Understood, mission: str, names: Spilling) -> Ticket:
+def _ticket(row: SourceRow, understood: ColumnReading, mission: str, names: DiskDict) -> Ticket:
     label = _label(row, understood)
     line = f"line-{row.where.rpartition(':')[2]}"
     group = line if understood.group is None else " ".join(_written(row.fields.get(understood.group)).split())
@@ -249,7 +251,7 @@ def _ticket(row: Row, understood: Understood, mission: str, names: Spilling) -> 
     return ticket
 
 
-def _label(row: Row, understood: Understood) -> Binary:
+def _label(row: SourceRow, understood: ColumnReading) -> Binary:
     written = _written(row.fields.get(understood.label))
     if not written.strip():
         advice = "Rows without one belong into a file of their own, for donewhen judge."
@@ -261,7 +263,7 @@ def _label(row: Row, understood: Understood) -> Binary:
     return label
 
 
-def _evidence(row: Row, understood: Understood) -> dict[str, Any]:
+def _evidence(row: SourceRow, understood: ColumnReading) -> dict[str, Any]:
     """The fields of a ticket that are its evidence."""
     if not understood.texts:
         return {one: row.fields[one] for one in (*_PIECES, "text") if one in row.fields}
@@ -275,11 +277,11 @@ def _evidence(row: Row, understood: Understood) -> dict[str, Any]:
     return {"evidence": pieces}
 
 
-def _full_look(source: Source, label: str) -> tuple[Counter[str], set[str]]:
+def _full_look(source: TableSource, label: str) -> tuple[Counter[str], set[str]]:
     values: Counter[str] = Counter()
     missions: set[str] = set()
     for row in source.rows():
-        if isinstance(row, Row):
+        if isinstance(row, SourceRow):
             values[_written(row.fields.get(label))] += 1
             if mission := _written(row.fields.get("mission")).strip():
                 missions.add(mission)
@@ -299,17 +301,17 @@ def _by_name(names: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((named[one] for one in names if one in named), None)
 
 
-def _by_values(sample: Sequence[Row], columns: Sequence[str]) -> str | None:
+def _by_values(sample: Sequence[SourceRow], columns: Sequence[str]) -> str | None:
     """The one column in which all values are words for a verdict, and both verdicts occur."""
     found = []
     for column in columns:
         values = {_written(row.fields.get(column)) for row in sample} - {""}
-        if set(meanings(values).values()) == set(LABELS):
+        if set(verdict_values(values).values()) == set(LABELS):
             found.append(column)
     return found[0] if len(found) == 1 else None
 
 
-def _text_column(sample: Sequence[Row], columns: Sequence[str], where: str) -> str:
+def _text_column(sample: Sequence[SourceRow], columns: Sequence[str], where: str) -> str:
     named = _by_name(_NAMES["text"], columns)
     if named is not None:
         return named

@@ -25,24 +25,24 @@ _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """One row, or one text of a folder."""
 
     where: str
     fields: Mapping[str, Any]
 
 
-class LeftOut(NamedTuple):
+class SkippedRow(NamedTuple):
     """Something that is no ticket, or no new one, and why."""
 
     where: str
     why: str
 
 
-Read: TypeAlias = Row | LeftOut | TicketError
+Read: TypeAlias = SourceRow | SkippedRow | TicketError
 
 
-class Source(NamedTuple):
+class TableSource(NamedTuple):
     """Where tickets come from."""
 
     path: Path
@@ -59,26 +59,26 @@ class Source(NamedTuple):
                 return _folder_rows(self.path)
 
 
-def find_source(path: Path) -> Source:
+def find_source(path: Path) -> TableSource:
     """What kind of source a path is, by its name and, where that says nothing, by how it begins."""
     if path.is_dir():
-        return Source(path, "folder")
+        return TableSource(path, "folder")
     if path.exists() and not path.is_file():
         raise TicketError("This is no file: it is read more than once, and a pipe can't be.", where=str(path))
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv"):
-        return Source(path, "CSV")
+        return TableSource(path, "CSV")
     if suffix in (".jsonl", ".ndjson", ".json"):
-        return Source(path, "JSONL")
+        return TableSource(path, "JSONL")
     try:
         with path.open("rb") as file:
             start = file.read(4096)
     except OSError as error:
         raise _unreadable(path, error) from error
-    return Source(path, "JSONL" if start.removeprefix(_BOM).lstrip().startswith(b"{") else "CSV")
+    return TableSource(path, "JSONL" if start.removeprefix(_BOM).lstrip().startswith(b"{") else "CSV")
 
 
-def _csv_rows(path: Path) -> Iterator[Row | TicketError]:
+def _csv_rows(path: Path) -> Iterator[SourceRow | TicketError]:
     csv.field_size_limit(_LONGEST_FIELD)
     bad: list[TicketError] = []
     try:
@@ -92,7 +92,7 @@ def _csv_rows(path: Path) -> Iterator[Row | TicketError]:
         yield _unreadable(path, error)
 
 
-def _records(table: Any, path: Path, bad: list[TicketError]) -> Iterator[Row | TicketError]:
+def _records(table: Any, path: Path, bad: list[TicketError]) -> Iterator[SourceRow | TicketError]:
     """The rows of an open table, with problems that came up while lines were decoded."""
     header: list[str] | None = None
     while True:
@@ -120,7 +120,7 @@ def _records(table: Any, path: Path, bad: list[TicketError]) -> Iterator[Row | T
             told = f"The row has {len(fields)} field(s), and the header has {len(header)}."
             yield TicketError(told, where=where, next_step="Put fields with a separator in them in quotation marks.")
         else:
-            yield Row(where, dict(zip(header, fields, strict=True)))
+            yield SourceRow(where, dict(zip(header, fields, strict=True)))
 
 
 def _decoded(file: Any, path: Path, bad: list[TicketError]) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _decoded(file: Any, path: Path, bad: list[TicketError]) -> Iterator[str]:
             yield line.decode("utf-8", "replace")
 
 
-def _json_rows(path: Path) -> Iterator[Row | TicketError]:
+def _json_rows(path: Path) -> Iterator[SourceRow | TicketError]:
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):
@@ -155,7 +155,7 @@ def _json_rows(path: Path) -> Iterator[Row | TicketError]:
         yield _unreadable(path, error)
 
 
-def _json_row(line: bytes, where: str) -> Row | TicketError:
+def _json_row(line: bytes, where: str) -> SourceRow | TicketError:
     try:
         data = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -165,7 +165,7 @@ def _json_row(line: bytes, where: str) -> Row | TicketError:
         return TicketError(f"The line is not JSON: {told}.", where=where, next_step="One object a line.")
     if not isinstance(data, dict):
         return TicketError("The line is not an object.", where=where)
-    return Row(where, data)
+    return SourceRow(where, data)
 
 
 def _folder_rows(folder: Path) -> Iterator[Read]:
@@ -176,7 +176,7 @@ def _folder_rows(folder: Path) -> Iterator[Read]:
         if isinstance(entry, TicketError):
             yield entry
         elif entry.name.startswith("."):
-            yield LeftOut(str(entry), "it is hidden")
+            yield SkippedRow(str(entry), "it is hidden")
         elif entry.is_dir():
             yield from _labelled_texts(entry)
         else:
@@ -190,17 +190,17 @@ def _labelled_texts(folder: Path) -> Iterator[Read]:
         if isinstance(entry, TicketError):
             yield entry
         elif entry.name.startswith("."):
-            yield LeftOut(str(entry), "it is hidden")
+            yield SkippedRow(str(entry), "it is hidden")
         else:
             evidence: dict[str, str] = {}
             for piece in _entries(entry) if entry.is_dir() else (entry,):
                 found = piece if isinstance(piece, TicketError) else _text_of(piece)
                 if isinstance(found, str) and isinstance(piece, Path):
                     evidence["text" if piece == entry else piece.name] = found
-                elif isinstance(found, TicketError | LeftOut):
+                elif isinstance(found, TicketError | SkippedRow):
                     yield found
             if evidence or entry.is_dir():
-                yield Row(str(entry), {"group_id": entry.name, "label": folder.name, "evidence": evidence})
+                yield SourceRow(str(entry), {"group_id": entry.name, "label": folder.name, "evidence": evidence})
 
 
 def _listed_texts(folder: Path) -> Iterator[Read]:
@@ -222,7 +222,7 @@ def _listed_texts(folder: Path) -> Iterator[Read]:
         named.add(str(path))
         found = _text_of(path)
         if isinstance(found, str):
-            yield Row(row.where, {**row.fields, column: name, "evidence": {"text": found}})
+            yield SourceRow(row.where, {**row.fields, column: name, "evidence": {"text": found}})
         else:
             told = found.message if isinstance(found, TicketError) else found.why
             yield TicketError(f"{one_line(name, 80)}: {told}", where=row.where)
@@ -232,7 +232,7 @@ def _listed_texts(folder: Path) -> Iterator[Read]:
         for file in sorted(files):
             path = Path(at, file)
             if file.startswith("."):
-                yield LeftOut(str(path), "it is hidden")
+                yield SkippedRow(str(path), "it is hidden")
             elif str(path) not in named:
                 yield TicketError(f"The file has no row in {LABELS_FILE}.", where=str(path))
     yield from (_unreadable(Path(error.filename or inside), error) for error in unreadable)
@@ -245,9 +245,9 @@ def _entries(folder: Path) -> Iterator[Path | TicketError]:
         yield _unreadable(folder, error)
 
 
-def _text_of(path: Path) -> str | TicketError | LeftOut:
+def _text_of(path: Path) -> str | TicketError | SkippedRow:
     if path.name.startswith("."):
-        return LeftOut(str(path), "it is hidden")
+        return SkippedRow(str(path), "it is hidden")
     try:
         return read_regular(path).removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from donewhen.models.chat import Chat, ChatAnswer, ChatModel, ChatRequest, Message
-    from donewhen.models.metered import Asking, BudgetError, Limits, Meter
+    from donewhen.models.chat import Chat, ChatAnswer, ChatMessage, ChatModel, ChatRequest
+    from donewhen.models.metered import BudgetError, Meter, MeteredModel, SpendingLimits
     from donewhen.models.registry import open_model
-    from donewhen.models.remote.pacing import Pace, Patience, TryAgain
+    from donewhen.models.remote.pacing import Pace, Patience, RetryLater
     from donewhen.models.remote.prices import Price, price_of
     from donewhen.models.roles import (
         AnswerForm,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FILE_OF = {
     "AnswerForm": "roles",
-    "Asking": "metered",
+    "MeteredModel": "metered",
     "BudgetError": "metered",
     "Case": "roles",
     "Chat": "chat",
@@ -42,8 +42,8 @@ _FILE_OF = {
     "Closable": "roles",
     "Completion": "roles",
     "Decode": "roles",
-    "Limits": "metered",
-    "Message": "chat",
+    "SpendingLimits": "metered",
+    "ChatMessage": "chat",
     "Meter": "metered",
     "Model": "roles",
     "ModelError": "roles",
@@ -57,29 +57,28 @@ _FILE_OF = {
     "Roller": "roles",
     "RolloutRequest": "roles",
     "Studious": "roles",
-    "TryAgain": "remote.pacing",
+    "RetryLater": "remote.pacing",
     "Usage": "roles",
     "open_model": "registry",
     "price_of": "remote.prices",
 }
 
-__getattr__ = lazily(__name__, _FILE_OF)
+__getattr__ = lazy_attributes(__name__, _FILE_OF)
 
 __all__ = [
     "AnswerForm",
-    "Asking",
     "BudgetError",
     "Case",
     "Chat",
     "ChatAnswer",
+    "ChatMessage",
     "ChatModel",
     "ChatRequest",
     "Closable",
     "Completion",
     "Decode",
-    "Limits",
-    "Message",
     "Meter",
+    "MeteredModel",
     "Model",
     "ModelError",
     "Pace",
@@ -89,10 +88,11 @@ __all__ = [
     "Prompt",
     "ReflectionRequest",
     "Reflector",
+    "RetryLater",
     "Roller",
     "RolloutRequest",
+    "SpendingLimits",
     "Studious",
-    "TryAgain",
     "Usage",
     "open_model",
     "price_of",

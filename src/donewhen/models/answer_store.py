@@ -25,17 +25,17 @@ NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NOT_ALLOWED_IN_SQLITE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
 
 
-class AnswersError(DonewhenError):
+class AnswerStoreError(DonewhenError):
     """The answers can't be kept."""
 
     code = "answers"
 
 
-class UnwritableError(AnswersError):
+class AnswerStoreReadOnlyError(AnswerStoreError):
     """Nothing may be written where the answers are."""
 
 
-class Kept(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answer, and the run that paid for it: how many calls it had made by then."""
 
     completion: Completion
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
     call: int
 
 
-class Answers:
+class AnswerStore:
     """The answers in one file."""
 
     def __init__(self, path: Path) -> None:
@@ -58,17 +58,17 @@ class Answers:
         except (sqlite3.Error, OSError) as error:
             if hasattr(self, "_connection"):
                 self._connection.close()
-            kind = UnwritableError if _is_unwritable(error) else AnswersError
+            kind = AnswerStoreReadOnlyError if _is_unwritable(error) else AnswerStoreError
             raise kind(f"The answers of models can't be kept: {error}.", where=str(path), next_step=_DELETE) from error
 
-    def get(self, question: str) -> Kept | None:
+    def get(self, question: str) -> StoredAnswer | None:
         """The answer to a question, if it was answered before."""
         find = "select payer, call, answer from answers where question = ?"
         try:
             row = self._connection.execute(find, (question,)).fetchone()
-            return None if row is None else Kept(_decoded(row[2]), row[0], row[1])
+            return None if row is None else StoredAnswer(_decoded(row[2]), row[0], row[1])
         except (sqlite3.Error, ValueError, TypeError) as error:
-            raise AnswersError(
+            raise AnswerStoreError(
                 f"A kept answer can't be read: {error}.", where=str(self._path), next_step=_DELETE
             ) from error
 
@@ -79,7 +79,7 @@ class Answers:
                 "insert or ignore into answers values (?, ?, ?, ?)", (question, payer, call, _encoded(completion))
             )
         except sqlite3.Error as error:
-            raise AnswersError(f"An answer can't be kept: {error}.", where=str(self._path)) from error
+            raise AnswerStoreError(f"An answer can't be kept: {error}.", where=str(self._path)) from error
         kept = self.get(question)
         return completion if kept is None else kept.completion
 
@@ -89,7 +89,7 @@ class Answers:
         try:
             return int(self._connection.execute(find, (payer, after)).fetchone()[0])
         except sqlite3.Error as error:
-            raise AnswersError(
+            raise AnswerStoreError(
                 f"The kept answers can't be read: {error}.", where=str(self._path), next_step=_DELETE
             ) from error
 
@@ -110,7 +110,7 @@ def _is_unwritable(error: sqlite3.Error | OSError) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ALLOWED_IN_SQLITE
 
 
-def question_of(model: str, role: str, request: RolloutRequest | ReflectionRequest) -> str:
+def question_key(model: str, role: str, request: RolloutRequest | ReflectionRequest) -> str:
     """The name of a question: the model, the role, and all that the model is shown."""
     drawn: list[object]
     if isinstance(request, RolloutRequest):

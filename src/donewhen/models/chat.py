@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from donewhen.models.logprobs import drawn
+from donewhen.models.logprobs import draw_option
 from donewhen.models.roles import Completion, Decode, FinishReason, Prompt, ReflectionRequest, RolloutRequest, Usage
 
 Role = Literal["system", "user", "assistant"]
@@ -22,7 +22,7 @@ REFLECTION_TOKENS = 4000
 REASON_TOKENS = 80
 
 
-class Choice(NamedTuple):
+class WordChoice(NamedTuple):
     """A place in an answer where one of two words stands."""
 
     after: str
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
     options: tuple[str, str]
 
 
-class Message(NamedTuple):
+class ChatMessage(NamedTuple):
     """One turn."""
 
     role: Role
@@ -40,14 +40,14 @@ class Message(NamedTuple):
 class ChatRequest(NamedTuple):
     """A question to a chat model."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     temperature: float
     sample: int
     """Which of several answers at this temperature: the same number is the same draw, where the model has seeds."""
     max_tokens: int
     schema: Mapping[str, Any] | None = None
     """The answer must be a value of this JSON Schema, where the model can be held to one."""
-    choice: Choice | None = None
+    choice: WordChoice | None = None
     """Tell how far apart the two options are, where the model can. One with that ability tells nothing else."""
     begun: str = ""
     """What the answer begins with, for a model that can go on with it: only what follows is the answer."""
@@ -114,7 +114,7 @@ class ChatModel:
             request.decode.temperature,
             request.decode.sample,
             ROLLOUT_TOKENS,
-            choice=Choice(f"{form.verdict}:", (form.pass_, form.fail)),
+            choice=WordChoice(f"{form.verdict}:", (form.pass_, form.fail)),
         )
         if "choice" in self.chat.abilities:
             return await self._weighed(question, request)
@@ -131,7 +131,7 @@ class ChatModel:
         if told.margin is None:
             return _completion(told)
         form, decode = request.form, request.decode
-        passes = drawn(told.margin, decode.temperature, decode.sample, request.prompt.own)
+        passes = draw_option(told.margin, decode.temperature, decode.sample, request.prompt.own)
         margin = told.margin if passes else -told.margin
         verdict = f"{form.verdict}: {form.pass_ if passes else form.fail}\n{form.reason}:"
         if not request.reason:
@@ -159,8 +159,8 @@ class ChatModel:
         return _completion(await self.chat.complete(question))
 
 
-def _messages(prompt: Prompt) -> tuple[Message, ...]:
-    return Message("system", prompt.shared), Message("user", prompt.own)
+def _messages(prompt: Prompt) -> tuple[ChatMessage, ...]:
+    return ChatMessage("system", prompt.shared), ChatMessage("user", prompt.own)
 
 
 def _completion(answer: ChatAnswer) -> Completion:

@@ -24,19 +24,19 @@ class Executor(Protocol):
         ...
 
 
-class Here:
+class InProcessExecutor:
     """In this process."""
 
     def open(self, choice: str) -> Model:
         return open_model(choice)
 
 
-def executor_of(name: ExecutorName, address: str | None = None, workers: int | None = None) -> Executor:
+def find_executor(name: ExecutorName, address: str | None = None, workers: int | None = None) -> Executor:
     """The executor of this name. An address and a number of workers are for Ray alone."""
     if name == "ray":
-        from donewhen.models.ray.ray_model import OnRay
+        from donewhen.models.ray.ray_model import RayExecutor
 
-        return OnRay(address, workers)
+        return RayExecutor(address, workers)
     if address is not None or workers is not None:
         raise UsageError("--address and --workers are for a Ray cluster.", next_step="Add: --executor ray")
-    return Here()
+    return InProcessExecutor()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 
-def margin_of(top: Iterable[tuple[str, float]], options: tuple[str, str]) -> float | None:
+def logprob_margin(top: Iterable[tuple[str, float]], options: tuple[str, str]) -> float | None:
     """The log-probability of the first option less that of the second; None where the token begins neither.
 
     ``top`` are the likeliest tokens at the place where the option begins. Each of them may begin an option in its own
@@ -29,7 +29,7 @@ def margin_of(top: Iterable[tuple[str, float]], options: tuple[str, str]) -> flo
     return first - second
 
 
-def drawn(margin: float, temperature: float, sample: int, about: str) -> bool:
+def draw_option(margin: float, temperature: float, sample: int, about: str) -> bool:
     """Whether the first option is drawn, at a temperature.
 
     The same draw of the same question is the same answer. And it is the same luck under whatever rules the question is

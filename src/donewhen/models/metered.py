@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.models.answer_store import Answers, question_of
+from donewhen.models.answer_store import AnswerStore, question_key
 from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest, Terse
 
 Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch", "tokens_per_epoch", "cost_per_epoch"]
@@ -27,7 +27,7 @@ class BudgetError(DonewhenError):
         self.allowed = allowed
 
 
-class Limits(NamedTuple):
+class SpendingLimits(NamedTuple):
     """Hard caps over all calls, whatever they are for."""
 
     calls: int | None = None
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 class Meter:
     """What was spent. A call is counted before it is made, so that the last one allowed is the last one made."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: SpendingLimits = field(default_factory=SpendingLimits)
     calls: int = 0
     rollout_calls: int = 0
     reflection_calls: int = 0
@@ -133,20 +133,22 @@ class Meter:
         self.epoch_cost += completion.cost
 
 
-class Asking:
+class MeteredModel:
     """A model behind a meter and, where asking costs something, behind the answers that are known.
 
     Under the name of a ``run``, what that run has paid for counts as paid when it goes on. Without one there is nothing
     to go on with: an answer that is known is free, whoever paid for it.
     """
 
-    def __init__(self, model: Model, meter: Meter | None = None, answers: Answers | None = None, run: str = "") -> None:
+    def __init__(
+        self, model: Model, meter: Meter | None = None, answers: AnswerStore | None = None, run: str = ""
+    ) -> None:
         self.model = model
         self.meter = meter or Meter()
         self._answers = None if model.free else answers
         self._run = run
         self._open: dict[str, asyncio.Future[Completion]] = {}
-        self._met = Spilling()
+        self._met = DiskDict()
         self._counted_before = 0
         # Whoever goes on under the name of a run has what it paid for to claim, and no budget for it a second time.
         self.resume()
@@ -198,7 +200,7 @@ class Asking:
     ) -> Completion:
         if self._answers is None:
             return (await self._counted(role, ask))[0]
-        question = question_of(self.name, role, request)
+        question = question_key(self.name, role, request)
         asked = self._open.get(question)
         if asked is None:
             asked = self._open[question] = asyncio.ensure_future(self._kept(role, question, self._answers, ask))
@@ -213,7 +215,7 @@ class Asking:
             done.exception()
 
     async def _kept(
-        self, role: str, question: str, answers: Answers, ask: Callable[[], Awaitable[Completion]]
+        self, role: str, question: str, answers: AnswerStore, ask: Callable[[], Awaitable[Completion]]
     ) -> Completion:
         kept = answers.get(question)
         if kept is None:

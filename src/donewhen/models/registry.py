@@ -25,9 +25,9 @@ def open_model(choice: str) -> Model:
     kind, _, rest = choice.partition(":")
     if kind == "local":
         from donewhen.models.local.local_chat import LocalChat
-        from donewhen.models.local.local_model import Local
+        from donewhen.models.local.local_model import LocalModel
 
-        return Local(LocalChat(_weights(rest)))
+        return LocalModel(LocalChat(_weights(rest)))
     name, url = _parts(rest)
     if kind == "openai" and name:
         from donewhen.models.remote.openai_chat import OpenAIChat
@@ -44,16 +44,16 @@ def _weights(path: str) -> Path:
     """The file of weights at a path, or the one that was fetched."""
     if path:
         return Path(path).expanduser()
-    from donewhen.models.local.weights import default, is_here, place
+    from donewhen.models.local.weights import are_weights_present, default_weights, weights_path
 
-    chosen = default()
-    if not is_here(chosen):
+    chosen = default_weights()
+    if not are_weights_present(chosen):
         raise ConfigError(
             "The weights of the local model are not here.",
-            where=str(place(chosen)),
+            where=str(weights_path(chosen)),
             next_step="donewhen models fetch, or name a file of your own: --model local:/path/to/model.gguf",
         )
-    return place(chosen)
+    return weights_path(chosen)
 
 
 def _parts(text: str) -> tuple[str, str | None]:

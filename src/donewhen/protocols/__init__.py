@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.protocols.adapter import PromptResponse, ProviderAdapter
@@ -31,7 +31,7 @@ _FILE_OF = {
     "TaskCompletionResult": "completion",
 }
 
-__getattr__ = lazily(__name__, _FILE_OF)
+__getattr__ = lazy_attributes(__name__, _FILE_OF)
 
 __all__ = [
     "REASONS",

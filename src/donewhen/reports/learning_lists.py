@@ -13,14 +13,14 @@ from donewhen.learning.after.report_data import (
     TrialRow,
 )
 from donewhen.reports import plots
-from donewhen.reports.markup import foreign, key, listed, shown, table
+from donewhen.reports.markup import escape_line, foreign_text, key, table, ticket_names
 from donewhen.reports.phrases import FOR_PEOPLE, NOTHING, meaning, plural, queue_counts, right_since
 
 _TICKETS = 60
 """Of one kind; how many more there are is said."""
 
 
-def rules(report: LearningReport) -> str:
+def rules_list(report: LearningReport) -> str:
     effects = [(one.key, one.effect) for one in report.rules if one.effect is not None]
     drawn = plots.diverging("Tickets more right with the rule than without it", effects)
     return (f'<div class="plots">{drawn}</div>' if drawn else "") + "\n".join(map(_rule, report.rules))
@@ -37,22 +37,22 @@ def _rule(rule: RuleRow) -> str:
     if rule.confidence is not None:
         facts.append(f"confidence {rule.confidence:.2f}")
     lines = [
-        f"<p>{key(rule.key)} {foreign(rule.text)}</p>",
+        f"<p>{key(rule.key)} {foreign_text(rule.text)}</p>",
         f'<p class="about">{" · ".join(facts)}</p>',
     ]
     if rule.rationale:
-        lines.append(f'<p class="about">Why: {foreign(rule.rationale)}</p>')
+        lines.append(f'<p class="about">Why: {foreign_text(rule.rationale)}</p>')
     if rule.evidence:
-        lines.append(f'<div class="about">{listed("Evidence: ", rule.evidence, _TICKETS)}</div>')
+        lines.append(f'<div class="about">{ticket_names("Evidence: ", rule.evidence, _TICKETS)}</div>')
     return f"<article>{''.join(lines)}</article>"
 
 
-def removed(report: LearningReport) -> str:
-    rows = [[key(one.key), foreign(one.text), foreign(one.why), str(one.epoch)] for one in report.removed]
+def removed_rules_list(report: LearningReport) -> str:
+    rows = [[key(one.key), foreign_text(one.text), foreign_text(one.why), str(one.epoch)] for one in report.removed]
     return table(["rule", "text", "why", "epoch"], rows, numbers=[3]) if rows else ""
 
 
-def trials(report: LearningReport) -> str:
+def trials_list(report: LearningReport) -> str:
     if not report.trials:
         return ""
     taken = sum(one.accepted for one in report.trials)
@@ -65,16 +65,16 @@ def _trial(one: TrialRow) -> list[str]:
     outcome = '<span class="good">accepted</span>' if one.accepted else '<span class="bad">refused</span>'
     return [
         key(one.change),
-        foreign(one.text),
+        foreign_text(one.text),
         str(one.tickets),
         f"{one.errors_before} → {one.errors_after}",
         f"{one.false_releases_before} → {one.false_releases_after}",
         NOTHING if one.share_lower is None else f"{one.share_lower:.0%}",
-        outcome + (f" {foreign(meaning(one.why))}" if one.why else ""),
+        outcome + (f" {foreign_text(meaning(one.why))}" if one.why else ""),
     ]
 
 
-def hypotheses(report: LearningReport) -> Iterator[str]:
+def hypotheses_list(report: LearningReport) -> Iterator[str]:
     states: dict[HypothesisState, str] = {"waiting": "Waiting", "promoted": "Promoted", "refused": "Refused"}
     for state, title in states.items():
         rows = [one for one in report.hypotheses if one.state == state]
@@ -85,14 +85,14 @@ def hypotheses(report: LearningReport) -> Iterator[str]:
 def _hypothesis(one: HypothesisRow) -> str:
     facts = [f"{plural(one.cycles, 'cycle')}, {plural(len(one.evidence), 'ticket')}"]
     if one.became:
-        facts.append(f"now {shown(one.became, 20)}")
+        facts.append(f"now {escape_line(one.became, 20)}")
     if one.dimension:
-        facts.append(shown(one.dimension, 60))
-    lines = [f"<p>{foreign(one.text)}</p>", f'<p class="about">{" · ".join(facts)}</p>']
+        facts.append(escape_line(one.dimension, 60))
+    lines = [f"<p>{foreign_text(one.text)}</p>", f'<p class="about">{" · ".join(facts)}</p>']
     if one.why:
-        lines.append(f'<p class="about">{"Missing" if one.state == "waiting" else "Why"}: {foreign(one.why)}</p>')
-    lines.append(f'<p class="about">Wrong if: {foreign(one.falsifier)}</p>')
-    lines.append(f'<div class="about">{listed("Evidence: ", one.evidence, _TICKETS)}</div>')
+        lines.append(f'<p class="about">{"Missing" if one.state == "waiting" else "Why"}: {foreign_text(one.why)}</p>')
+    lines.append(f'<p class="about">Wrong if: {foreign_text(one.falsifier)}</p>')
+    lines.append(f'<div class="about">{ticket_names("Evidence: ", one.evidence, _TICKETS)}</div>')
     return f"<article>{''.join(lines)}</article>"
 
 
@@ -105,29 +105,29 @@ def for_people(report: LearningReport) -> Iterator[str]:
 
 def _queued(rows: Sequence[QueueRow]) -> str:
     cells = [
-        [f"<code>{shown(one.ticket_key, 120)}</code>", one.label, one.verdict or NOTHING, foreign(one.note)]
+        [f"<code>{escape_line(one.ticket_key, 120)}</code>", one.label, one.verdict or NOTHING, foreign_text(one.note)]
         for one in rows[:_TICKETS]
     ]
     more = f'<p class="quiet">and {len(rows) - _TICKETS} more, in the queue’s file</p>' if len(rows) > _TICKETS else ""
     return table(["ticket", "label", "judged", "note"], cells) + more
 
 
-def queue(report: LearningReport) -> str:
+def queue_list(report: LearningReport) -> str:
     rows = [
         [
             _reason(reason),
             str(count),
             str(right_since(report.queued(reason))),
-            listed("", list(dict.fromkeys(one.ticket_key for one in report.queued(reason))), _TICKETS),
+            ticket_names("", list(dict.fromkeys(one.ticket_key for one in report.queued(reason))), _TICKETS),
         ]
         for reason, count in queue_counts(report.queue)
     ]
     return table(["reason", "tickets", "right since", "which"], rows, numbers=[1, 2]) if rows else ""
 
 
-def dropped(report: LearningReport) -> str:
+def dropped_list(report: LearningReport) -> str:
     rows = [
-        [_reason(one.reason), str(one.count), "<br>".join(map(foreign, one.examples))]
+        [_reason(one.reason), str(one.count), "<br>".join(map(foreign_text, one.examples))]
         for one in sorted(report.dropped, key=lambda one: (-one.count, one.reason))
     ]
     return table(["reason", "times", "for instance"], rows, numbers=[1]) if rows else ""
@@ -135,4 +135,4 @@ def dropped(report: LearningReport) -> str:
 
 def _reason(code: str) -> str:
     told = meaning(code)
-    return f"<code>{shown(code, 60)}</code>" + (f" {shown(told)}" if told != code else "")
+    return f"<code>{escape_line(code, 60)}</code>" + (f" {escape_line(told)}" if told != code else "")

@@ -8,19 +8,19 @@ from donewhen.learning.after.report_notes import notes_of
 from donewhen.learning.measuring.metrics import Estimate, Measures
 from donewhen.reports import learning_lists as lists
 from donewhen.reports import plots
-from donewhen.reports.markup import page, section, shown, table
+from donewhen.reports.markup import escape_line, page, section, table
 from donewhen.reports.phrases import (
     NOTHING,
     STATUS,
-    amount,
     baseline_name,
     bounds,
-    compared,
+    comparison_sentence,
     duration,
     headline,
+    large_count,
     money,
     share,
-    signed,
+    signed_number,
     with_interval,
 )
 
@@ -48,13 +48,13 @@ def learning_sections(report: LearningReport) -> str:
         _notes(report),
         section("Against people’s labels", _comparison(report), _measures(report), _prevalence(report)),
         section("Learning curve", _curve(report)),
-        section("Rules", lists.rules(report)),
-        section("Rules that went", lists.removed(report)),
-        section("Trials on unseen tickets", lists.trials(report)),
-        section("Hypotheses", *lists.hypotheses(report)),
+        section("Rules", lists.rules_list(report)),
+        section("Rules that went", lists.removed_rules_list(report)),
+        section("Trials on unseen tickets", lists.trials_list(report)),
+        section("Hypotheses", *lists.hypotheses_list(report)),
         section("For people to decide", *lists.for_people(report)),
-        section("Nothing learned from these", lists.queue(report)),
-        section("Proposed and not taken", lists.dropped(report)),
+        section("Nothing learned from these", lists.queue_list(report)),
+        section("Proposed and not taken", lists.dropped_list(report)),
         section("Cost", _cost(report)),
         section("Tickets", _splits(report)),
     )
@@ -67,8 +67,8 @@ def _head(report: LearningReport, title: str) -> str:
         steps += f" → {report.guidance_after}"
     about = (STATUS[report.status], f"model {report.model}", steps, f"run {report.run}", f"seed {report.seed}")
     return (
-        f'<header><h1>{shown(title)}</h1><p class="about">{" · ".join(shown(one) for one in about)} · '
-        f'{shown(report.finished_at)}</p><p class="lead">{shown(headline(report), 600)}</p></header>'
+        f'<header><h1>{escape_line(title)}</h1><p class="about">{" · ".join(escape_line(one) for one in about)} · '
+        f'{escape_line(report.finished_at)}</p><p class="lead">{escape_line(headline(report), 600)}</p></header>'
     )
 
 
@@ -94,7 +94,8 @@ def _card(name: str, before: Estimate | None, now: Estimate | None, report: Lear
 
 def _notes(report: LearningReport) -> str:
     notes = "".join(
-        f'<li class="{"serious" if one.serious else "note"}">{shown(one.text, 800)}</li>' for one in notes_of(report)
+        f'<li class="{"serious" if one.serious else "note"}">{escape_line(one.text, 800)}</li>'
+        for one in notes_of(report)
     )
     return f'<ul class="notes">{notes}</ul>' if notes else ""
 
@@ -132,13 +133,13 @@ def _measures(report: LearningReport) -> str:
     rows.append(["no verdict", *(str(one.confusion.invalid) for _, one, _ in judges)])
     told = [f"Share labelled pass: {with_interval(report.before.base_rate)}. Intervals are 95 %, by Wilson."]
     if report.comparison is not None:
-        told.append(f"From before to after: {compared(report.comparison)}.")
+        told.append(f"From before to after: {comparison_sentence(report.comparison)}.")
     if report.difference is not None:
         found = report.difference
-        between = f"{signed(100 * found.low, 1)} to {signed(100 * found.high, 1)}"
-        told.append(f"Error {signed(100 * found.mean_difference, 1)} points ({between}, paired bootstrap).")
+        between = f"{signed_number(100 * found.low, 1)} to {signed_number(100 * found.high, 1)}"
+        told.append(f"Error {signed_number(100 * found.mean_difference, 1)} points ({between}, paired bootstrap).")
     told += [
-        f"From {baseline_name(one)} to the judge: {compared(one.against)}."
+        f"From {baseline_name(one)} to the judge: {comparison_sentence(one.against)}."
         for one in report.baselines
         if one.against is not None
     ]
@@ -166,7 +167,7 @@ def _curve(report: LearningReport) -> str:
     # An epoch begins with judging the training tickets, so that this is what the epochs before it have come to.
     training = [*(one.train_accuracy for one in epochs), None]
     validation = [epochs[0].validation_before, *(one.validation_after for one in epochs)]
-    lines = [plots.Line("training", training, "then"), plots.Line("validation", validation, "now")]
+    lines = [plots.PlotLine("training", training, "then"), plots.PlotLine("validation", validation, "now")]
     below = ["", *(f"{one.accepted} of {one.accepted + one.refused}" for one in epochs)]
     numbers = [epochs[0].number - 1, *(one.number for one in epochs)]
     drawn = plots.curve("Accuracy after each epoch, with changes accepted", numbers, lines, below)
@@ -179,7 +180,7 @@ def _curve(report: LearningReport) -> str:
             ),
             str(one.accepted),
             str(one.refused),
-            amount(one.calls),
+            large_count(one.calls),
         ]
         for one in epochs
     ]
@@ -196,27 +197,27 @@ def _cost(report: LearningReport) -> str:
             (
                 "calls",
                 [
-                    plots.Part("judging", cost.rollout_calls, "now"),
-                    plots.Part("reflection", cost.reflection_calls, "warn"),
+                    plots.BarPart("judging", cost.rollout_calls, "now"),
+                    plots.BarPart("reflection", cost.reflection_calls, "warn"),
                 ],
             ),
             (
                 "tokens",
                 [
-                    plots.Part("prompt", fresh, "now"),
-                    plots.Part("cached", cost.cached_tokens, "base"),
-                    plots.Part("answers", cost.completion_tokens, "warn"),
+                    plots.BarPart("prompt", fresh, "now"),
+                    plots.BarPart("cached", cost.cached_tokens, "base"),
+                    plots.BarPart("answers", cost.completion_tokens, "warn"),
                 ],
             ),
         ],
     )
     rows = [
-        ["calls", amount(cost.calls), "" if allowed.calls is None else amount(allowed.calls)],
-        ["tokens", amount(cost.tokens), "" if allowed.tokens is None else amount(allowed.tokens)],
+        ["calls", large_count(cost.calls), "" if allowed.calls is None else large_count(allowed.calls)],
+        ["tokens", large_count(cost.tokens), "" if allowed.tokens is None else large_count(allowed.tokens)],
         ["money", money(cost.cost), "" if allowed.cost is None else money(allowed.cost)],
         ["time", duration(cost.seconds), "" if allowed.seconds is None else duration(allowed.seconds)],
-        ["answers known already", amount(cost.reused), ""],
-        ["calls without an answer", amount(cost.errors), ""],
+        ["answers known already", large_count(cost.reused), ""],
+        ["calls without an answer", large_count(cost.errors), ""],
     ]
     return f'<div class="plots">{drawn}<div>{table(["", "spent", "allowed"], rows, numbers=[1, 2])}</div></div>'
 
@@ -228,7 +229,14 @@ def _splits(report: LearningReport) -> str:
         "test": report.splits.test,
     }
     rows = [
-        [name, str(one.tickets), str(one.passes), str(one.fails), str(one.clusters), f"<code>{shown(one.hash)}</code>"]
+        [
+            name,
+            str(one.tickets),
+            str(one.passes),
+            str(one.fails),
+            str(one.clusters),
+            f"<code>{escape_line(one.hash)}</code>",
+        ]
         for name, one in parts.items()
         if one.tickets
     ]

@@ -13,17 +13,17 @@ from donewhen.reports.phrases import (
     FOR_PEOPLE,
     NOTHING,
     STATUS,
-    amount,
     baseline_name,
     duration,
     headline,
+    large_count,
     meaning,
     money,
     plural,
     queue_counts,
     right_since,
     share,
-    signed,
+    signed_number,
     with_interval,
 )
 from donewhen.reports.text_columns import aligned, wrapped
@@ -100,7 +100,7 @@ def _epochs(report: LearningReport, width: int) -> Iterator[str]:
         shares = (one.train_accuracy, one.validation_before, one.validation_after)
         counts = (one.accepted, one.refused, one.calls)
         told = (NOTHING if found is None else f"{found:.3f}" for found in shares)
-        rows.append([str(one.number), *told, *map(amount, counts)])
+        rows.append([str(one.number), *told, *map(large_count, counts)])
     yield from aligned(rows, width)
 
 
@@ -116,7 +116,7 @@ def _rules(report: LearningReport, width: int) -> Iterator[str]:
 
 def _effect(rule: RuleRow) -> str:
     if rule.effect is not None:
-        return signed(rule.effect)
+        return signed_number(rule.effect)
     return "fixed" if rule.scaffold else "?"
 
 
@@ -173,10 +173,10 @@ def _dropped(report: LearningReport, width: int) -> Iterator[str]:
 def _cost(report: LearningReport, width: int) -> Iterator[str]:
     cost, allowed = report.cost, report.cost.budget
     parts = [
-        f"{amount(cost.calls)} calls ({amount(cost.rollout_calls)} judging, {amount(cost.reflection_calls)} reflection)"
-        + ("" if allowed.calls is None else f" of {amount(allowed.calls)}"),
-        f"{amount(cost.tokens)} tokens ({amount(cost.cached_tokens)} cached)"
-        + ("" if allowed.tokens is None else f" of {amount(allowed.tokens)}"),
+        f"{large_count(cost.calls)} calls ({large_count(cost.rollout_calls)} judging, {large_count(cost.reflection_calls)} reflection)"
+        + ("" if allowed.calls is None else f" of {large_count(allowed.calls)}"),
+        f"{large_count(cost.tokens)} tokens ({large_count(cost.cached_tokens)} cached)"
+        + ("" if allowed.tokens is None else f" of {large_count(allowed.tokens)}"),
         f"cost {money(cost.cost)}" + ("" if allowed.cost is None else f" of {money(allowed.cost)}"),
         duration(cost.seconds) + ("" if allowed.seconds is None else f" of {duration(allowed.seconds)}"),
     ]

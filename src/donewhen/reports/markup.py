@@ -6,20 +6,20 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from donewhen.foundation.plain_text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain_text
 
 _LONG = 320
 _FEW = 3
 
 
-def shown(text: object, limit: int = 200) -> str:
+def escape_line(text: object, limit: int = 200) -> str:
     """Any text as one line of a page, where nothing in it is markup or turns the direction of what follows."""
     return html.escape(one_line(str(text), limit))
 
 
-def foreign(text: str) -> str:
+def foreign_text(text: str) -> str:
     """A text that somebody else wrote, whole, in its own direction; one that is long is folded."""
-    words = " ".join(plain(text).split())
+    words = " ".join(plain_text(text).split())
     if len(words) <= _LONG:
         return f'<span dir="auto" class="foreign">{html.escape(words)}</span>'
     head = html.escape(one_line(words, _LONG))
@@ -28,7 +28,7 @@ def foreign(text: str) -> str:
 
 def key(name: str) -> str:
     """The key of a rule, or something as short, which no line break divides."""
-    return f'<code class="key">{shown(name, 24)}</code>'
+    return f'<code class="key">{escape_line(name, 24)}</code>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
@@ -50,9 +50,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: It
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
-def listed(what: str, names: Sequence[str], most: int) -> str:
+def ticket_names(what: str, names: Sequence[str], most: int) -> str:
     """Names of tickets, folded where there are many; how many there are is always said."""
-    tags = [f"<code>{shown(name, 120)}</code>" for name in names[:most]]
+    tags = [f"<code>{escape_line(name, 120)}</code>" for name in names[:most]]
     if len(names) > most:
         tags.append(f'<span class="quiet">and {len(names) - most} more</span>')
     inside = " ".join(tags)
@@ -70,7 +70,7 @@ def section(title: str, *parts: str) -> str:
 def page(title: str, body: str) -> str:
     """A page that stands alone: it loads nothing, runs nothing, and is readable by day and by night."""
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    head = f"{_HEAD}<title>{shown(title)}</title>\n<style>\n{style}</style></head>"
+    head = f"{_HEAD}<title>{escape_line(title)}</title>\n<style>\n{style}</style></head>"
     return f'<!doctype html>\n<html lang="en">{head}<body>\n{body}\n</body></html>\n'
 
 

@@ -56,12 +56,12 @@ def p_value(found: McNemar) -> str:
     return "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
 
 
-def signed(number: float, digits: int = 0) -> str:
+def signed_number(number: float, digits: int = 0) -> str:
     """With its sign, and without one where there is nothing."""
     return minus(f"{number:+.{digits}f}") if round(number, digits) else "0"
 
 
-def amount(number: float) -> str:
+def large_count(number: float) -> str:
     """A count that may be large."""
     return f"{number:,.0f}"
 
@@ -94,11 +94,11 @@ def headline(report: LearningReport) -> str:
             f"κ {share(before.kappa)} → {share(after.kappa)}."
         )
         if report.comparison is not None:
-            told += f" {compared(report.comparison)}."
+            told += f" {comparison_sentence(report.comparison)}."
     return " ".join([told, *(f"{one}." for one in [against_words(report)] if one)])
 
 
-def compared(found: McNemar) -> str:
+def comparison_sentence(found: McNemar) -> str:
     """Two judges on the same tickets."""
     chance = "" if found.p < SIGNIFICANT else ", within chance"
     return f"{found.better} better, {found.worse} worse (McNemar {p_value(found)}{chance})"

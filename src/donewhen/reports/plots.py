@@ -8,8 +8,8 @@ from math import ceil, floor
 from typing import Literal, NamedTuple
 
 from donewhen.learning.measuring.metrics import Confusion, Estimate
-from donewhen.reports.markup import shown
-from donewhen.reports.phrases import amount, minus, share, signed
+from donewhen.reports.markup import escape_line
+from donewhen.reports.phrases import large_count, minus, share, signed_number
 
 Tone = Literal["now", "then", "base", "good", "bad", "warn"]
 _Place = Callable[[int], float]
@@ -25,7 +25,7 @@ class Whisker(NamedTuple):
     tone: Tone
 
 
-class Line(NamedTuple):
+class PlotLine(NamedTuple):
     """A number that changes; None where it was not measured."""
 
     name: str
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     tone: Tone
 
 
-class Part(NamedTuple):
+class BarPart(NamedTuple):
     """A piece of a bar."""
 
     name: str
@@ -73,7 +73,7 @@ def whiskers(title: str, rows: Sequence[Whisker]) -> str:
     return _figure(title, told, bottom + 20, drawn)
 
 
-def curve(title: str, numbers: Sequence[int], lines: Sequence[Line], below: Sequence[str] = ()) -> str:
+def curve(title: str, numbers: Sequence[int], lines: Sequence[PlotLine], below: Sequence[str] = ()) -> str:
     """Lines over epochs. ``below`` has a word for each epoch."""
     found = [value for line in lines for value in line.values if value is not None]
     if not found:
@@ -108,7 +108,7 @@ def curve(title: str, numbers: Sequence[int], lines: Sequence[Line], below: Sequ
     return _figure(title, "; ".join(last), bottom + (42 if below else 26), drawn)
 
 
-def _path(line: Line, x: _Place, y: _Height) -> str:
+def _path(line: PlotLine, x: _Place, y: _Height) -> str:
     points = [None if value is None else (x(place), y(value)) for place, value in enumerate(line.values)]
     between = [
         f'<line class="stroke" x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{two[0]:.1f}" y2="{two[1]:.1f}"/>'
@@ -143,8 +143,8 @@ def diverging(title: str, bars: Sequence[tuple[str, int]]) -> str:
             'rx="2"/></g>'
         )
         at, anchor = (middle + width + 6, "start") if value >= 0 else (middle - width - 6, "end")
-        drawn.append(_text(at, y + 15, signed(value), anchor=anchor))
-    return _figure(title, "; ".join(f"{name} {signed(value)}" for name, value in bars), bottom + 6, drawn)
+        drawn.append(_text(at, y + 15, signed_number(value), anchor=anchor))
+    return _figure(title, "; ".join(f"{name} {signed_number(value)}" for name, value in bars), bottom + 6, drawn)
 
 
 def confusion_square(title: str, found: Confusion) -> str:
@@ -187,7 +187,7 @@ def confusion_square(title: str, found: Confusion) -> str:
     return _figure(title, told, top + 2 * (tall + 4), drawn)
 
 
-def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]]) -> str:
+def stacked(title: str, rows: Sequence[tuple[str, Sequence[BarPart]]]) -> str:
     """Bars that are made of parts, each to its own scale, with their numbers in words below."""
     rows = [(name, [part for part in parts if part.value > 0]) for name, parts in rows]
     rows = [(name, parts) for name, parts in rows if parts]
@@ -197,7 +197,7 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]]) -> str:
     for place, (name, parts) in enumerate(rows):
         y = 4 + 64 * place
         total = sum(part.value for part in parts)
-        drawn.append(_text(0, y + 12, name) + _text(WIDTH, y + 12, amount(total), anchor="end"))
+        drawn.append(_text(0, y + 12, name) + _text(WIDTH, y + 12, large_count(total), anchor="end"))
         x = 0.0
         for part in parts:
             width = WIDTH * part.value / total
@@ -208,27 +208,27 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]]) -> str:
             x += width
         across = 0.0
         for part in parts:
-            words = f"{part.name} {amount(part.value)}"
+            words = f"{part.name} {large_count(part.value)}"
             drawn.append(f'<g class="{part.tone}"><circle class="fill" cx="{across + 4:.0f}" cy="{y + 44}" r="4"/></g>')
             drawn.append(_text(across + 12, y + 48, words, "soft"))
             across += 26 + 6.3 * len(words)
     told = "; ".join(
-        f"{name}: " + ", ".join(f"{one.name} {amount(one.value)}" for one in parts) for name, parts in rows
+        f"{name}: " + ", ".join(f"{one.name} {large_count(one.value)}" for one in parts) for name, parts in rows
     )
     return _figure(title, told, 64 * len(rows), drawn)
 
 
 def _figure(title: str, told: str, height: float, drawn: Sequence[str]) -> str:
     return (
-        f"<figure><figcaption>{shown(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{shown(f"{title}. {told}", 2000)}">'
+        f"<figure><figcaption>{escape_line(title)}</figcaption>"
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape_line(f"{title}. {told}", 2000)}">'
         f"{''.join(drawn)}</svg></figure>"
     )
 
 
 def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
     style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{shown(words, 40)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{escape_line(words, 40)}</text>'
 
 
 def _tick(x: float, top: float, bottom: float, words: str) -> str:

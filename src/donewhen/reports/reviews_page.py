@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from donewhen.reports import plots
-from donewhen.reports.markup import page, section, shown, table
+from donewhen.reports.markup import escape_line, page, section, table
 from donewhen.reports.phrases import NOTHING, share, with_interval
 from donewhen.review.judge_drift import Drift
-from donewhen.review.people_agreement import Agreement
+from donewhen.review.people_agreement import PeopleAgreement
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _WIDE = 60
 
 
-def reviews_text(people: Agreement, drift: Drift) -> Iterator[str]:
+def reviews_text(people: PeopleAgreement, drift: Drift) -> Iterator[str]:
     """For a terminal."""
     told = ", ".join(f"{name} {count}" for name, count in people.by_person.items()) or "nobody yet"
     yield f"labelled by people: {people.labelled} ticket(s) ({told})"
@@ -33,7 +33,7 @@ def reviews_text(people: Agreement, drift: Drift) -> Iterator[str]:
         yield f"  {drift.undecided} more were left to people by the judge"
 
 
-def reviews_data(people: Agreement, drift: Drift) -> dict[str, Any]:
+def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:
     """For programs."""
     return {
         "labelled": people.labelled,
@@ -63,18 +63,18 @@ def drift_plot(drift: Drift) -> str:
         return ""
     numbers = [one.number for one in drift.points]
     lines = [
-        plots.Line("agreement", [one.share for one in drift.points], "bad" if drift.alarm else "now"),
-        plots.Line("alarm below", [drift.threshold] * len(numbers), "warn"),
+        plots.PlotLine("agreement", [one.share for one in drift.points], "bad" if drift.alarm else "now"),
+        plots.PlotLine("alarm below", [drift.threshold] * len(numbers), "warn"),
     ]
     return plots.curve(f"Judge and people, over {drift.window} verdicts", numbers, lines)
 
 
-def agreement_table(people: Agreement) -> str:
+def agreement_table(people: PeopleAgreement) -> str:
     """Each two people who have labelled the same tickets."""
     rows = [
         [
-            shown(one.one),
-            shown(one.other),
+            escape_line(one.one),
+            escape_line(one.other),
             str(one.tickets),
             str(one.same),
             NOTHING if one.kappa is None else with_interval(one.kappa),
@@ -84,13 +84,13 @@ def agreement_table(people: Agreement) -> str:
     return table(["one", "other", "tickets", "the same", "κ"], rows, numbers=[2, 3, 4]) if rows else ""
 
 
-def reviews_page(mission: str, people: Agreement, drift: Drift) -> str:
+def reviews_page(mission: str, people: PeopleAgreement, drift: Drift) -> str:
     """A page that can be sent to anybody."""
     title = f"{mission}: judge and people"
     state = "alarm" if drift.alarm else "no alarm"
     lead = f"{people.labelled} tickets were labelled by people. "
     lead += "" if drift.now is None else f"Agreement with the judge: {share(drift.now)}, {state}."
-    head = f'<header><h1>{shown(title)}</h1><p class="lead">{shown(lead, 400)}</p></header>'
+    head = f'<header><h1>{escape_line(title)}</h1><p class="lead">{escape_line(lead, 400)}</p></header>'
     plot = drift_plot(drift)
     drawn = f'<div class="plots">{plot}</div>' if plot else ""
     return page(

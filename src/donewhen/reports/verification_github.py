@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from donewhen.foundation.plain_text import one_line, plain
-from donewhen.jobs.verifying import Case, JobCases, Verification
-from donewhen.reports.verification_junit import name_of
-from donewhen.reports.verification_places import place_of
+from donewhen.foundation.plain_text import one_line, plain_text
+from donewhen.jobs.verifying import JobCases, Verification, VerificationCase
+from donewhen.reports.verification_junit import case_name
+from donewhen.reports.verification_places import location_of_reason
 
 _MARKS = {"passed": "✅", "failed": "❌", "error": "💥", "skipped": "⏭️"}
 _COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\[)")
@@ -22,7 +22,7 @@ def annotation_lines(found: Verification) -> Iterator[str]:
     """A line a reason, for standard output; the runner shows the first ones beside the files."""
     for level, reasons in (("error", found.reasons), ("notice", found.notes)):
         for one in reasons:
-            place = place_of(found, one)
+            place = location_of_reason(found, one)
             about = [f"title={_property(f'donewhen: {one.code}')}"]
             if place is not None:
                 about = [f"file={_property(place.path)}", f"line={place.line}", *about]
@@ -30,10 +30,10 @@ def annotation_lines(found: Verification) -> Iterator[str]:
             yield f"::{level} {','.join(about)}::{_data(one_line(told, 1000))}"
 
 
-def defused(line: str) -> str:
+def escape_runner_commands(line: str) -> str:
     """A line that the runner takes for text, whatever somebody has written into it."""
     # Made plain first: what is taken out later could bring together what makes a command.
-    return _COMMAND.sub(lambda one: f"{one[1]}∶" if one[1] is not None else "# #", plain(line))
+    return _COMMAND.sub(lambda one: f"{one[1]}∶" if one[1] is not None else "# #", plain_text(line))
 
 
 def summary(found: Verification) -> str:
@@ -64,10 +64,10 @@ def _of_job(job: JobCases) -> Iterator[str]:
     yield from _rows(f"{job.id} {one_line(job.title, 80)}", job.cases)
 
 
-def _rows(job: str, cases: tuple[Case, ...]) -> Iterator[str]:
+def _rows(job: str, cases: tuple[VerificationCase, ...]) -> Iterator[str]:
     for case in cases:
         why = "; ".join(one.message for one in case.reasons) or (case.text if case.outcome != "passed" else "")
-        yield f"| {_MARKS[case.outcome]} {case.outcome} | {_cell(job)} | {_cell(name_of(case))} | {_cell(why)} |"
+        yield f"| {_MARKS[case.outcome]} {case.outcome} | {_cell(job)} | {_cell(case_name(case))} | {_cell(why)} |"
 
 
 def _cell(text: str) -> str:

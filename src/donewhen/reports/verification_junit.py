@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from donewhen.foundation.plain_text import one_line, plain
-from donewhen.jobs.verifying import Case, Verification
-from donewhen.reports.verification_places import place_of
+from donewhen.foundation.plain_text import one_line, plain_text
+from donewhen.jobs.verifying import Verification, VerificationCase
+from donewhen.reports.verification_places import location_of_reason
 
 
 def junit(found: Verification) -> bytes:
@@ -22,13 +22,13 @@ def junit(found: Verification) -> bytes:
     return document + b"\n"
 
 
-def _suite(root: Element, found: Verification, name: str, group: str, cases: Iterable[Case]) -> None:
+def _suite(root: Element, found: Verification, name: str, group: str, cases: Iterable[VerificationCase]) -> None:
     every = list(cases)
     suite = SubElement(root, "testsuite", name=_safe(name))
     _count(suite, every)
     for case in every:
-        element = SubElement(suite, "testcase", classname=_safe(group), name=_safe(name_of(case)))
-        places = [place for reason in case.reasons if (place := place_of(found, reason)) is not None]
+        element = SubElement(suite, "testcase", classname=_safe(group), name=_safe(case_name(case)))
+        places = [place for reason in case.reasons if (place := location_of_reason(found, reason)) is not None]
         if places:
             element.set("file", _safe(places[0].path))
             element.set("line", str(places[0].line))
@@ -44,13 +44,13 @@ def _suite(root: Element, found: Verification, name: str, group: str, cases: Ite
             SubElement(element, "system-out").text = _safe(case.output)
 
 
-def name_of(case: Case) -> str:
+def case_name(case: VerificationCase) -> str:
     """A case's name for people."""
     text = f" {one_line(case.text, 120)}" if case.kind == "criterion" else ""
     return f"{case.kind}: {case.name}{text}"
 
 
-def _count(element: Element, cases: Iterable[Case]) -> None:
+def _count(element: Element, cases: Iterable[VerificationCase]) -> None:
     outcomes = [one.outcome for one in cases]
     element.set("tests", str(len(outcomes)))
     for name, outcome in (("failures", "failed"), ("errors", "error"), ("skipped", "skipped")):
@@ -59,4 +59,4 @@ def _count(element: Element, cases: Iterable[Case]) -> None:
 
 def _safe(text: str) -> str:
     """Text that XML can hold: it has no way to write most control characters, halves of pairs, and two more."""
-    return "".join(one for one in plain(text) if one not in "\ufffe\uffff")
+    return "".join(one for one in plain_text(text) if one not in "\ufffe\uffff")

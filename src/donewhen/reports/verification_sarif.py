@@ -9,18 +9,18 @@ from urllib.parse import quote
 
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.plain_text import plain
+from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
-from donewhen.jobs.verifying import Reason, Verification
-from donewhen.reports.verification_places import Place, place_of
+from donewhen.jobs.verifying import CaseReason, Verification
+from donewhen.reports.verification_places import FileLocation, location_of_reason
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Verification, exit_code: int) -> bytes:
     """The document; the same for the same findings."""
-    fallback = Place(f"{found.inside}{found.project_file}", 1)
+    fallback = FileLocation(f"{found.inside}{found.project_file}", 1)
     told = [(one, "error") for one in found.reasons] + [(one, "note") for one in found.notes]
     rules = sorted({one.code for one, _ in told})
     run = {
@@ -29,7 +29,8 @@ def sarif(found: Verification, exit_code: int) -> bytes:
         "invocations": [{"executionSuccessful": not found.broken, "exitCode": exit_code}],
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The root of the repository."}}},
         "results": [
-            _result(one, level, rules.index(one.code), place_of(found, one) or fallback) for one, level in told
+            _result(one, level, rules.index(one.code), location_of_reason(found, one) or fallback)
+            for one, level in told
         ],
         "columnKind": "unicodeCodePoints",
     }
@@ -56,8 +57,8 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(reason: Reason, level: str, rule: int, place: Place) -> dict[str, Any]:
-    text = plain(reason.message if reason.next is None else f"{reason.message} Next: {reason.next}")
+def _result(reason: CaseReason, level: str, rule: int, place: FileLocation) -> dict[str, Any]:
+    text = plain_text(reason.message if reason.next is None else f"{reason.message} Next: {reason.next}")
     return {
         "ruleId": reason.code,
         "ruleIndex": rule,

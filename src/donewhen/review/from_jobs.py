@@ -7,25 +7,25 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.survey import JobRecord, survey
-from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.evidence.commands import newest_run, store_of
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need, need_of
-from donewhen.jobs.gates.evidence_status import Standing, standings
-from donewhen.jobs.judge.job_ticket import artifacts
-from donewhen.jobs.judge.judge_evidence import question_about, seen_by_gate
+from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.evidence.commands import evidence_store, newest_run
+from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
+from donewhen.jobs.judge.job_ticket import job_artifacts
+from donewhen.jobs.judge.judge_evidence import judge_question, shown_requirements
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.judge.person_overrides import newest_word, subject_of
+from donewhen.jobs.judge.person_overrides import newest_override, subject_of
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
-from donewhen.judging.labels import Label, Said, log_of, standing_labels
+from donewhen.judging.labels import JudgeStatement, Label, current_labels, read_label_log
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, ticket_of
 from donewhen.models.roles import Binary
-from donewhen.review.items import Item, Kind
+from donewhen.review.items import Kind, ReviewItem
 
 _OPEN = ("in_progress", "blocked")
 _ENDING = ("unverified", "completed", "started", "decided")
@@ -39,10 +39,10 @@ class _Looked(NamedTuple):
     entries: Sequence[Entry]
 
 
-def job_items(workspace: Workspace) -> Iterator[Item]:
+def job_items(workspace: Workspace) -> Iterator[ReviewItem]:
     """Everything about jobs that needs a person."""
-    policy = policy_of(workspace)
-    for record in survey(workspace).jobs:
+    policy = approval_policy(workspace)
+    for record in survey_jobs(workspace).jobs:
         if record.recorded not in _OPEN and not (record.judged and record.recorded == "done"):
             continue
         try:
@@ -52,7 +52,7 @@ def job_items(workspace: Workspace) -> Iterator[Item]:
             yield _unreadable(record, error)
 
 
-def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterator[Item]:
+def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterator[ReviewItem]:
     job = workspace.job_at(record.path)
     looked = _Looked(workspace, job, workspace.ledger.read(job.id).entries)
     if record.recorded in _OPEN:
@@ -61,8 +61,8 @@ def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterat
         yield from _spot_checks(looked)
 
 
-def _unreadable(record: JobRecord, error: DonewhenError) -> Item:
-    return Item(
+def _unreadable(record: JobRecord, error: DonewhenError) -> ReviewItem:
+    return ReviewItem(
         kind="asked",
         title=f"{record.id}  {one_line(record.title, 120)}",
         question=str(error),
@@ -74,10 +74,10 @@ def _unreadable(record: JobRecord, error: DonewhenError) -> Item:
     )
 
 
-def said_of(data: Mapping[str, Any]) -> Said:
+def judge_statement(data: Mapping[str, Any]) -> JudgeStatement:
     """What a judge said, from the entry that has it on record."""
     votes = data.get("votes", {})
-    return Said(
+    return JudgeStatement(
         verdict=data.get("verdict"),
         passes=int(votes.get("pass", 0)),
         fails=int(votes.get("fail", 0)),
@@ -91,7 +91,7 @@ def said_of(data: Mapping[str, Any]) -> Said:
 
 def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
     """The ticket that a judge was shown, as the gate has kept it; None where it is not on this machine."""
-    data = store_of(workspace).get_json(str(entry.data.get("ticket")))
+    data = evidence_store(workspace).get_json(str(entry.data.get("ticket")))
     if not isinstance(data, dict):
         return None
     try:
@@ -100,7 +100,7 @@ def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
         return None
 
 
-def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterator[Item]:
+def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterator[ReviewItem]:
     waiting = history.waiting
     decision = "" if waiting is None else str(waiting.data.get("decision"))
     last = next((one for one in reversed(looked.entries) if one.type in _ENDING), None)
@@ -111,7 +111,7 @@ def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterato
         if record.judged:
             yield from _undecided(looked)
         return
-    found = [one for one in standings(looked.workspace, looked.job) if one.need.name != VERIFICATION]
+    found = [one for one in evidence_statuses(looked.workspace, looked.job) if one.need.name != VERIFICATION]
     if waiting is not None and decision == "dispute":
         for one in found:
             if one.need.name in history.unanswered and _arguable(one):
@@ -124,17 +124,17 @@ def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterato
                 yield _about(looked, one, "unverified", str(unverified.data.get("why", "")), unverified)
 
 
-def _undecided(looked: _Looked) -> Iterator[Item]:
+def _undecided(looked: _Looked) -> Iterator[ReviewItem]:
     """What a judge has left to people, as long as it is what it was, and nobody has said anything.
 
     By what is judged, not by the standing of all checks: those depend on the environment too, and that of the person
     who looks is seldom that of the agent who worked.
     """
-    policy = policy_of(looked.workspace)
+    policy = approval_policy(looked.workspace)
     for criterion in looked.job.criteria:
         if criterion.check is None or criterion.check.kind != "judge":
             continue
-        need = need_of(looked.job, criterion.id)
+        need = requirement_for(looked.job, criterion.id)
         entry = newest_run(looked.entries, need.evidence, "judge")
         if entry is None or not entry.data.get("needs_human"):
             continue
@@ -143,17 +143,17 @@ def _undecided(looked: _Looked) -> Iterator[Item]:
         except DonewhenError:
             continue
         same = entry.data.get("parts", {}).get("ticket") == subject
-        if same and newest_word(looked.entries, looked.job.id, need, subject, policy) is None:
+        if same and newest_override(looked.entries, looked.job.id, need, subject, policy) is None:
             told = str(entry.data.get("told", ""))
-            yield _about(looked, Standing(need, "needs_human", (told,), entry), "low_agreement", told, entry)
+            yield _about(looked, EvidenceStatus(need, "needs_human", (told,), entry), "low_agreement", told, entry)
 
 
-def _arguable(standing: Standing) -> bool:
+def _arguable(standing: EvidenceStatus) -> bool:
     return standing.state != "passed" and standing.need.check.kind != "manual"
 
 
-def _asked(looked: _Looked, waiting: Entry) -> Item:
-    return Item(
+def _asked(looked: _Looked, waiting: Entry) -> ReviewItem:
+    return ReviewItem(
         kind="asked",
         title=_title(looked.job),
         question=str(waiting.data.get("reason", "")),
@@ -166,30 +166,30 @@ def _asked(looked: _Looked, waiting: Entry) -> Item:
     )
 
 
-def _about(looked: _Looked, standing: Standing, kind: Kind, why: str, since: Entry) -> Item:
+def _about(looked: _Looked, standing: EvidenceStatus, kind: Kind, why: str, since: Entry) -> ReviewItem:
     """A criterion with all that there is to look at."""
     workspace, job, need = looked.workspace, looked.job, standing.need
     ticket, mission, said = None, None, None
     evidence: Mapping[str, str] = {}
     try:
         if need.check.kind == "judge":
-            question = question_about(workspace, job, need, looked.entries)
+            question = judge_question(workspace, job, need, looked.entries)
             ticket, mission, subject = question.ticket, need.check.text, question.subject
             evidence = ticket.evidence
             judged = newest_run(looked.entries, need.evidence, "judge")
             if judged is not None and judged.data.get("parts", {}).get("ticket") == subject:
-                said = said_of(judged.data)
+                said = judge_statement(judged.data)
         else:
             subject = subject_of(workspace, job, need, looked.entries)
             started = next((one for one in looked.entries if one.type == "started"), None)
-            seen = seen_by_gate(job, looked.entries)
-            evidence = artifacts(workspace, job, need, store_of(workspace), seen, started)
+            seen = shown_requirements(job, looked.entries)
+            evidence = job_artifacts(workspace, job, need, evidence_store(workspace), seen, started)
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}
     told = why
     if kind != "low_agreement" and said is None:
         told += f" {need.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
-    return Item(
+    return ReviewItem(
         kind=kind,
         title=_title(job),
         question=f"{need.name}: {one_line(need.text, 300)}",
@@ -219,15 +219,15 @@ _STATES = {
 
 def labels_of(mission: Mission, ticket: Ticket) -> tuple[Label, ...]:
     """What people say of a ticket, the last word of each."""
-    return tuple(standing_labels(log_of(mission.folder)).get(ticket.group_id, {}).values())
+    return tuple(current_labels(read_label_log(mission.folder)).get(ticket.group_id, {}).values())
 
 
-def _spot_checks(looked: _Looked) -> Iterator[Item]:
+def _spot_checks(looked: _Looked) -> Iterator[ReviewItem]:
     """Of the verdicts that need nobody, a few, chosen by what was judged and by nothing else."""
     for criterion in looked.job.criteria:
         if criterion.check is None or criterion.check.kind != "judge":
             continue
-        need = need_of(looked.job, criterion.id)
+        need = requirement_for(looked.job, criterion.id)
         entry = newest_run(looked.entries, need.evidence, "judge")
         if entry is None or not entry.data.get("key") or entry.data.get("needs_human"):
             continue
@@ -242,9 +242,9 @@ def _spot_checks(looked: _Looked) -> Iterator[Item]:
             yield _spot_check(looked.job, need, entry, ticket)
 
 
-def _spot_check(job: Job, need: Need, entry: Entry, ticket: Ticket) -> Item:
+def _spot_check(job: Job, need: Requirement, entry: Entry, ticket: Ticket) -> ReviewItem:
     verdict: Binary | None = entry.data.get("verdict")
-    return Item(
+    return ReviewItem(
         kind="spot_check",
         title=_title(job),
         question=f"{need.name}: {one_line(need.text, 300)}",
@@ -254,7 +254,7 @@ def _spot_check(job: Job, need: Need, entry: Entry, ticket: Ticket) -> Item:
         job=job.id,
         criteria=(need.name,),
         mission=need.check.text,
-        said=said_of(entry.data),
+        said=judge_statement(entry.data),
         subject=str(entry.data.get("parts", {}).get("ticket", "")),
         ticket=ticket,
     )

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.judging.labels import log_of, standing_labels, ticket_hash
+from donewhen.judging.labels import current_labels, read_label_log, ticket_hash
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
-from donewhen.learning.after.report_data import LearningReport, QueueRow, report_in
-from donewhen.learning.reflection.hypotheses import Pooled, missing
+from donewhen.learning.after.report_data import LearningReport, QueueRow, read_report
+from donewhen.learning.reflection.hypotheses import PooledHypothesis, missing_support
 from donewhen.learning.running.pool_store import waiting_pool
 from donewhen.learning.running.run_folders import run_folders
-from donewhen.review.items import Item, Kind
+from donewhen.review.items import Kind, ReviewItem
 
 _DOUBTS: dict[str, Kind] = {"suspected_label_noise": "label_noise", "policy_question": "policy"}
 _MOST = 100
@@ -23,7 +23,7 @@ _CLOSE = 2
 PERSON = "person:"
 
 
-def mission_items(name: str, mission: Mission) -> Iterator[Item]:
+def mission_items(name: str, mission: Mission) -> Iterator[ReviewItem]:
     """Everything about a mission that needs a person."""
     report = newest_report(mission)
     if report is not None:
@@ -33,17 +33,17 @@ def mission_items(name: str, mission: Mission) -> Iterator[Item]:
 
 def newest_report(mission: Mission) -> LearningReport | None:
     """The report of the newest run that came to its end."""
-    found = map(report_in, reversed(run_folders(mission)))
+    found = map(read_report, reversed(run_folders(mission)))
     return next((one for one in found if one is not None), None)
 
 
-def second_opinions(name: str, mission: Mission, by: str) -> Iterator[Item]:
+def second_opinions(name: str, mission: Mission, by: str) -> Iterator[ReviewItem]:
     """What one other person has labelled, and this one has not."""
-    standing = standing_labels(log_of(mission.folder))
+    standing = current_labels(read_label_log(mission.folder))
     for group in [group for group, labels in standing.items() if len(labels) == 1 and by not in labels][-_MOST:]:
         (one,) = standing[group].values()
         ticket = Ticket(group, mission.name, None, one.evidence, one.cluster or group)
-        yield Item(
+        yield ReviewItem(
             kind="second_opinion",
             title=f"{name}  {one_line(group, 120)}",
             question="Would you accept this?",
@@ -59,8 +59,8 @@ def second_opinions(name: str, mission: Mission, by: str) -> Iterator[Item]:
         )
 
 
-def _doubts(name: str, mission: Mission, report: LearningReport) -> Iterator[Item]:
-    settled = standing_labels(log_of(mission.folder))
+def _doubts(name: str, mission: Mission, report: LearningReport) -> Iterator[ReviewItem]:
+    settled = current_labels(read_label_log(mission.folder))
     rows = (row for row in report.queue if row.reason_code in _DOUBTS)
     left = (row for row in rows if row.ticket_key.rpartition("::")[0] not in settled)
     open_rows = {row.ticket_key: row for row in islice(left, _MOST)}
@@ -74,10 +74,10 @@ def _doubts(name: str, mission: Mission, report: LearningReport) -> Iterator[Ite
             return
 
 
-def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> Item:
+def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> ReviewItem:
     bare = ticket._replace(label=None, label_source="", label_timestamp="")
     source = f" by {ticket.label_source}" if ticket.label_source else ""
-    return Item(
+    return ReviewItem(
         kind=_DOUBTS[row.reason_code],
         title=f"{name}  {one_line(ticket.group_id, 120)}",
         question="Would you accept this?",
@@ -91,13 +91,13 @@ def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> 
     )
 
 
-def _hypotheses(name: str, mission: Mission) -> Iterator[Item]:
+def _hypotheses(name: str, mission: Mission) -> Iterator[ReviewItem]:
     settings = mission.settings.reflection
     cycles, tickets = settings.hypothesis_min_support_cycles, settings.hypothesis_min_unique_ticket_keys
     close = (one for one in waiting_pool(mission) if _is_close(one, cycles, tickets))
     for one in islice(close, _MOST):
-        lacking = missing(one, cycles, tickets)
-        yield Item(
+        lacking = missing_support(one, cycles, tickets)
+        yield ReviewItem(
             kind="hypothesis",
             title=f"{name}  a rule that may hold",
             question=f"Is this right? {one_line(one.text, 400)}",
@@ -110,7 +110,7 @@ def _hypotheses(name: str, mission: Mission) -> Iterator[Item]:
         )
 
 
-def _is_close(one: Pooled, cycles: int, tickets: int) -> bool:
+def _is_close(one: PooledHypothesis, cycles: int, tickets: int) -> bool:
     if one.fate != "waiting" or any(name.startswith(PERSON) for name in one.cycles):
         return False
     return cycles - len(one.cycles) <= 1 and tickets - len(one.evidence) <= _CLOSE

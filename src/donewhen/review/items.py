@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.judging.labels import Label, Said
+from donewhen.judging.labels import JudgeStatement, Label
 from donewhen.judging.ticket import Ticket
 
 Kind = Literal[
@@ -35,7 +35,7 @@ KINDS: dict[Kind, str] = {
 """Why a person is asked, in the order of urgency."""
 
 
-class Item(NamedTuple):
+class ReviewItem(NamedTuple):
     """One thing that needs a person."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class Item(NamedTuple):
     job: str | None = None
     criteria: tuple[str, ...] = ()
     mission: str | None = None
-    said: Said | None = None
+    said: JudgeStatement | None = None
     labels: tuple[Label, ...] = ()
     subject: str = ""
     """The name of what is shown: a verdict is about just that."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from donewhen.judging.labels import Label, log_of
+from donewhen.judging.labels import Label, read_label_log
 from donewhen.judging.mission import Mission
 from donewhen.learning.measuring.metrics import Estimate, wilson
 
@@ -37,10 +37,10 @@ class Drift(NamedTuple):
         return self.now is not None and self.now.of * 2 >= self.window and self.now.value < self.threshold
 
 
-def drift(mission: Mission) -> Drift:
+def judge_drift(mission: Mission) -> Drift:
     """The drift of a mission's judge, from what people have said about its verdicts, in the order in which they did."""
     settings = mission.settings.manual_review
-    labels = log_of(mission.folder)
+    labels = read_label_log(mission.folder)
     compared = [(one, one.said.verdict == one.label) for one in labels if one.said is not None and one.said.decided]
     recent: deque[bool] = deque(maxlen=settings.drift_window)
     points: list[Point] = []

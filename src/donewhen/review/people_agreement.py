@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 from typing import NamedTuple
 
-from donewhen.judging.labels import log_of, standing_labels
+from donewhen.judging.labels import current_labels, read_label_log
 from donewhen.judging.mission import Mission
-from donewhen.learning.measuring.metrics import Estimate, cohens_kappa, confusion_of, wilson
+from donewhen.learning.measuring.metrics import Estimate, cohens_kappa, count_confusion, wilson
 from donewhen.models.roles import Binary
 
 
-class Pair(NamedTuple):
+class PeoplePair(NamedTuple):
     """Two people, and the tickets that both have labelled."""
 
     one: str
@@ -25,17 +25,17 @@ class Pair(NamedTuple):
     """The tickets on which they differ."""
 
 
-class Agreement(NamedTuple):
+class PeopleAgreement(NamedTuple):
     """What people have labelled, and how far they agree."""
 
     labelled: int
     by_person: dict[str, int]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PeoplePair, ...]
 
 
-def agreement(mission: Mission) -> Agreement:
+def people_agreement(mission: Mission) -> PeopleAgreement:
     """The agreement of people about the tickets of a mission, by the last word of each."""
-    standing = standing_labels(log_of(mission.folder))
+    standing = current_labels(read_label_log(mission.folder))
     by_person: dict[str, dict[str, Binary]] = {}
     for group, labels in standing.items():
         for by, label in labels.items():
@@ -45,14 +45,14 @@ def agreement(mission: Mission) -> Agreement:
         for one, other in combinations(sorted(by_person), 2)
         if (pair := _pair(one, by_person[one], other, by_person[other])).tickets
     )
-    return Agreement(len(standing), {by: len(labels) for by, labels in sorted(by_person.items())}, pairs)
+    return PeopleAgreement(len(standing), {by: len(labels) for by, labels in sorted(by_person.items())}, pairs)
 
 
-def _pair(one: str, first: dict[str, Binary], other: str, second: dict[str, Binary]) -> Pair:
+def _pair(one: str, first: dict[str, Binary], other: str, second: dict[str, Binary]) -> PeoplePair:
     common = sorted(first.keys() & second.keys())
     differing = tuple(group for group in common if first[group] != second[group])
     same = len(common) - len(differing)
-    found = confusion_of((first[group], second[group]) for group in common)
+    found = count_confusion((first[group], second[group]) for group in common)
     varied = all(len({labels[group] for group in common}) == 2 for labels in (first, second))
     kappa = cohens_kappa(found) if varied else None
-    return Pair(one, other, len(common), same, wilson(same, len(common)), kappa, differing)
+    return PeoplePair(one, other, len(common), same, wilson(same, len(common)), kappa, differing)

@@ -8,12 +8,12 @@ from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.from_jobs import job_items
 from donewhen.review.from_missions import mission_items, second_opinions
-from donewhen.review.items import KINDS, Item
+from donewhen.review.items import KINDS, ReviewItem
 
 _ORDER = {kind: at for at, kind in enumerate(KINDS)}
 
 
-def queue(workspace: Workspace, *, by: str | None = None) -> tuple[Item, ...]:
+def review_queue(workspace: Workspace, *, by: str | None = None) -> tuple[ReviewItem, ...]:
     """What needs a person now. With ``by``, also what that person might give a second opinion on."""
     found = list(job_items(workspace))
     for name in mission_folders(workspace.root, workspace.settings()):
@@ -28,17 +28,17 @@ def queue(workspace: Workspace, *, by: str | None = None) -> tuple[Item, ...]:
     return tuple(sorted(found, key=lambda one: (_ORDER[one.kind], one.since, one.job or "", one.id)))
 
 
-def find_item(workspace: Workspace, name: str, *, by: str | None = None) -> Item:
+def find_item(workspace: Workspace, name: str, *, by: str | None = None) -> ReviewItem:
     """An item by its id, or by the beginning of it."""
-    found = [one for one in queue(workspace, by=by) if name and one.id.startswith(name)]
+    found = [one for one in review_queue(workspace, by=by) if name and one.id.startswith(name)]
     if len(found) != 1:
         told = "is nothing that needs a person" if not found else "fits several"
         raise UsageError(f"{name!r} {told}.", next_step="donewhen review --list")
     return found[0]
 
 
-def _broken(name: str, error: DonewhenError) -> Item:
-    return Item(
+def _broken(name: str, error: DonewhenError) -> ReviewItem:
+    return ReviewItem(
         kind="asked",
         title=f"The mission {name} can't be read",
         question=str(error),

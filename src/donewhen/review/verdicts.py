@@ -6,29 +6,29 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.judge.person_overrides import overrule
-from donewhen.jobs.ledger.approval import Approval, approves
+from donewhen.jobs.judge.person_overrides import override_gate
+from donewhen.jobs.ledger.approval import Approval, is_approval
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.invalidation import invalidate
+from donewhen.jobs.lifecycle.invalidation import invalidate_jobs
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import record, repair
-from donewhen.judging.labels import Said, add_label, bring_up_to_date, label_for, log_of
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.judging.labels import JudgeStatement, add_label, label_for, read_label_log, update_tickets
 from donewhen.judging.ticket import Ticket
-from donewhen.learning.running.pool_store import answered
-from donewhen.review.from_jobs import kept_ticket, said_of
+from donewhen.learning.running.pool_store import record_answer
+from donewhen.review.from_jobs import judge_statement, kept_ticket
 from donewhen.review.from_missions import PERSON
-from donewhen.review.items import Item
+from donewhen.review.items import ReviewItem
 
 REVIEWED = "reviewed"
 Verdict = Literal["pass", "fail"]
 
 
-class Settled(NamedTuple):
+class RecordedVerdict(NamedTuple):
     """What became of a verdict."""
 
     entry: Entry
@@ -38,28 +38,30 @@ class Settled(NamedTuple):
     told: str
 
 
-def settle(workspace: Workspace, item: Item, verdict: Verdict, approval: Approval, reason: str = "") -> Settled:
+def record_verdict(
+    workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str = ""
+) -> RecordedVerdict:
     """Put a verdict on record, and let it have its effect. An agent's is recorded as what it is, and has none."""
     if verdict not in item.settles:
         raise UsageError(f"It can't be settled by {verdict}.", next_step=item.next or None)
     if item.mission is not None:
         # Nobody is to be told that it went wrong after it was put on record.
-        log_of(find_mission(workspace, item.mission).folder)
+        read_label_log(find_mission(workspace, item.mission).folder)
     if item.job is not None and item.criterion is not None:
         return _about_job(workspace, item, item.job, item.criterion, verdict, approval, reason)
     return _about_mission(workspace, item, verdict, approval, reason)
 
 
-def catch_up(workspace: Workspace) -> int:
+def write_missing_labels(workspace: Workspace) -> int:
     """Make the tickets of verdicts that are in the ledger and nowhere else: whoever gave them was cut off."""
     made = 0
-    policy = policy_of(workspace)
+    policy = approval_policy(workspace)
     logs: dict[str, set[str]] = {}
-    for one in survey(workspace).jobs:
+    for one in survey_jobs(workspace).jobs:
         if not one.judged:
             continue
         words = [entry for entry in workspace.ledger.read(one.id).entries if entry.type == "overridden"]
-        words = [entry for entry in words if entry.data.get("mission") and approves(entry, one.id, policy)]
+        words = [entry for entry in words if entry.data.get("mission") and is_approval(entry, one.id, policy)]
         for at, entry in enumerate(words):
             name = str(entry.data["mission"])
             if name not in logs:
@@ -75,8 +77,8 @@ def _known(workspace: Workspace, name: str) -> set[str]:
     """The entries of which a mission has a label, and its tickets up to date with them."""
     try:
         mission = find_mission(workspace, name)
-        bring_up_to_date(mission.folder, mission.name)
-        return {one.entry for one in log_of(mission.folder)}
+        update_tickets(mission.folder, mission.name)
+        return {one.entry for one in read_label_log(mission.folder)}
     except DonewhenError:
         return set()
 
@@ -86,14 +88,14 @@ def _is_later(entry: Entry, other: Entry) -> bool:
 
 
 def _about_job(
-    workspace: Workspace, item: Item, name: str, criterion: str, verdict: Verdict, approval: Approval, reason: str
-) -> Settled:
+    workspace: Workspace, item: ReviewItem, name: str, criterion: str, verdict: Verdict, approval: Approval, reason: str
+) -> RecordedVerdict:
     job = workspace.job(name)
     about: dict[str, Any] = {"asked": item.kind}
     if item.ticket is not None and item.mission is not None:
         from donewhen.jobs.judge.judge_evidence import ticket_data
 
-        about |= {"mission": item.mission, "ticket": store_of(workspace).put_json(ticket_data(item.ticket))}
+        about |= {"mission": item.mission, "ticket": evidence_store(workspace).put_json(ticket_data(item.ticket))}
         if item.said is not None:
             about["said"] = _said_data(item.said)
     # A spot check is about what was judged, which may be history by now.
@@ -101,32 +103,32 @@ def _about_job(
     past = item.kind == "spot_check" and not _is_current(workspace, item, name, criterion)
     if past:
         entry = _on_project(workspace, item, verdict, approval, reason)
-        counts = approves(entry, workspace.project().id, policy_of(workspace))
+        counts = is_approval(entry, workspace.project().id, approval_policy(workspace))
     else:
         done = job.status == "done"
-        entry, counts = overrule(workspace, job, criterion, verdict, reason, approval, seen=seen, about=about)
+        entry, counts = override_gate(workspace, job, criterion, verdict, reason, approval, seen=seen, about=about)
         if done and counts and verdict == "fail":
             # With it, what was built on it.
-            invalidate(workspace, policy_of(workspace), approval.by)
-    refresh(workspace, workspace.job_at(job.path))
+            invalidate_jobs(workspace, approval_policy(workspace), approval.by)
+    update_views(workspace, workspace.job_at(job.path))
     key = _labelled(workspace, item, verdict, approval, reason, entry) if counts else None
     effect = "it is on record, and does not count" if not counts else _effect(item, verdict, job.id, past=past)
-    return Settled(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}.")
+    return RecordedVerdict(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}.")
 
 
-def _is_current(workspace: Workspace, item: Item, name: str, criterion: str) -> bool:
-    from donewhen.jobs.evidence.requirements import need_of
+def _is_current(workspace: Workspace, item: ReviewItem, name: str, criterion: str) -> bool:
+    from donewhen.jobs.evidence.requirements import requirement_for
     from donewhen.jobs.judge.person_overrides import subject_of
 
     job = workspace.job(name)
     try:
-        subject = subject_of(workspace, job, need_of(job, criterion), workspace.ledger.read(job.id).entries)
+        subject = subject_of(workspace, job, requirement_for(job, criterion), workspace.ledger.read(job.id).entries)
     except DonewhenError:
         return False
     return subject == item.subject
 
 
-def _effect(item: Item, verdict: Verdict, job: str, *, past: bool) -> str:
+def _effect(item: ReviewItem, verdict: Verdict, job: str, *, past: bool) -> str:
     agreed = item.said is not None and item.said.decided and item.said.verdict == verdict
     if item.kind == "spot_check" and agreed:
         return "the judge was right"
@@ -137,32 +139,36 @@ def _effect(item: Item, verdict: Verdict, job: str, *, past: bool) -> str:
     return f"the criterion counts as not met for the work as it is; next: donewhen why {job}"
 
 
-def _about_mission(workspace: Workspace, item: Item, verdict: Verdict, approval: Approval, reason: str) -> Settled:
+def _about_mission(
+    workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str
+) -> RecordedVerdict:
     entry = _on_project(workspace, item, verdict, approval, reason)
-    refresh(workspace)
-    if not approves(entry, workspace.project().id, policy_of(workspace)):
-        return Settled(entry, False, None, "It is on record, and does not count.")
+    update_views(workspace)
+    if not is_approval(entry, workspace.project().id, approval_policy(workspace)):
+        return RecordedVerdict(entry, False, None, "It is on record, and does not count.")
     if item.kind == "hypothesis":
         mission = find_mission(workspace, str(item.mission))
-        answered(mission, item.subject, right=verdict == "pass", by=f"{PERSON}{approval.by.name}")
+        record_answer(mission, item.subject, right=verdict == "pass", by=f"{PERSON}{approval.by.name}")
         told = "it is supported by one cycle more" if verdict == "pass" else "it is not tried again without new tickets"
-        return Settled(entry, True, None, f"{verdict}: {told}.")
+        return RecordedVerdict(entry, True, None, f"{verdict}: {told}.")
     key = _labelled(workspace, item, verdict, approval, reason, entry)
-    return Settled(entry, True, key, f"Labelled {verdict}: {key}.")
+    return RecordedVerdict(entry, True, key, f"Labelled {verdict}: {key}.")
 
 
-def _on_project(workspace: Workspace, item: Item, verdict: Verdict, approval: Approval, reason: str) -> Entry:
+def _on_project(workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str) -> Entry:
     path = workspace.project_file
     with workspace.locked(path):
         project = workspace.project()
-        document = repair(workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries)
+        document = finish_interrupted_write(
+            workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries
+        )
         value = {"asked": item.kind, "mission": item.mission, "key": item.key, "subject": item.subject}
         data = {"decision": REVIEWED, "reason": reason.strip() or item.kind, "value": {**value, "verdict": verdict}}
-        return record(workspace, project.id, document, path, "decided", data, approval, {})[0]
+        return record_and_project(workspace, project.id, document, path, "decided", data, approval, {})[0]
 
 
 def _labelled(
-    workspace: Workspace, item: Item, verdict: Verdict, approval: Approval, reason: str, entry: Entry
+    workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str, entry: Entry
 ) -> str | None:
     if item.ticket is None or item.mission is None:
         return None
@@ -181,7 +187,7 @@ def _made_up(workspace: Workspace, entry: Entry) -> bool:
     ticket = kept_ticket(workspace, entry)
     if ticket is None:
         return False
-    said = said_of(data["said"]) if isinstance(data.get("said"), dict) else None
+    said = judge_statement(data["said"]) if isinstance(data.get("said"), dict) else None
     verdict: Verdict = "pass" if data.get("verdict") == "pass" else "fail"
     reason, asked = str(data.get("reason", "")), str(data.get("asked", ""))
     _label(workspace, mission.folder, ticket, verdict, entry.by.name, entry, said, asked, reason)
@@ -195,7 +201,7 @@ def _label(
     verdict: Verdict,
     by: str,
     entry: Entry,
-    said: Said | None,
+    said: JudgeStatement | None,
     asked: str,
     reason: str,
 ) -> str:
@@ -204,7 +210,7 @@ def _label(
     return f"{ticket.group_id}::{verdict}"
 
 
-def _said_data(said: Said) -> dict[str, Any]:
+def _said_data(said: JudgeStatement) -> dict[str, Any]:
     """As the entries of judges have it."""
     return {
         "verdict": said.verdict,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donewhen.foundation.lazy import lazily
+from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.adapters.scripted import (
@@ -64,7 +64,7 @@ _SCRIPTED = (
     "say",
 )
 
-__getattr__ = lazily(__name__, _FILE_OF, dict.fromkeys(_SCRIPTED, "donewhen.adapters.scripted"))
+__getattr__ = lazy_attributes(__name__, _FILE_OF, dict.fromkeys(_SCRIPTED, "donewhen.adapters.scripted"))
 
 __all__ = [
     "AdapterContract",

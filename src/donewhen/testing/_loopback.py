@@ -38,7 +38,7 @@ class RecordedRequest:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """One HTTP response, sent after ``delay`` seconds, with a ``pause`` between one chunk and the next.
 
     One that is ``broken_off`` loses its connection half-way; one that ``hangs`` says nothing more from there on.
@@ -146,11 +146,11 @@ class LoopbackServer(ABC, Generic[RequestT, ReplyT]):
             error.add_note(f"The script of the server had failed before: {self._failure!r}")
 
     @abstractmethod
-    def _answer(self, request: RequestT) -> Answer:
+    def _answer(self, request: RequestT) -> HttpAnswer:
         """The response, from :meth:`_reply` where the script is asked."""
 
     @abstractmethod
-    def _refuse(self, status: int, message: str) -> Answer:
+    def _refuse(self, status: int, message: str) -> HttpAnswer:
         """An error in the API's own words."""
 
     def _reply(self, request: RequestT) -> ReplyT:
@@ -166,7 +166,7 @@ class LoopbackServer(ABC, Generic[RequestT, ReplyT]):
         line = self._script[turn]
         return line(request) if callable(line) else line
 
-    def _exchange(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> Answer:
+    def _exchange(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> HttpAnswer:
         shown = {name: value for name, value in headers.items() if name not in _SECRETS}
         request = self._record(method, path, shown, _json_object(raw), time.monotonic() - self._started)
         with self._lock:
@@ -192,7 +192,7 @@ class _HTTPServer(socketserver.ThreadingTCPServer):
     request_queue_size = 64
 
     def __init__(
-        self, exchange: Callable[[str, str, Mapping[str, str], bytes], Answer], fail: Callable[[Exception], None]
+        self, exchange: Callable[[str, str, Mapping[str, str], bytes], HttpAnswer], fail: Callable[[Exception], None]
     ) -> None:
         self.exchange = exchange
         self.fail = fail

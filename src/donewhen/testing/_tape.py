@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from donewhen.foundation.canonical import unique_names
+from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.models.roles import Completion, FinishReason, Usage
@@ -46,7 +46,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     reads_reasons: bool = True
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RecordedCompletion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A completion."""
 
     text: str
@@ -58,7 +58,7 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost: float
 
     @classmethod
-    def of(cls, completion: Completion) -> Said:
+    def of(cls, completion: Completion) -> RecordedCompletion:
         return cls(completion.text, *completion.usage, completion.finish_reason, completion.margin, completion.cost)
 
     def completion(self) -> Completion:
@@ -66,14 +66,14 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Completion(self.text, usage, self.finish_reason, self.margin, self.cost)
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class TapeEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A question and what the model said to it: an answer, or why it has none."""
 
     key: str
     role: Role
     question: str
     """How it begins: for people."""
-    answer: Said | None = None
+    answer: RecordedCompletion | None = None
     error: str | None = None
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Tape(NamedTuple):
 
     header: Header | None = None
     """None where nothing was recorded yet."""
-    entries: Mapping[str, Entry] = {}
+    entries: Mapping[str, TapeEntry] = {}
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -110,9 +110,9 @@ def read_tape(path: Path, *, torn: bool = False) -> Tape:
         raise CassetteError(
             f"The tape has the format {header.format!r}, and not {FORMAT!r}.", where=f"{path}:1", next_step=_ANEW
         )
-    entries: dict[str, Entry] = {}
+    entries: dict[str, TapeEntry] = {}
     for number, line in enumerate(lines[1:], 2):
-        entry = _read(line, Entry, f"{path}:{number}")
+        entry = _read(line, TapeEntry, f"{path}:{number}")
         if entries.setdefault(entry.key, entry) != entry:
             raise CassetteError(
                 "The tape has two answers to one question.", where=f"{path}:{number}", next_step="Delete one of them."
@@ -120,7 +120,7 @@ def read_tape(path: Path, *, torn: bool = False) -> Tape:
     return Tape(header, entries)
 
 
-class Recorder:
+class TapeWriter:
     """The only writer of a tape, until it is closed. ``anew`` may take the tape of another model's place."""
 
     def __init__(self, path: Path, header: Header, *, anew: bool) -> None:
@@ -146,7 +146,7 @@ class Recorder:
             os.close(self._descriptor)
             raise
 
-    def append(self, line: Header | Entry) -> None:
+    def append(self, line: Header | TapeEntry) -> None:
         """Write a line down; when this returns, a process that is killed has not lost it."""
         data = _line(line)
         try:
@@ -155,7 +155,7 @@ class Recorder:
         except OSError as error:
             raise _unwritable(self._path, error) from error
 
-    def close(self, entries: Mapping[str, Entry]) -> None:
+    def close(self, entries: Mapping[str, TapeEntry]) -> None:
         """Put what there was and what there is now in order, and let others record."""
         ordered = sorted({**self.earlier, **entries}.values(), key=lambda one: (one.role, one.question, one.key))
         lines = [_line(self._header), *map(_line, ordered)]
@@ -168,7 +168,7 @@ class Recorder:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
 
-    def _taken_over(self, anew: bool) -> Mapping[str, Entry]:
+    def _taken_over(self, anew: bool) -> Mapping[str, TapeEntry]:
         """What is on the tape now: others may have recorded since it was read. It ends with a whole line then."""
         tape = read_tape(self._path, torn=True)
         data = self._path.read_bytes()
@@ -213,7 +213,7 @@ def _unwritable(path: Path, error: OSError) -> CassetteError:
     return CassetteError(f"The tape can't be written: {error.strerror}.", where=str(path))
 
 
-def _line(content: Header | Entry) -> bytes:
+def _line(content: Header | TapeEntry) -> bytes:
     text = json.dumps(msgspec.to_builtins(content), sort_keys=True, ensure_ascii=False)
     # Half of a surrogate pair is not UTF-8; with a backslash it is still JSON.
     return text.encode("utf-8", "backslashreplace") + b"\n"
@@ -221,7 +221,7 @@ def _line(content: Header | Entry) -> bytes:
 
 def _read(line: bytes, kind: type[S], where: str) -> S:
     try:
-        return msgspec.convert(json.loads(line.decode("utf-8"), object_pairs_hook=unique_names), kind)
+        return msgspec.convert(json.loads(line.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys), kind)
     except (ValueError, RecursionError) as error:
         name = "the header of a tape" if kind is Header else "an answer"
         raise CassetteError(f"The line is not {name}: {error}.", where=where, next_step=_ANEW) from error

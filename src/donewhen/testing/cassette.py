@@ -17,8 +17,8 @@ from typing import Literal, Self, cast, get_args
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
-from donewhen.models.answer_store import question_of
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.models.answer_store import question_key
 from donewhen.models.registry import open_model
 from donewhen.models.roles import (
     Case,
@@ -35,12 +35,12 @@ from donewhen.models.roles import (
 from donewhen.testing._tape import (
     FORMAT,
     CassetteError,
-    Entry,
     Header,
-    Recorder,
+    RecordedCompletion,
     Role,
-    Said,
     Tape,
+    TapeEntry,
+    TapeWriter,
     of_another_model,
     read_tape,
 )
@@ -74,7 +74,7 @@ class Cassette:
         self._model = model
         self._chosen = model if isinstance(model, str) else None
         self._studied: Sequence[Case] | None = None
-        self._recorder: Recorder | None = None
+        self._recorder: TapeWriter | None = None
         tape = read_tape(self.path, torn=self.record != "none")
         if tape.header is None and self.record == "none":
             raise CassetteError("There is no tape.", where=str(self.path), next_step=_RECORD)
@@ -150,7 +150,7 @@ class Cassette:
         request: RolloutRequest | ReflectionRequest,
         ask: Callable[[Model], Awaitable[Completion]],
     ) -> Completion:
-        key = question_of(self.name, role, request)
+        key = question_key(self.name, role, request)
         found = self._entries.get(key)
         if found is None:
             question = _beginning(request)
@@ -161,10 +161,10 @@ class Cassette:
             raise ModelError(found.error or "")
         return found.answer.completion()
 
-    def _recorded(self, entry: Entry) -> Entry:
+    def _recorded(self, entry: TapeEntry) -> TapeEntry:
         """Keep an answer, and give back the one that is kept: the first that came."""
         if self._recorder is None:
-            self._recorder = Recorder(self.path, self._about, anew=self.record == "all")
+            self._recorder = TapeWriter(self.path, self._about, anew=self.record == "all")
             if self.record != "all":
                 self._entries = {**self._recorder.earlier, **self._entries}
         kept = self._entries.setdefault(entry.key, entry)
@@ -218,11 +218,11 @@ def _mode(model: Model | str | None, record: Record | None) -> Record:
     raise ConfigError(f"{said!r} is no way to record.", where=where, next_step="There are: none, new, all.")
 
 
-async def _entry(key: str, role: Role, question: str, answer: Awaitable[Completion]) -> Entry:
+async def _entry(key: str, role: Role, question: str, answer: Awaitable[Completion]) -> TapeEntry:
     try:
-        return Entry(key, role, question, Said.of(await answer))
+        return TapeEntry(key, role, question, RecordedCompletion.of(await answer))
     except ModelError as error:
-        return Entry(key, role, question, error=redacted(str(error)))
+        return TapeEntry(key, role, question, error=redact_secrets(str(error)))
 
 
 def _beginning(request: RolloutRequest | ReflectionRequest) -> str:
@@ -233,4 +233,4 @@ def _beginning(request: RolloutRequest | ReflectionRequest) -> str:
     else:
         words = " ".join(one.ticket_key for one in request.cases)
         draw = f"attempt {request.attempt}"
-    return f"{one_line(redacted(words), _WORDS)} ({draw})"
+    return f"{one_line(redact_secrets(words), _WORDS)} ({draw})"

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from donewhen.runtime import TokenUsage
 from donewhen.testing._loopback import (
-    Answer,
+    HttpAnswer,
     LoopbackServer,
     RecordedRequest,
     data_chunks,
@@ -45,7 +45,7 @@ _FINISHED = {
 _OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded", "code": None}}
 _GARBAGE = {"openai": b'data: {"half": \n\n', "anthropic": b'event: content_block_delta\ndata: {"half": \n\n'}
 _FOREVER = 3600.0
-_GONE = Answer((), status=0)
+_GONE = HttpAnswer((), status=0)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
         self._http.shutdown()
         self._http.server_close()
 
-    def _exchange(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> Answer:
+    def _exchange(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> HttpAnswer:
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         if self.key not in (None, given):
             # As real servers do, with the key in the message.
@@ -182,7 +182,7 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
             raise ConnectionAbortedError("by the script")
         return answer
 
-    def _answer(self, request: ChatCall) -> Answer:
+    def _answer(self, request: ChatCall) -> HttpAnswer:
         if request.dialect == "other":
             return self._refuse(404, f"This scripted server has no {request.method} {request.path}.")
         reply = self._reply(request)
@@ -190,7 +190,7 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
             return _GONE
         streams = reply.status == 200 and reply.pieces > 0 and request.body.get("stream") is True
         in_events = streams and reply.body is None
-        return Answer(
+        return HttpAnswer(
             self._streamed(request, reply) if in_events else [self._whole(request, reply)],
             "text/event-stream" if streams else "application/json",
             status=reply.status,
@@ -236,8 +236,8 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
             case _:
                 return chunks
 
-    def _refuse(self, status: int, message: str) -> Answer:
-        return Answer(json_chunks(_error(status, message)), status=status)
+    def _refuse(self, status: int, message: str) -> HttpAnswer:
+        return HttpAnswer(json_chunks(_error(status, message)), status=status)
 
 
 def _error(status: int, message: str, code: str | None = None) -> dict[str, Any]:

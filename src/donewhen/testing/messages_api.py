@@ -16,7 +16,7 @@ from typing import Any
 
 from donewhen.adapters.scripted import ToolCall
 from donewhen.runtime import TokenUsage
-from donewhen.testing._loopback import Answer, LoopbackServer, event_chunks, json_chunks
+from donewhen.testing._loopback import HttpAnswer, LoopbackServer, event_chunks, json_chunks
 from donewhen.testing._messages_answer import error, events, message
 from donewhen.testing._messages_request import CallKind, MessagesRequest, ToolOutcome
 
@@ -71,7 +71,7 @@ class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
         """The requests of these kinds; those of the main conversation when none is named."""
         return tuple(request for request in self.requests if request.kind in (kinds or ("main",)))
 
-    def _answer(self, request: MessagesRequest) -> Answer:
+    def _answer(self, request: MessagesRequest) -> HttpAnswer:
         match request.kind:
             case "main" | "subagent":
                 return self._render(request, self._reply(request))
@@ -79,14 +79,14 @@ class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
                 return self._render(request, self._auxiliary(request))
             case _:
                 counts = request.path == "/v1/messages/count_tokens"
-                return Answer(json_chunks({"input_tokens": len(json.dumps(request.body)) // 4} if counts else {}))
+                return HttpAnswer(json_chunks({"input_tokens": len(json.dumps(request.body)) // 4} if counts else {}))
 
-    def _refuse(self, status: int, message: str) -> Answer:
-        return Answer(json_chunks(error(status, message)), status=status)
+    def _refuse(self, status: int, message: str) -> HttpAnswer:
+        return HttpAnswer(json_chunks(error(status, message)), status=status)
 
-    def _render(self, request: MessagesRequest, reply: Reply) -> Answer:
+    def _render(self, request: MessagesRequest, reply: Reply) -> HttpAnswer:
         if reply.status != 200:
-            return Answer(
+            return HttpAnswer(
                 json_chunks(error(reply.status, reply.text)),
                 status=reply.status,
                 delay=reply.delay,
@@ -96,8 +96,10 @@ class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
         stop_reason = reply.stop_reason or ("tool_use" if reply.tools else "end_turn")
         answer = message(number, request.model, list(_content(number, reply)), stop_reason, reply.usage)
         if not request.body.get("stream"):
-            return Answer(json_chunks(answer), delay=reply.delay, broken_off=reply.broken_off)
-        return Answer(event_chunks(events(answer)), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off)
+            return HttpAnswer(json_chunks(answer), delay=reply.delay, broken_off=reply.broken_off)
+        return HttpAnswer(
+            event_chunks(events(answer)), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off
+        )
 
 
 def _content(number: int, reply: Reply) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from donewhen.judging.answer import Answer, read_answer
+from donewhen.judging.answer import JudgeAnswer, read_answer
 from donewhen.judging.language import find_language
 from donewhen.models.roles import (
     AnswerForm,
@@ -105,7 +105,7 @@ class ModelContract(ABC):
         completion = self.played(model, model.roll(self.rollout()))
         assert completion.finish_reason == "stop"
         read = read_answer(completion.text, find_language("en").answer)
-        assert isinstance(read, Answer), f"not an answer: {completion.text!r}"
+        assert isinstance(read, JudgeAnswer), f"not an answer: {completion.text!r}"
 
     def test_the_same_question_is_answered_twice_and_so_is_another_draw(self) -> None:
         model = self.model()

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from donewhen.adapters.scripted import ToolCall
 from donewhen.runtime import TokenUsage
-from donewhen.testing._loopback import Answer, LoopbackServer, RecordedRequest, event_chunks, json_chunks
+from donewhen.testing._loopback import HttpAnswer, LoopbackServer, RecordedRequest, event_chunks, json_chunks
 
 __all__ = ["CallKind", "Reply", "ResponsesRequest", "ResponsesServer", "ToolOutcome", "shell"]
 
@@ -115,21 +115,21 @@ class ResponsesServer(LoopbackServer[ResponsesRequest, Reply]):
         """The requests of these kinds; those of the main conversation when none is named."""
         return tuple(one for one in self.requests if one.kind in (kinds or ("main",)))
 
-    def _answer(self, request: ResponsesRequest) -> Answer:
+    def _answer(self, request: ResponsesRequest) -> HttpAnswer:
         if request.kind == "other":
             return self._refuse(404, f"This scripted server has no {request.method} {request.path}.")
         reply = self._reply(request)
         if reply.status != 200:
             error = json_chunks(_error(reply.status, reply.text))
-            return Answer(error, status=reply.status, delay=reply.delay, retry_after=reply.retry_after)
+            return HttpAnswer(error, status=reply.status, delay=reply.delay, retry_after=reply.retry_after)
         response = _response(next(self._ids), request.model, reply)
         if not request.body.get("stream"):
-            return Answer(json_chunks(response), delay=reply.delay, broken_off=reply.broken_off)
+            return HttpAnswer(json_chunks(response), delay=reply.delay, broken_off=reply.broken_off)
         events = ({**event, "sequence_number": number} for number, event in enumerate(_events(response)))
-        return Answer(event_chunks(events), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off)
+        return HttpAnswer(event_chunks(events), "text/event-stream", delay=reply.delay, broken_off=reply.broken_off)
 
-    def _refuse(self, status: int, message: str) -> Answer:
-        return Answer(json_chunks(_error(status, message)), status=status)
+    def _refuse(self, status: int, message: str) -> HttpAnswer:
+        return HttpAnswer(json_chunks(_error(status, message)), status=status)
 
 
 def _error(status: int, message: str) -> dict[str, Any]:

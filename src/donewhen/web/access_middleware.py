@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
-from donewhen.web.access_rules import COOKIE, HEADERS, host_allowed, let_in, same, same_origin
-from donewhen.web.rendering import rendered
-from donewhen.web.server_state import Application, Message, Receive, Scope, Send, Site
+from donewhen.web.access_rules import COOKIE, HEADERS, constant_time_equal, host_allowed, is_let_in, same_origin
+from donewhen.web.rendering import render_template
+from donewhen.web.server_state import Application, Message, Receive, Scope, Send, ServerState
 
 SESSION = "donewhen.session"
 """Where the scope of a request has the session, or None."""
@@ -18,10 +18,10 @@ _FIXED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.ite
 _OURS = frozenset(name for name, _ in _FIXED)
 
 
-class Guard:
+class AccessMiddleware:
     """The outermost part of the application."""
 
-    def __init__(self, site: Site, inner: Application) -> None:
+    def __init__(self, site: ServerState, inner: Application) -> None:
         self._site = site
         self._inner = inner
 
@@ -55,7 +55,7 @@ class Guard:
             await _say(scope, send, 421, "This server does not go by that name.")
         elif path == "/open" and scope["method"] in ("GET", "HEAD"):
             await self._open(scope, send)
-        elif not let_in(site.door, cookies):
+        elif not is_let_in(site.door, cookies):
             await _say(scope, send, 401, "Nothing is shown without the token. Open the link that the terminal shows.")
         elif scope["method"] not in ("GET", "HEAD") and not same_origin(headers):
             await _say(scope, send, 403, "This did not come from a form of this page, so nothing was done.")
@@ -78,7 +78,7 @@ class Guard:
         """The link with the token: it leaves a cookie behind, and the token out of the address."""
         given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
         token = self._site.door.token
-        if token is None or not same(given, token):
+        if token is None or not constant_time_equal(given, token):
             await _say(scope, send, 403, "This is not the token of this server.")
             return
         headers = [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, token, "/").encode()), (b"content-length", b"0")]
@@ -93,7 +93,7 @@ def cookie(name: str, value: str, path: str) -> str:
 
 async def _say(scope: Scope, send: Send, status: int, told: str) -> None:
     """A page without anything of the project on it."""
-    body = rendered("plain.html", {"status": status, "told": told}).encode()
+    body = render_template("plain.html", {"status": status, "told": told}).encode()
     headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

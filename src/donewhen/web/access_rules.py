@@ -25,7 +25,7 @@ LONGEST_BODY = 16 * 1024
 COOKIE = "donewhen"
 
 
-class Door(NamedTuple):
+class AccessPolicy(NamedTuple):
     """Where the page can be reached, and what it takes."""
 
     host: str
@@ -48,7 +48,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def host_allowed(header: str | None, door: Door) -> bool:
+def host_allowed(header: str | None, door: AccessPolicy) -> bool:
     """Whether a request names this server: a page elsewhere can point its own name to this machine, not an address."""
     name = _host_of(header)
     if name is None:
@@ -76,12 +76,12 @@ def same_origin(headers: Mapping[str, str]) -> bool:
     return origin is None or origin.lower() == f"http://{headers.get('host', '').lower()}"
 
 
-def let_in(door: Door, cookies: Mapping[str, str]) -> bool:
+def is_let_in(door: AccessPolicy, cookies: Mapping[str, str]) -> bool:
     """Whether somebody may look."""
-    return door.token is None or same(cookies.get(COOKIE, ""), door.token)
+    return door.token is None or constant_time_equal(cookies.get(COOKIE, ""), door.token)
 
 
-def same(given: str, expected: str) -> bool:
+def constant_time_equal(given: str, expected: str) -> bool:
     """Compared in a time that tells nothing."""
     return hmac.compare_digest(given.encode(), expected.encode())
 

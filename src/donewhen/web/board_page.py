@@ -9,16 +9,16 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.survey import JobRecord, Survey
-from donewhen.jobs.contract.agreement import AgreementState, policy_of
+from donewhen.jobs.contract.agreement import AgreementState, approval_policy
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.gate_results import GateName
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, Status
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import expected
-from donewhen.web.page_request import Asked
-from donewhen.web.rendering import Shown
+from donewhen.jobs.record.projection import expected_fields
+from donewhen.web.page_request import PageRequest
+from donewhen.web.rendering import PageContent
 
 GATES: tuple[GateName, ...] = get_args(GateName)
 AGREEMENTS: tuple[AgreementState, ...] = get_args(AgreementState)
@@ -29,7 +29,7 @@ _ON_A_PAGE = 50
 _PROBLEMS = 12
 
 
-class Gate(NamedTuple):
+class GateShown(NamedTuple):
     """A gate as it was when somebody last asked it."""
 
     name: GateName
@@ -41,7 +41,7 @@ class Card(NamedTuple):
     """What the board says of a job."""
 
     job: JobRecord
-    gates: tuple[Gate, ...]
+    gates: tuple[GateShown, ...]
     asked_at: str
     """When the gates were last asked; empty where they never were."""
     score: int | None
@@ -59,10 +59,10 @@ class Column(NamedTuple):
     total: int
 
 
-def board(asked: Asked) -> Shown:
+def board_page(asked: PageRequest) -> PageContent:
     """The board as columns; with a filter or a search, a list in pages."""
     if asked.place.workspace is None:
-        return Shown("no_jobs.html", "Board", {"missions": asked.place.missions()}, room="board")
+        return PageContent("no_jobs.html", "Board", {"missions": asked.place.missions()}, room="board")
     workspace, seen = asked.place.jobs(), asked.survey()
     chosen = {name: asked.query.get(name, "").strip()[:200] for name in ("status", "agreement", "q")}
     found = [one for one in seen.jobs if _fits(one, chosen)]
@@ -78,17 +78,19 @@ def board(asked: Asked) -> Shown:
         "more_problems": max(0, len(_problems(workspace, seen)) - _PROBLEMS),
         "listing": any(chosen.values()),
     }
-    policy = policy_of(workspace)
+    policy = approval_policy(workspace)
     open_jobs = frozenset(one.id for one in seen.jobs if one.status not in ("done", "cancelled"))
     if not any(chosen.values()):
         columns = tuple(_column(workspace, policy, status, seen.jobs, open_jobs) for status in STATUSES)
-        return Shown("board.html", "Board", {**values, "columns": columns, "in_a_column": _IN_A_COLUMN}, room="board")
+        return PageContent(
+            "board.html", "Board", {**values, "columns": columns, "in_a_column": _IN_A_COLUMN}, room="board"
+        )
     pages = max(1, -(-len(found) // _ON_A_PAGE))
     page = min(max(1, asked.number("page")), pages)
     shown = found[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
     cards = tuple(card_of(workspace, policy, one, open_jobs) for one in shown)
     values |= {"cards": cards, "found": len(found), "page": page, "pages": pages}
-    return Shown("board.html", "Board", values, room="board")
+    return PageContent("board.html", "Board", values, room="board")
 
 
 def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: frozenset[str]) -> Card:
@@ -108,18 +110,18 @@ def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: fro
         last.at if last else "",
         score if isinstance(score, int) else None,
         target,
-        _next(job, open_jobs, str(expected(entries)["reward_last_next_action"] or "") if last else ""),
+        _next(job, open_jobs, str(expected_fields(entries)["reward_last_next_action"] or "") if last else ""),
         str(waiting.data.get("reason", "")) if waiting is not None else "",
     )
 
 
-def gates_in(entry: Entry | None) -> tuple[Gate, ...]:
+def gates_in(entry: Entry | None) -> tuple[GateShown, ...]:
     """The gates as an entry has them."""
     told = entry.data["gates"] if entry is not None else {}
     return tuple(
-        Gate(name, "unknown")
+        GateShown(name, "unknown")
         if not isinstance(told.get(name), list)
-        else Gate(name, "closed" if told[name] else "open", tuple(map(str, told[name])))
+        else GateShown(name, "closed" if told[name] else "open", tuple(map(str, told[name])))
         for name in GATES
     )
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from donewhen.web.server_state import Receive, Scope, Send, Site
+from donewhen.web.server_state import Receive, Scope, Send, ServerState
 
 _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
 
 
-class Events:
+class EventStream:
     """``/events``: tells browsers what has changed, and nothing about it."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServerState) -> None:
         self._site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

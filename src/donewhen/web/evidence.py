@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from donewhen.jobs.evidence.commands import store_of
-from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.judging.labels import Said
-from donewhen.review.from_jobs import said_of
+from donewhen.judging.labels import JudgeStatement
+from donewhen.review.from_jobs import judge_statement
 
 _HEAD, _TAIL = 2000, 6000
 
 
-class Run(NamedTuple):
+class EvidenceShown(NamedTuple):
     """One piece of evidence."""
 
     entry: Entry
@@ -28,7 +28,7 @@ class Run(NamedTuple):
     """What a command put out; None where there is nothing, or it is not on this machine."""
     left_out: int
     report: Mapping[str, Any]
-    said: Said | None
+    said: JudgeStatement | None
     """What the judge said; None where none was asked, or it gave no answer."""
     mission: str
     model: str
@@ -39,21 +39,21 @@ class Run(NamedTuple):
     """How what rests on it stands now; empty where nothing does any more."""
 
 
-def runs_of(
-    workspace: Workspace, entries: Sequence[Entry], standings: Sequence[Standing], most: int
-) -> tuple[Run, ...]:
+def shown_evidence(
+    workspace: Workspace, entries: Sequence[Entry], standings: Sequence[EvidenceStatus], most: int
+) -> tuple[EvidenceShown, ...]:
     """The newest evidence of a job."""
     states = {one.entry.seq: one.state for one in standings if one.entry is not None}
     found = [one for one in reversed(entries) if one.type == "ran"][:most]
     return tuple(_run(workspace, one, states.get(one.seq, "")) for one in found)
 
 
-def _run(workspace: Workspace, entry: Entry, stands: str) -> Run:
+def _run(workspace: Workspace, entry: Entry, stands: str) -> EvidenceShown:
     data = entry.data
     what = str(data.get("what", "command"))
     output, left_out = _output(workspace, data)
     report = data.get("report")
-    return Run(
+    return EvidenceShown(
         entry,
         what,
         str(data.get("evidence", "")),
@@ -71,11 +71,11 @@ def _run(workspace: Workspace, entry: Entry, stands: str) -> Run:
     )
 
 
-def _said(data: Mapping[str, Any]) -> Said | None:
+def _said(data: Mapping[str, Any]) -> JudgeStatement | None:
     if not data.get("votes"):
         return None
     try:
-        return said_of(data)
+        return judge_statement(data)
     except (TypeError, ValueError, AttributeError):
         # Whoever can write the folder can write such an entry; it is shown as far as it says something.
         return None
@@ -96,11 +96,11 @@ def _output(workspace: Workspace, data: Mapping[str, Any]) -> tuple[str | None, 
     if isinstance(data.get("told"), str) and data.get("what") == "file":
         return str(data["told"]), 0
     name = data.get("output")
-    content = store_of(workspace).get(name) if isinstance(name, str) else None
-    return (None, 0) if content is None else cut(content.decode("utf-8", "replace"))
+    content = evidence_store(workspace).get(name) if isinstance(name, str) else None
+    return (None, 0) if content is None else cut_middle(content.decode("utf-8", "replace"))
 
 
-def cut(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, int]:
+def cut_middle(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, int]:
     """The beginning and the end of a long text, and how many characters are left out between."""
     if len(text) <= head + tail:
         return text, 0
@@ -110,8 +110,8 @@ def cut(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, int]:
 
 def _ticket(workspace: Workspace, data: Mapping[str, Any]) -> dict[str, str]:
     name = data.get("ticket")
-    found = store_of(workspace).get_json(name) if isinstance(name, str) else None
+    found = evidence_store(workspace).get_json(name) if isinstance(name, str) else None
     evidence = found.get("evidence") if isinstance(found, dict) else None
     if not isinstance(evidence, dict):
         return {}
-    return {str(part): cut(str(one))[0] for part, one in evidence.items()}
+    return {str(part): cut_middle(str(one))[0] for part, one in evidence.items()}

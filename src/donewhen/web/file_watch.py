@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from donewhen.config.loader import CONFIG_FILE
-from donewhen.web.project_folder import Place
+from donewhen.web.project_folder import ProjectFolder
 
 Topic = Literal["jobs", "missions", "runs"]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
@@ -35,10 +35,10 @@ class _Stat(NamedTuple):
     inode: int
 
 
-class Watch:
+class FileWatch:
     """The versions of everything. One look serves all who ask while it is made."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ProjectFolder) -> None:
         self._place = place
         self._seen: dict[Topic, int] = {}
         self._versions = dict.fromkeys(TOPICS, 0)
@@ -72,7 +72,7 @@ class Watch:
             await asyncio.wait([earlier])
         self._running, self._next = self._next, None
         began = time.monotonic()
-        found = await asyncio.get_running_loop().run_in_executor(self._thread, signatures, self._place)
+        found = await asyncio.get_running_loop().run_in_executor(self._thread, topic_signatures, self._place)
         self.seconds = time.monotonic() - began
         for topic, now in found.items():
             if self._seen.get(topic) != now:
@@ -80,12 +80,12 @@ class Watch:
                 self._versions[topic] += 1
 
 
-def changed(before: Versions, now: Versions) -> tuple[Topic, ...]:
+def changed_topics(before: Versions, now: Versions) -> tuple[Topic, ...]:
     """The topics about which something is new."""
     return tuple(topic for topic, one, other in zip(TOPICS, before, now, strict=True) if one != other)
 
 
-def signatures(place: Place) -> dict[Topic, int]:
+def topic_signatures(place: ProjectFolder) -> dict[Topic, int]:
     """A number for all files of a topic, which is another as soon as one of them is."""
     missions = list(_missions(place))
     runs = [one for one in missions if one.path.endswith("events.jsonl")]
@@ -96,7 +96,7 @@ def signatures(place: Place) -> dict[Topic, int]:
     }
 
 
-def _jobs(place: Place) -> Iterator[_Stat]:
+def _jobs(place: ProjectFolder) -> Iterator[_Stat]:
     workspace = place.workspace
     if workspace is None:
         return
@@ -113,7 +113,7 @@ def _jobs(place: Place) -> Iterator[_Stat]:
     yield from _below(workspace.folder / "ledger", 0)
 
 
-def _missions(place: Place) -> Iterator[_Stat]:
+def _missions(place: ProjectFolder) -> Iterator[_Stat]:
     for folder in place.missions().values():
         yield from _below(folder, _DEEPEST)
 

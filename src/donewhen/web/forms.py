@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from donewhen.web.access_middleware import SESSION, cookie
-from donewhen.web.access_rules import LONGEST_BODY, same
-from donewhen.web.review_pages import verdict_given
-from donewhen.web.reviewers import SESSION_COOKIE, Session
-from donewhen.web.server_state import Site
+from donewhen.web.access_rules import LONGEST_BODY, constant_time_equal
+from donewhen.web.review_pages import submit_verdict
+from donewhen.web.reviewers import SESSION_COOKIE, ReviewerSession
+from donewhen.web.server_state import ServerState
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,8 +21,8 @@ Fields = Mapping[str, str]
 _FORM = "application/x-www-form-urlencoded"
 
 
-def takes(
-    site: Site, act: Callable[[Site, Request, Fields], Awaitable[Response]]
+def form_handler(
+    site: ServerState, act: Callable[[ServerState, Request, Fields], Awaitable[Response]]
 ) -> Callable[[Request], Awaitable[Response]]:
     """Read a form that was sent: small, of the one kind that forms have, and from the session that it was made for."""
 
@@ -40,28 +40,28 @@ def takes(
             fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=20))
         except ValueError:
             raise HTTPException(400, "The form can't be read.") from None
-        session: Session | None = request.scope[SESSION]
-        if session is not None and not same(fields.get("csrf", ""), session.csrf):
+        session: ReviewerSession | None = request.scope[SESSION]
+        if session is not None and not constant_time_equal(fields.get("csrf", ""), session.csrf):
             raise HTTPException(403, "The form is not from your session, so nothing was done. Reload the page.")
         return await act(site, request, fields)
 
     return answer
 
 
-async def verdict(site: Site, request: Request, fields: Fields) -> Response:
+async def post_verdict(site: ServerState, request: Request, fields: Fields) -> Response:
     """A person's verdict on something in the queue."""
     from starlette.exceptions import HTTPException
     from starlette.responses import RedirectResponse
 
-    session: Session | None = request.scope[SESSION]
+    session: ReviewerSession | None = request.scope[SESSION]
     if session is None:
         raise HTTPException(403, site.people.why_not or "Sign in first: the terminal of the server shows the link.")
     item = request.path_params["item"]
-    told = await asyncio.to_thread(verdict_given, site.place.jobs(), item, fields, session.by)
+    told = await asyncio.to_thread(submit_verdict, site.place.jobs(), item, fields, session.by)
     return RedirectResponse(f"{session.base}/review?told={site.leave_note(told)}", 303)
 
 
-async def sign_in(site: Site, request: Request, fields: Fields) -> Response:
+async def sign_in(site: ServerState, request: Request, fields: Fields) -> Response:
     """Use a link up. Its secret is what a form elsewhere can't know."""
     from starlette.exceptions import HTTPException
     from starlette.responses import RedirectResponse
@@ -76,11 +76,11 @@ async def sign_in(site: Site, request: Request, fields: Fields) -> Response:
     return answer
 
 
-async def sign_out(site: Site, request: Request, fields: Fields) -> Response:
+async def sign_out(site: ServerState, request: Request, fields: Fields) -> Response:
     """Forget a session."""
     from starlette.responses import RedirectResponse
 
-    session: Session | None = request.scope[SESSION]
+    session: ReviewerSession | None = request.scope[SESSION]
     if session is not None:
         site.people.sign_out(session)
     return RedirectResponse("/", 303)

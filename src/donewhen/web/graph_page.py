@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen.jobs.board.survey import JobRecord
-from donewhen.web.page_request import Asked
-from donewhen.web.rendering import Shown
+from donewhen.web.page_request import PageRequest
+from donewhen.web.rendering import PageContent
 
 MOST = 200
 WIDE, TALL, GAP_X, GAP_Y, EDGE = 190, 46, 70, 18, 12
@@ -41,10 +41,10 @@ class Drawing(NamedTuple):
     height: int
 
 
-def graph(asked: Asked) -> Shown:
+def graph_page(asked: PageRequest) -> PageContent:
     """The graph, and the same as a list."""
     if asked.place.workspace is None:
-        return Shown("no_jobs.html", "Graph", {"missions": asked.place.missions()}, room="graph")
+        return PageContent("no_jobs.html", "Graph", {"missions": asked.place.missions()}, room="graph")
     jobs = asked.survey().jobs
     named = {one for job in jobs for one in job.depends_on}
     linked = [one for one in jobs if one.depends_on or one.id in named]
@@ -63,7 +63,7 @@ def graph(asked: Asked) -> Shown:
         "tall": TALL,
         "most": MOST,
     }
-    return Shown("graph.html", "Graph", values, room="graph")
+    return PageContent("graph.html", "Graph", values, room="graph")
 
 
 def _chosen(jobs: Sequence[JobRecord]) -> list[JobRecord]:

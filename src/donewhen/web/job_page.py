@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.board.survey import JobRecord
-from donewhen.jobs.contract.agreement import Proposal, policy_of, proposals
-from donewhen.jobs.contract.terms import Change
+from donewhen.jobs.contract.agreement import AgreementProposal, agreement_proposals, approval_policy
+from donewhen.jobs.contract.terms import TermsChange
 from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.gates.evidence_status import Standing, asserted
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, asserted_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.gates.score import TITLES
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateReason
@@ -21,10 +21,10 @@ from donewhen.jobs.lifecycle.completion import promise_on_record
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History
-from donewhen.web.evidence import runs_of
-from donewhen.web.page_request import Asked
-from donewhen.web.project_folder import NotThereError
-from donewhen.web.rendering import Shown
+from donewhen.web.evidence import shown_evidence
+from donewhen.web.page_request import PageRequest
+from donewhen.web.project_folder import PageNotFoundError
+from donewhen.web.rendering import PageContent
 
 _EVENTS = 100
 _RUNS = 20
@@ -33,11 +33,11 @@ _RUNS = 20
 class Difference(NamedTuple):
     """A change since the agreement, with the place at which it can be seen."""
 
-    change: Change
+    change: TermsChange
     place: str
 
 
-class Contract(NamedTuple):
+class ContractShown(NamedTuple):
     """What was agreed about a job or its project, and what has changed since."""
 
     chain: str
@@ -48,7 +48,7 @@ class Contract(NamedTuple):
     problems: tuple[tuple[str, str], ...]
 
 
-class Event(NamedTuple):
+class EventShown(NamedTuple):
     """A line of the ledger."""
 
     entry: Entry
@@ -64,7 +64,7 @@ class Neighbour(NamedTuple):
     why: str = ""
 
 
-def job_page(asked: Asked) -> Shown:
+def job_page(asked: PageRequest) -> PageContent:
     """The page of a job. Nothing is run; the gates are asked about what is there now."""
     workspace = asked.place.jobs()
     seen = asked.survey()
@@ -74,7 +74,7 @@ def job_page(asked: Asked) -> Shown:
         broken = [one for one in seen.problems if name in one.where or name in one.message]
         if broken:
             raise DonewhenError(broken[0].message, where=broken[0].where, next_step="Repair the file.")
-        raise NotThereError(f"There is no job {name!r}.", next_step="donewhen status")
+        raise PageNotFoundError(f"There is no job {name!r}.", next_step="donewhen status")
     job = workspace.job_at(record.path)
     facts = facts_of(workspace, job)
     evaluation = evaluate(facts)
@@ -92,19 +92,19 @@ def job_page(asked: Asked) -> Shown:
         "asserted": _asserted(workspace, job),
         "components": evaluation.score.components,
         "titles": TITLES,
-        "contracts": tuple(_contract(one) for one in proposals(workspace, [job])),
-        "runs": runs_of(workspace, chain.entries, facts.standings, _RUNS),
+        "contracts": tuple(_contract(one) for one in agreement_proposals(workspace, [job])),
+        "runs": shown_evidence(workspace, chain.entries, facts.standings, _RUNS),
         "run_count": sum(one.type == "ran" for one in chain.entries),
         "before": [Neighbour(one.id, by_id.get(one.id), one.state, one.why) for one in facts.dependencies],
         "after": [Neighbour(one.id, one) for one in seen.jobs if job.id in one.depends_on],
-        "events": [Event(one, told(one)) for one in reversed(chain.entries[-limit:])],
+        "events": [EventShown(one, entry_text(one)) for one in reversed(chain.entries[-limit:])],
         "event_count": len(chain.entries),
         "breaks": chain.breaks,
         "promise": _promise(workspace, facts.history, job.id),
         "waiting": facts.history.waiting,
         "history": facts.history,
     }
-    return Shown("job.html", f"{job.id} {job.title}", values, room="board")
+    return PageContent("job.html", f"{job.id} {job.title}", values, room="board")
 
 
 def _meaning(reason: GateReason) -> str:
@@ -112,21 +112,21 @@ def _meaning(reason: GateReason) -> str:
     return GATE_REASONS[reason.code].next_step
 
 
-def _marks(standings: Sequence[Standing]) -> dict[int, str]:
+def _marks(standings: Sequence[EvidenceStatus]) -> dict[int, str]:
     """For each run that a need rests on, how that stands now."""
     return {one.entry.seq: one.state for one in standings if one.entry is not None}
 
 
 def _asserted(workspace: Workspace, job: Any) -> tuple[str, ...]:
     with suppress(DonewhenError):
-        return asserted(workspace, job)
+        return asserted_evidence(workspace, job)
     return ()
 
 
-def _contract(proposal: Proposal) -> Contract:
+def _contract(proposal: AgreementProposal) -> ContractShown:
     agreement = proposal.agreement
     seal = agreement.seal
-    return Contract(
+    return ContractShown(
         proposal.chain,
         agreement.state,
         seal.entry.at if seal else "",
@@ -141,5 +141,5 @@ def _promise(workspace: Workspace, history: History, job: str) -> dict[str, Any]
     promise = promise_on_record(job, history)
     if promise is None or history.completed is None:
         return None
-    checked = verify_promise(workspace, promise.text, policy_of(workspace))
+    checked = verify_promise(workspace, promise.text, approval_policy(workspace))
     return {"text": promise.text, "at": history.completed.at, "real": checked.real, "why": checked.why}

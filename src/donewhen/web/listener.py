@@ -15,7 +15,7 @@ from typing import Any
 
 from donewhen.foundation.errors import DonewhenError, ExitCode, MissingExtraError
 from donewhen.web.app import application
-from donewhen.web.server_state import Site
+from donewhen.web.server_state import ServerState
 from donewhen.web.viewers import MOST_VIEWERS
 
 _PATIENCE = 3
@@ -64,7 +64,7 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def prepared(site: Site) -> Callable[[socket.socket], None]:
+def prepare_server(site: ServerState) -> Callable[[socket.socket], None]:
     """Everything that serving takes, or what is missing. What is returned serves until Ctrl-C or SIGTERM."""
     app = application(site)
     try:

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.judge.missions import Accepted, accepted
+from donewhen.jobs.judge.missions import AcceptedGuidance, accepted_guidance
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.learning.after.report_data import LearningReport, report_in
+from donewhen.learning.after.report_data import LearningReport, read_report
 from donewhen.learning.running.run_folders import run_folders
 from donewhen.reports import plots
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import STATUS, headline, share
-from donewhen.review.judge_drift import Drift, drift
-from donewhen.review.people_agreement import agreement
-from donewhen.web.page_request import Asked
-from donewhen.web.rendering import Shown
+from donewhen.review.judge_drift import Drift, judge_drift
+from donewhen.review.people_agreement import people_agreement
+from donewhen.web.page_request import PageRequest
+from donewhen.web.rendering import PageContent
 
 T = TypeVar("T")
 
@@ -55,26 +55,26 @@ class RunRow(NamedTuple):
     report: LearningReport | None
 
 
-def looked_at(folder: Path) -> Mission:
+def read_mission_to_show(folder: Path) -> Mission:
     """A mission for looking at: its overrides are code, and looking runs nobody's code."""
     return read_mission(folder, code=False)
 
 
-def missions_page(asked: Asked) -> Shown:
+def missions_page(asked: PageRequest) -> PageContent:
     """All missions."""
     rows = [_row(asked, name, folder) for name, folder in asked.place.missions().items()]
-    return Shown("missions.html", "Missions", {"rows": rows, "share": share, "status": STATUS}, room="missions")
+    return PageContent("missions.html", "Missions", {"rows": rows, "share": share, "status": STATUS}, room="missions")
 
 
-def mission_page(asked: Asked) -> Shown:
+def mission_page(asked: PageRequest) -> PageContent:
     """One mission."""
     name = asked.names["mission"]
-    mission = looked_at(asked.place.mission(name))
-    runs = [RunRow(one.name, report_in(one)) for one in reversed(run_folders(mission))]
+    mission = read_mission_to_show(asked.place.mission(name))
+    runs = [RunRow(one.name, read_report(one)) for one in reversed(run_folders(mission))]
     newest = next((one.report for one in runs if one.report is not None), None)
     guidance = _or_none(mission.guidance)
-    drifted = _or_none(lambda: drift(mission))
-    people = _or_none(lambda: agreement(mission))
+    drifted = _or_none(lambda: judge_drift(mission))
+    people = _or_none(lambda: people_agreement(mission))
     values: dict[str, Any] = {
         "name": name,
         "mission": mission,
@@ -88,35 +88,35 @@ def mission_page(asked: Asked) -> Shown:
         "sections": markup(learning_sections(newest)) if newest else "",
         "steps": _steps(mission) if guidance is not None else (),
         "drift": drifted,
-        "drift_plot": markup(drift_plot(drifted)) if drifted is not None else "",
+        "drift_plot": markup(mission_drift_plot(drifted)) if drifted is not None else "",
         "people": people,
     }
-    return Shown("mission.html", f"Mission {name}", values, room="missions")
+    return PageContent("mission.html", f"Mission {name}", values, room="missions")
 
 
-def drift_plot(found: Drift) -> str:
+def mission_drift_plot(found: Drift) -> str:
     """How often judge and people agree, over time, beside the share below which it is an alarm."""
     points = found.points[-_POINTS:]
     if not points:
         return ""
     lines = [
-        plots.Line("judge and people agree", [one.share for one in points], "now"),
-        plots.Line("alarm below", [found.threshold] * len(points), "bad"),
+        plots.PlotLine("judge and people agree", [one.share for one in points], "now"),
+        plots.PlotLine("alarm below", [found.threshold] * len(points), "bad"),
     ]
     title = f"Agreement over the newest {found.window} verdicts of people"
     return plots.curve(title, [one.number for one in points], lines)
 
 
-def _row(asked: Asked, name: str, folder: Path) -> MissionRow:
+def _row(asked: PageRequest, name: str, folder: Path) -> MissionRow:
     try:
-        mission = looked_at(folder)
+        mission = read_mission_to_show(folder)
         guidance = mission.guidance()
     except DonewhenError as error:
         return MissionRow(name, None, None, 0, None, False, str(error))
     runs = run_folders(mission)
-    last = next((report for one in reversed(runs) if (report := report_in(one)) is not None), None)
+    last = next((report for one in reversed(runs) if (report := read_report(one)) is not None), None)
     holds = _accepted(asked, name, mission)
-    drifted = _or_none(lambda: drift(mission))
+    drifted = _or_none(lambda: judge_drift(mission))
     return MissionRow(
         name,
         guidance.step,
@@ -127,10 +127,10 @@ def _row(asked: Asked, name: str, folder: Path) -> MissionRow:
     )
 
 
-def _accepted(asked: Asked, name: str, mission: Mission) -> Accepted | None:
+def _accepted(asked: PageRequest, name: str, mission: Mission) -> AcceptedGuidance | None:
     """The step that gates follow; None where no gates can ask this mission."""
     workspace = asked.place.workspace
-    return None if workspace is None else _or_none(lambda: accepted(workspace, name, mission))
+    return None if workspace is None else _or_none(lambda: accepted_guidance(workspace, name, mission))
 
 
 def _steps(mission: Mission) -> tuple[Step, ...]:

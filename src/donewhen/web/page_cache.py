@@ -17,7 +17,7 @@ class _Made(NamedTuple):
     task: asyncio.Task[Any]
 
 
-class Memory:
+class PageCache:
     """What was made of which version. Bounded: what nobody has asked for longest is forgotten."""
 
     def __init__(self, most: int = _MOST) -> None:

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from donewhen.jobs.board.survey import Survey, survey
+from donewhen.jobs.board.survey import Survey, survey_jobs
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.web.file_watch import TOPICS, Topic, Versions
-from donewhen.web.project_folder import Place
-from donewhen.web.rendering import Shown
-from donewhen.web.reviewers import Session
+from donewhen.web.project_folder import ProjectFolder
+from donewhen.web.rendering import PageContent
+from donewhen.web.reviewers import ReviewerSession
 
 
 class Surveys:
@@ -25,21 +25,21 @@ class Surveys:
     def of(self, workspace: Workspace, version: int) -> Survey:
         with self._lock:
             if self._survey is None or self._version != version:
-                self._survey = survey(workspace)
+                self._survey = survey_jobs(workspace)
                 self._version = version
             return self._survey
 
 
-class Asked(NamedTuple):
+class PageRequest(NamedTuple):
     """One request for a page."""
 
-    place: Place
+    place: ProjectFolder
     names: Mapping[str, str]
     """The parts of the address that vary."""
     query: Mapping[str, str]
     versions: Versions
     surveys: Surveys
-    session: Session | None = None
+    session: ReviewerSession | None = None
 
     def survey(self) -> Survey:
         """All jobs at a glance."""
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 class View(NamedTuple):
     """How a page is made, and when it is made anew."""
 
-    make: Callable[[Asked], Shown]
+    make: Callable[[PageRequest], PageContent]
     topics: tuple[Topic, ...]
     keep: bool = True
     """Whether the watched files are all that it depends on."""

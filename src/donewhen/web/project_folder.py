@@ -12,14 +12,14 @@ from donewhen.jobs.plan.workspace import Workspace, WorkspaceError, find_workspa
 from donewhen.judging.mission import MISSION_FILE
 
 
-class NotThereError(DonewhenError):
+class PageNotFoundError(DonewhenError):
     """There is nothing under this address."""
 
     code = "not_there"
     exit_code = ExitCode.USAGE
 
 
-class Place(NamedTuple):
+class ProjectFolder(NamedTuple):
     """A folder, looked at anew for each page: jobs and missions may come while somebody is watching."""
 
     start: Path
@@ -54,12 +54,12 @@ class Place(NamedTuple):
         """A mission's folder. The name is looked up and never becomes part of a path."""
         found = self.missions().get(name)
         if found is None:
-            raise NotThereError(f"There is no mission {name!r}.", next_step="donewhen mission init")
+            raise PageNotFoundError(f"There is no mission {name!r}.", next_step="donewhen mission init")
         return found
 
     def jobs(self) -> Workspace:
         """The jobs, for a page that needs some."""
         found = self.workspace
         if found is None:
-            raise NotThereError("There are no jobs here.", next_step="Begin with: donewhen init")
+            raise PageNotFoundError("There are no jobs here.", next_step="Begin with: donewhen init")
         return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from donewhen.foundation.errors import MissingExtraError
-from donewhen.foundation.plain_text import one_line, plain
+from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.web.file_watch import Topic
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-class Shown(NamedTuple):
+class PageContent(NamedTuple):
     """A page before it is markup."""
 
     template: str
@@ -31,7 +31,7 @@ class Shown(NamedTuple):
     status: int = 200
 
 
-def rendered(template: str, values: Mapping[str, Any]) -> str:
+def render_template(template: str, values: Mapping[str, Any]) -> str:
     """A template with its values."""
     made: str = _environment().get_template(template).render(values)
     return made
@@ -44,7 +44,7 @@ def line(value: object, limit: int = 400) -> str:
 
 def text(value: object) -> str:
     """Any text with its lines, harmless."""
-    return plain(str(value))
+    return plain_text(str(value))
 
 
 def address(value: object) -> str:

@@ -6,39 +6,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.learning.after.report_data import report_in
-from donewhen.learning.running.run_folders import EVENTS, run_folders, state_of
+from donewhen.learning.after.report_data import read_report
+from donewhen.learning.running.run_folders import EVENTS, run_folders, run_state_of
 from donewhen.reports import plots
 from donewhen.reports.learning_page import learning_sections
-from donewhen.reports.phrases import amount, duration, headline, money
-from donewhen.web.mission_pages import looked_at, markup
-from donewhen.web.page_request import Asked
-from donewhen.web.project_folder import NotThereError
-from donewhen.web.rendering import Shown
+from donewhen.reports.phrases import duration, headline, large_count, money
+from donewhen.web.mission_pages import markup, read_mission_to_show
+from donewhen.web.page_request import PageRequest
+from donewhen.web.project_folder import PageNotFoundError
+from donewhen.web.rendering import PageContent
 
 _CHANGES = 40
 _LARGEST = 256 * 1024 * 1024
 
 
-def run_page(asked: Asked) -> Shown:
+def run_page(asked: PageRequest) -> PageContent:
     """A run as far as it has come."""
     name, wanted = asked.names["mission"], asked.names["run"]
-    mission = looked_at(asked.place.mission(name))
+    mission = read_mission_to_show(asked.place.mission(name))
     folder = next((one for one in run_folders(mission) if one.name == wanted), None)
     if folder is None:
-        raise NotThereError(f"There is no run {wanted!r}.", next_step=f"donewhen learn {name}")
+        raise PageNotFoundError(f"There is no run {wanted!r}.", next_step=f"donewhen learn {name}")
     if (folder / EVENTS).stat().st_size > _LARGEST:
         raise DonewhenError(
             "The run has more events than a page can follow.", where=str(folder), next_step="See its report.html."
         )
-    state = state_of(folder)
-    report = report_in(folder)
+    state = run_state_of(folder)
+    report = read_report(folder)
     manifest = state.manifest
     sizes = manifest.get("splits", {}).get("sizes", {})
     epochs = manifest.get("settings", {}).get("epochs", 0)
     lines = [
-        plots.Line("training", [_part(one.ended, "train_accuracy") for one in state.epochs], "then"),
-        plots.Line("validation", [_part(one.ended, "validation_after") for one in state.epochs], "now"),
+        plots.PlotLine("training", [_part(one.ended, "train_accuracy") for one in state.epochs], "then"),
+        plots.PlotLine("validation", [_part(one.ended, "validation_after") for one in state.epochs], "now"),
     ]
     numbers = [one.number for one in state.epochs]
     values: dict[str, Any] = {
@@ -56,7 +56,7 @@ def run_page(asked: Asked) -> Shown:
         "headline": headline(report) if report else "",
         "sections": markup(learning_sections(report)) if report else "",
     }
-    return Shown("run.html", f"Run {wanted} of {name}", values, room="missions")
+    return PageContent("run.html", f"Run {wanted} of {name}", values, room="missions")
 
 
 def _part(data: Mapping[str, Any] | None, name: str) -> float | None:
@@ -67,9 +67,9 @@ def _part(data: Mapping[str, Any] | None, name: str) -> float | None:
 def _spent(spent: Mapping[str, float]) -> dict[str, str]:
     tokens = spent.get("prompt_tokens", 0) + spent.get("completion_tokens", 0)
     return {
-        "calls": amount(spent.get("calls", 0)),
-        "tokens": amount(tokens),
-        "cached tokens": amount(spent.get("cached_tokens", 0)),
+        "calls": large_count(spent.get("calls", 0)),
+        "tokens": large_count(tokens),
+        "cached tokens": large_count(spent.get("cached_tokens", 0)),
         "money": money(spent.get("cost", 0)),
         "time": duration(spent.get("seconds", 0)),
     }

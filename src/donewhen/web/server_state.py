@@ -8,12 +8,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from donewhen.web.access_rules import Door
-from donewhen.web.file_watch import Watch
-from donewhen.web.page_cache import Memory
+from donewhen.web.access_rules import AccessPolicy
+from donewhen.web.file_watch import FileWatch
+from donewhen.web.page_cache import PageCache
 from donewhen.web.page_request import Surveys
-from donewhen.web.project_folder import Place
-from donewhen.web.reviewers import People
+from donewhen.web.project_folder import ProjectFolder
+from donewhen.web.reviewers import Reviewers
 from donewhen.web.viewers import Viewers
 
 Message = MutableMapping[str, Any]
@@ -26,16 +26,18 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _MOST_NOTES = 100
 
 
-class Site:
+class ServerState:
     """What is shown, to whom, and who is watching."""
 
-    def __init__(self, place: Place, door: Door, people: People, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, place: ProjectFolder, door: AccessPolicy, people: Reviewers, tell: Callable[[str], None]
+    ) -> None:
         self.place = place
         self.door = door
         self.people = people
-        self.watch = Watch(place)
+        self.watch = FileWatch(place)
         self.viewers = Viewers(self.watch)
-        self.memory = Memory()
+        self.memory = PageCache()
         self.surveys = Surveys()
         self.url = ""
         self._tell = tell

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from donewhen.web.file_watch import Topic, Versions, Watch, changed
+from donewhen.web.file_watch import FileWatch, Topic, Versions, changed_topics
 
 MOST_VIEWERS: Final = 1000
 _HEARTBEAT = 15.0
@@ -51,7 +51,7 @@ class Viewer:
 class Viewers:
     """All of them, and the one task that looks for changes on behalf of all."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: FileWatch) -> None:
         self._watch = watch
         self._viewers: set[Viewer] = set()
         self._somebody = asyncio.Event()
@@ -91,7 +91,7 @@ class Viewers:
                 self._somebody.clear()
                 await self._somebody.wait()
             now = await self._watch.look()
-            topics = changed(known, now)
+            topics = changed_topics(known, now)
             known = now
             if topics:
                 for one in tuple(self._viewers):

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from donewhen.adapters.claude_agent_sdk.config import ClaudeAgentSDKClientConfig
-from donewhen.adapters.guard_choice import guard_for, prepare
-from donewhen.completion.checking import finish
+from donewhen.adapters.guard_choice import guard_for, prepare_session
+from donewhen.completion.checking import run_awaitable
 from donewhen.filesystem import HostFilesystem
 from donewhen.runtime import Limits
 
@@ -46,7 +46,7 @@ class ClaudeAgentSDKAdapter:
         budget: Budget | BudgetTracker | None = None,
     ) -> PromptResponse[OutputT]:
         """Run ``prompt`` on the real client; also from code that is itself inside an event loop."""
-        return finish(self.aevaluate(prompt, session=session, deadline=deadline, budget=budget))
+        return run_awaitable(self.aevaluate(prompt, session=session, deadline=deadline, budget=budget))
 
     async def aevaluate(
         self,
@@ -60,7 +60,7 @@ class ClaudeAgentSDKAdapter:
         from donewhen.adapters.claude_agent_sdk.run import Run
 
         limits = Limits.of(deadline, budget)
-        prepare(prompt, session)
+        prepare_session(prompt, session)
         guard = guard_for(self.client_config.task_completion_checker, prompt, limits, self.client_config.guard_policy)
         with limits.around():
             return await Run(self, prompt.render(), session, limits, guard).play()

@@ -161,9 +161,9 @@ class Run(Generic[OutputT]):
     def _count(self, event: dict[str, Any]) -> None:
         """Tokens as they are used, so that a budget ends a run while it goes on."""
         if event.get("type") == "message_start":
-            used = usage.of_call(event["message"].get("usage") or {})
+            used = usage.usage_of_call(event["message"].get("usage") or {})
         elif event.get("type") == "message_delta":
-            used = usage.of_call(event.get("usage") or {})
+            used = usage.usage_of_call(event.get("usage") or {})
         else:
             return
         self._counted += used
@@ -173,7 +173,7 @@ class Run(Generic[OutputT]):
         """Add what the stream did not show: sub-agents, and the cost."""
         if result is None:
             return
-        rest = usage.beyond(usage.of_run(result), self._counted)
+        rest = usage.uncounted_usage(usage.usage_of_run(result), self._counted)
         self._counted += rest
         self._limits.record(rest, cost_usd=result.total_cost_usd or 0.0)
 

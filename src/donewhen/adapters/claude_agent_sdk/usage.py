@@ -8,18 +8,18 @@ from typing import Any
 from donewhen.runtime import TokenUsage
 
 
-def of_call(usage: Mapping[str, Any]) -> TokenUsage:
+def usage_of_call(usage: Mapping[str, Any]) -> TokenUsage:
     """One model call, in the API's words."""
     cached = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0
     return TokenUsage((usage.get("input_tokens") or 0) + cached + written, usage.get("output_tokens") or 0, cached)
 
 
-def of_run(result: Any) -> TokenUsage:
+def usage_of_run(result: Any) -> TokenUsage:
     """The whole run with its sub-agents, in the client's words."""
     by_model = getattr(result, "model_usage", None)
     if not by_model:
-        return of_call(result.usage or {})
+        return usage_of_call(result.usage or {})
     total = TokenUsage()
     for one in by_model.values():
         cached = one.get("cacheReadInputTokens", 0)
@@ -28,7 +28,7 @@ def of_run(result: Any) -> TokenUsage:
     return total
 
 
-def beyond(total: TokenUsage, counted: TokenUsage) -> TokenUsage:
+def uncounted_usage(total: TokenUsage, counted: TokenUsage) -> TokenUsage:
     """What is in ``total`` and was not counted yet."""
     return TokenUsage(
         max(0, total.input_tokens - counted.input_tokens),

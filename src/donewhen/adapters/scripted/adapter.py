@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from donewhen.adapters.guard_choice import AdapterError, guard_for, prepare
+from donewhen.adapters.guard_choice import AdapterError, guard_for, prepare_session
 from donewhen.adapters.scripted.model import (
     STRUCTURED_OUTPUT,
     Message,
@@ -68,7 +68,7 @@ class ScriptedAdapter:
     ) -> PromptResponse[OutputT]:
         """Run ``prompt`` until the agent is let go, and say whether its work was verified."""
         limits = Limits.of(deadline, budget)
-        prepare(prompt, session)
+        prepare_session(prompt, session)
         guard = guard_for(self.task_completion_checker, prompt, limits, self.policy)
         with limits.around():
             return _Run(self, prompt.render(), session, limits, guard).play()

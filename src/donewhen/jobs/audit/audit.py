@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.git import committed_files, repository, toplevel
+from donewhen.foundation.git import committed_files, repository_root, worktree_root
 from donewhen.jobs.audit.audit_labels import label_problems
-from donewhen.jobs.contract.agreement import Agreement, job_agreement, located, project_agreement
-from donewhen.jobs.evidence.commands import store_of
+from donewhen.jobs.contract.agreement import Agreement, job_agreement, location_of_change, project_agreement
+from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain
@@ -24,7 +24,7 @@ from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.anchors import read_anchors
-from donewhen.jobs.record.projection import mismatches, pending
+from donewhen.jobs.record.projection import mismatches, pending_writes
 
 Severity = Literal["error", "warning"]
 
@@ -56,7 +56,7 @@ class Audit(NamedTuple):
         return not any(one.severity == "error" for one in self.findings)
 
 
-def audit(workspace: Workspace) -> Audit:
+def audit_workspace(workspace: Workspace) -> Audit:
     """Look at everything, and go on whatever is found."""
     ledger = workspace.ledger
     chains: dict[str, Chain] = {}
@@ -69,7 +69,7 @@ def audit(workspace: Workspace) -> Audit:
             where = _ledger_file(workspace, name)
             findings.append(AuditFinding("error", FindingCode.CHAIN_BROKEN, told, where))
     findings += [*_chains(workspace, chains), *_history(workspace, chains)]
-    store = store_of(workspace)
+    store = evidence_store(workspace)
     for name, chain in chains.items():
         findings += _evidence(workspace, store, name, chain)
     jobs, found = _plans(workspace, chains)
@@ -124,9 +124,9 @@ def _chains(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[Audit
 
 def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
     """What is committed may only have grown since."""
-    top = toplevel(workspace.root)
+    top = worktree_root(workspace.root)
     if top is None:
-        if (place := repository(workspace.root)) is not None:
+        if (place := repository_root(workspace.root)) is not None:
             yield AuditFinding(
                 "error",
                 FindingCode.GIT,
@@ -271,7 +271,7 @@ def _agreement(
                 told = (
                     f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
                 )
-                place = located(one, plan, where, settings)
+                place = location_of_change(one, plan, where, settings)
                 yield AuditFinding("error", FindingCode.VOIDED, told, place, f"donewhen contract diff {name}")
         case "unsealed":
             yield AuditFinding(
@@ -285,7 +285,7 @@ def _agreement(
 
 def _projection(document: Document, chain: Chain, where: str) -> Iterator[AuditFinding]:
     fields = document.fields
-    for name in pending(fields, chain.entries):
+    for name in pending_writes(fields, chain.entries):
         yield AuditFinding(
             "warning",
             FindingCode.INTERRUPTED,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
-from donewhen.jobs.ledger.approval import approves
+from donewhen.jobs.ledger.approval import is_approval
 from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -42,13 +42,13 @@ def label_problems(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterato
 
 def _words(workspace: Workspace, chains: Mapping[str, Chain]) -> dict[str, Entry]:
     """Everything that was said by somebody whose word counts, by its hash."""
-    policy = policy_of(workspace)
+    policy = approval_policy(workspace)
     said = ((name, entry) for name, chain in chains.items() for entry in chain.entries)
-    return {one.hash: one for name, one in said if one.type in _SAID and approves(one, name, policy)}
+    return {one.hash: one for name, one in said if one.type in _SAID and is_approval(one, name, policy)}
 
 
 def _unproved(workspace: Workspace, folder: Path, mission: str, entries: Mapping[str, Entry]) -> Iterator[LabelProblem]:
-    from donewhen.judging.labels import LOG, Label, log_of, ticket_hash
+    from donewhen.judging.labels import LOG, Label, read_label_log, ticket_hash
     from donewhen.judging.ticket import Ticket
 
     def said(label: Label) -> bool:
@@ -61,17 +61,17 @@ def _unproved(workspace: Workspace, folder: Path, mission: str, entries: Mapping
         subject = ticket_hash(Ticket(label.group_id, mission, None, label.evidence, label.cluster))
         return (stated.get("verdict"), stated.get("subject")) == (label.label, subject)
 
-    for number, one in enumerate(log_of(folder), 1):
+    for number, one in enumerate(read_label_log(folder), 1):
         if not said(one):
             told = f"{one.by} is said to have labelled {one.group_id} {one.label}, and the ledger has nothing of it."
             yield LabelProblem("unproved", told, f"{workspace.where(folder / LOG)}:{number}", "Take the line out.")
 
 
 def _edited(workspace: Workspace, folder: Path, mission: str) -> Iterator[LabelProblem]:
-    from donewhen.judging.labels import LABELLED, LOG, log_of, written_tickets
+    from donewhen.judging.labels import LABELLED, LOG, read_label_log, render_tickets
 
     path = folder / LABELLED
     found = path.read_bytes() if path.is_file() else b""
-    if found != written_tickets(log_of(folder), mission):
+    if found != render_tickets(read_label_log(folder), mission):
         told = f"{LABELLED} is not what {LOG} comes to."
         yield LabelProblem("edited", told, workspace.where(path), "Restore it; the next review writes it anew.")

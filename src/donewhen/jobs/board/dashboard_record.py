@@ -7,15 +7,24 @@ from typing import Any, get_args
 
 import msgspec
 
-from donewhen.dashboard.data import ChainPart, Event, GateShown, Moved, PlanPart, Reason, Record, Scored
+from donewhen.dashboard.data import (
+    ChainPart,
+    EventRow,
+    GateReasonShown,
+    GateShown,
+    JobRow,
+    PlanPart,
+    ScorePoint,
+    StatusChange,
+)
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.entry_text import told
+from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateName
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import expected
+from donewhen.jobs.record.projection import expected_fields
 
 GATES: tuple[GateName, ...] = get_args(GateName)
 _LONG = 300
@@ -27,7 +36,7 @@ _RESTING = ("block", "ask", "dispute")
 _SPENT = "The budget of iterations is spent."
 
 
-class Place(msgspec.Struct, frozen=True):
+class JobHome(msgspec.Struct, frozen=True):
     """Where a job belongs."""
 
     path: str
@@ -35,13 +44,13 @@ class Place(msgspec.Struct, frozen=True):
     workstream_title: str = ""
 
 
-def record_of(plan: PlanPart, chain: ChainPart, place: Place, agreement: str, tampered: Sequence[str]) -> Record:
+def record_of(plan: PlanPart, chain: ChainPart, place: JobHome, agreement: str, tampered: Sequence[str]) -> JobRow:
     """The parts put together."""
     parts = {**msgspec.structs.asdict(plan), **msgspec.structs.asdict(chain)}
     parts["next_command"] = _command(plan, chain, agreement)
     if plan.status != "blocked":
         parts["blocked_reason"] = ""
-    return Record(
+    return JobRow(
         **parts,
         workstream=place.workstream,
         workstream_title=place.workstream_title,
@@ -97,15 +106,17 @@ def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
     )
 
 
-def event_of(chain: str, entry: Entry) -> Event:
+def event_of(chain: str, entry: Entry) -> EventRow:
     """An event for people."""
-    return Event(_text(entry.at), chain, entry.seq, entry.type, _text(entry.by.name), entry.by.kind, told(entry))
+    return EventRow(
+        _text(entry.at), chain, entry.seq, entry.type, _text(entry.by.name), entry.by.kind, entry_text(entry)
+    )
 
 
 def _gates(asked: Entry, entries: Sequence[Entry]) -> Iterator[GateShown]:
     # The truth gate's own words are in the plan, one for each of its codes; of the others, only the codes are kept.
     upto = [one for one in entries if one.seq <= asked.seq]
-    words = expected(upto).get("truth_last_failures")
+    words = expected_fields(upto).get("truth_last_failures")
     for name in GATES:
         codes = asked.data["gates"].get(name)
         if not isinstance(codes, list):
@@ -114,7 +125,7 @@ def _gates(asked: Entry, entries: Sequence[Entry]) -> Iterator[GateShown]:
             words if name == "truth" and isinstance(words, list) and len(words) == len(codes) else [None] * len(codes)
         )
         reasons = tuple(
-            Reason(_text(code), one_line(str(text), _LONG) if text else _meaning(code))
+            GateReasonShown(_text(code), one_line(str(text), _LONG) if text else _meaning(code))
             for code, text in list(zip(codes, said, strict=True))[:_REASONS]
         )
         yield GateShown(name, not codes, reasons)
@@ -125,21 +136,21 @@ def _meaning(code: object) -> str:
     return "" if known is None else GATE_REASONS[known].meaning
 
 
-def _scores(entries: Sequence[Entry]) -> Iterator[Scored]:
+def _scores(entries: Sequence[Entry]) -> Iterator[ScorePoint]:
     for one in entries:
         score = one.data.get("score")
         if one.type in ("evaluated", "refused", "completed") and isinstance(score, int) and not isinstance(score, bool):
-            yield Scored(_text(one.at), _number(score), one.type)
+            yield ScorePoint(_text(one.at), _number(score), one.type)
 
 
-def _moves(entries: Sequence[Entry]) -> Iterator[Moved]:
+def _moves(entries: Sequence[Entry]) -> Iterator[StatusChange]:
     before: object = None
     for one in entries:
         writes = one.data.get("writes")
         pair = writes.get("status") if isinstance(writes, Mapping) else None
         if isinstance(pair, list) and len(pair) == 2 and pair[1] != before:
             before = pair[1]
-            yield Moved(_text(one.at), _text(before))
+            yield StatusChange(_text(one.at), _text(before))
 
 
 def _blocked(entries: Sequence[Entry]) -> str:

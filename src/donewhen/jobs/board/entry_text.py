@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.issues.mirror_status import told_mirrored
+from donewhen.jobs.issues.mirror_status import mirror_entry_text
 from donewhen.jobs.ledger.ledger import Entry
 
 
-def told(entry: Entry) -> str:
+def entry_text(entry: Entry) -> str:
     """What happened, for people."""
     data: Mapping[str, Any] = entry.data
     match entry.type:
@@ -39,7 +39,7 @@ def told(entry: Entry) -> str:
             said = f": {data['said']}" if data.get("said") else ""
             return one_line(f"{data.get('lesson')} {str(data.get('how')).replace('_', ' ')}{said}")
         case "mirrored":
-            return told_mirrored(data)
+            return mirror_entry_text(data)
         case _:
             return one_line(str(data.get("why") or data.get("reason") or ""))
 

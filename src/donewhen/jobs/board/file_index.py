@@ -27,7 +27,7 @@ create table if not exists said (kind text not null, sha text not null, data tex
 """
 
 
-class Index:
+class FileIndex:
     """The memory in one SQLite file. Without one, or where it can't be used, everything is simply read again."""
 
     def __init__(self, path: Path | None, *, wait: float = 2.0) -> None:

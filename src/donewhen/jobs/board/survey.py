@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.board.file_index import Index
-from donewhen.jobs.board.validity import Built
-from donewhen.jobs.contract.agreement import AgreementState, Problem, project_agreement, seal_in
-from donewhen.jobs.contract.terms import changes, job_terms, terms_hash
+from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.board.validity import DependencyRecord
+from donewhen.jobs.contract.agreement import AgreementProblem, AgreementState, project_agreement, seal_in
+from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import verified
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.ledger.ledger import verify_chain
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Project, read_job
 from donewhen.jobs.plan.workspace import JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import WRITTEN_BY_DONEWHEN, Mismatch, compared, expected, last_writes
+from donewhen.jobs.record.projection import WRITTEN_BY_DONEWHEN, Mismatch, compare_fields, expected_fields, last_writes
 
 _LONGEST = 1e6
 
@@ -45,7 +45,7 @@ class JobRecord(NamedTuple):
     events: int
     recorded: str = ""
     """The status that the ledger has, whatever the plan says."""
-    built: Built | None = None
+    built: DependencyRecord | None = None
     """What others are built on; None where nothing was looked up."""
     judged: bool = False
     """Whether a judge decides one of its criteria."""
@@ -57,20 +57,20 @@ class Survey(NamedTuple):
     project: Project
     project_agreement: AgreementState
     jobs: tuple[JobRecord, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[AgreementProblem, ...]
     unseen: tuple[str, ...] = ()
     """Jobs that are in progress by the ledger, and whose plan is gone or can't be read."""
 
 
-def survey(workspace: Workspace) -> Survey:
+def survey_jobs(workspace: Workspace) -> Survey:
     """Look at every job; files that have not changed since the last look are not read again."""
     project = workspace.project()
     agreement = project_agreement(workspace, project)
     policy = Policy.of(agreement.seal.terms if agreement.seal else None)
-    problems: list[Problem] = []
+    problems: list[AgreementProblem] = []
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
-    with Index(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
+    with FileIndex(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
         unseen = _look(workspace, index, agreement.state == "unsealed", policy, records, problems)
     problems += _doubled(workspace, records)
     return Survey(project, agreement.state, tuple(records), tuple(problems), unseen)
@@ -78,11 +78,11 @@ def survey(workspace: Workspace) -> Survey:
 
 def _look(
     workspace: Workspace,
-    index: Index,
+    index: FileIndex,
     typed: bool,
     policy: Policy,
     records: list[JobRecord],
-    problems: list[Problem],
+    problems: list[AgreementProblem],
 ) -> tuple[str, ...]:
     chains = set(workspace.ledger.chains())
     reader = _Reader(index, policy)
@@ -92,18 +92,20 @@ def _look(
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             told = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
-            problems.append(Problem("document", told, workspace.where(place.path)))
+            problems.append(AgreementProblem("document", told, workspace.where(place.path)))
             continue
         try:
             chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
         except OSError as error:
             where = workspace.where(workspace.folder / "ledger" / f"{plan['id']}.jsonl")
-            problems.append(Problem(FindingCode.CHAIN_BROKEN, f"The chain can't be read: {error.strerror}.", where))
+            problems.append(
+                AgreementProblem(FindingCode.CHAIN_BROKEN, f"The chain can't be read: {error.strerror}.", where)
+            )
             chain = _EMPTY_CHAIN
         if "problem" in plan:
-            problems.append(Problem(*plan["problem"]))
+            problems.append(AgreementProblem(*plan["problem"]))
             continue
-        problems += [Problem(*one) for one in chain["breaks"]]
+        problems += [AgreementProblem(*one) for one in chain["breaks"]]
         records.append(_record(plan, chain, place, typed))
     lost = sorted(one for one in chains.difference(one.id for one in records) if one.startswith("WI-"))
     return tuple(one for one in lost if _recorded(reader.chain(workspace, one)) == "in_progress")
@@ -112,7 +114,7 @@ def _look(
 class _Reader:
     """Turns files into the little that the overview needs, which is what the index remembers."""
 
-    def __init__(self, index: Index, policy: Policy) -> None:
+    def __init__(self, index: FileIndex, policy: Policy) -> None:
         self._index = index
         # What is remembered depends on the version that read it, and seals on who may approve.
         self._plan_kind = f"plan {__version__}"
@@ -139,7 +141,7 @@ class _Reader:
 def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
     stated = id_in(path.parent.name) or path.parent.name
     try:
-        document = parse(raw, where)
+        document = parse_document(raw, where)
         job = read_job(document, path, where)
     except DonewhenError as error:
         return {"id": stated, "problem": [error.code, str(error.message), error.where or where]}
@@ -166,7 +168,7 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
 
 
 def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, Any]:
-    chain = verified(name, raw)
+    chain = verify_chain(name, raw)
     seal = seal_in(name, chain.entries, policy)
     history = history_of(name, chain.entries, policy)
     completed = None if history.completed is None else history.completed.data
@@ -178,7 +180,7 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
             if not one.torn
         ],
         "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
-        "expected": expected(chain.entries),
+        "expected": expected_fields(chain.entries),
         "last": last_writes(chain.entries),
         "cancelled": history.status == "cancelled",
         "completed": completed and {one: completed[one] for one in ("upstream", "declared") if one in completed},
@@ -222,7 +224,7 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
         place.path,
         chain["events"],
         _recorded(chain) or plan["status"],
-        Built(
+        DependencyRecord(
             place.path,
             tuple(plan["depends_on"]),
             tuple(plan["outputs"]),
@@ -243,21 +245,23 @@ def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: b
         return "unsealed" if typed else "proposed"
     if seal["hash"] == plan["hash"]:
         return "agreed"
-    return "voided" if any(one.voids for one in changes(seal["terms"], plan["terms"])) else "agreed"
+    return "voided" if any(one.voids for one in compare_terms(seal["terms"], plan["terms"])) else "agreed"
 
 
 def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
-    return compared(fields, chain["expected"], chain["last"]) if chain["events"] else ()
+    return compare_fields(fields, chain["expected"], chain["last"]) if chain["events"] else ()
 
 
-def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Problem]:
+def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[AgreementProblem]:
     if len({one.id for one in records}) == len(records):
         return []
     places: dict[str, list[str]] = defaultdict(list)
     for one in records:
         places[one.id].append(workspace.where(one.path))
     return [
-        Problem(FindingCode.DUPLICATE_ID, f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0])
+        AgreementProblem(
+            FindingCode.DUPLICATE_ID, f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0]
+        )
         for name, found in places.items()
         if len(found) > 1
     ]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from donewhen.dashboard.data import Record
-from donewhen.foundation.plain_text import plain
+from donewhen.dashboard.data import JobRow
+from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.plan.workspace import Workspace
 
 COLUMNS = (
@@ -47,7 +47,7 @@ def tracker_path(workspace: Workspace) -> Path:
     return found[-1] if found else workspace.base / "outputs" / f"{workspace.now()[:10]}-task-tracker.csv"
 
 
-def row_of(job: Record) -> Row:
+def row_of(job: JobRow) -> Row:
     """What the tracker says of a job."""
     return (
         job.id,
@@ -72,7 +72,7 @@ def row_of(job: Record) -> Row:
     )
 
 
-def written(jobs: Iterable[Record], notes: Mapping[str, str]) -> bytes:
+def render_tracker(jobs: Iterable[JobRow], notes: Mapping[str, str]) -> bytes:
     """The table."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
@@ -81,7 +81,7 @@ def written(jobs: Iterable[Record], notes: Mapping[str, str]) -> bytes:
     return stream.getvalue().encode()
 
 
-class Tracked(dict[str, Row]):
+class TrackerRows(dict[str, Row]):
     """The rows that a table has, by id, and what people wrote beside them."""
 
     def __init__(self) -> None:
@@ -92,9 +92,9 @@ class Tracked(dict[str, Row]):
 
 
 @lru_cache(maxsize=1)
-def tracked(raw: bytes) -> Tracked:
+def read_tracker(raw: bytes) -> TrackerRows:
     """What a table says; one of the existing tool, or one that a spreadsheet has saved, is understood, too."""
-    found = Tracked()
+    found = TrackerRows()
     try:
         text = raw.decode("utf-8-sig")
         first = text.partition("\n")[0].rstrip("\r")
@@ -111,7 +111,7 @@ def tracked(raw: bytes) -> Tracked:
             *row, note = map(_without_guard, cells)
             found[row[0]] = tuple(row)
             if note.strip():
-                found.notes[row[0]] = plain(note)[:_LONGEST_NOTE]
+                found.notes[row[0]] = plain_text(note)[:_LONGEST_NOTE]
     except (ValueError, csv.Error):
         found.sound = False
     return found

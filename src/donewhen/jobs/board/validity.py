@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.contract.inputs import NamesFiles, declared_manifest, upstream_manifest
+from donewhen.jobs.contract.inputs import DeclaresFiles, declared_manifest, upstream_manifest
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -34,7 +34,7 @@ class Validity(NamedTuple):
     why: str = ""
 
 
-class Built(NamedTuple):
+class DependencyRecord(NamedTuple):
     """All of a job that matters to what is built on it."""
 
     path: Path
@@ -49,7 +49,7 @@ class Built(NamedTuple):
         """Not known: plan files are not kept."""
 
 
-class Validities:
+class ValidityChecker:
     """Answers for many jobs, each looked at once; only jobs that are asked about and those above them are read."""
 
     def __init__(
@@ -58,14 +58,14 @@ class Validities:
         policy: Policy,
         *,
         places: Mapping[str, Path] | None = None,
-        known: Mapping[str, Built] | None = None,
+        known: Mapping[str, DependencyRecord] | None = None,
     ) -> None:
         """By id: the plan files, where they are known (looking one up reads every folder's name), and the jobs that
         somebody has just looked at. Whoever decides gives none of the latter, and reads them."""
         self._workspace = workspace
         self._policy = policy
         self._places = places or {}
-        self._jobs: dict[str, Built] = dict(known or {})
+        self._jobs: dict[str, DependencyRecord] = dict(known or {})
         self._known: dict[str, Validity] = {}
         self._asking: list[str] = []
 
@@ -132,12 +132,12 @@ class Validities:
                 return Validity(state, (above, *found.chain), found.why or f"{above} is {found.state}")
         return Validity("done")
 
-    def _job(self, name: str) -> Built:
+    def _job(self, name: str) -> DependencyRecord:
         if name not in self._jobs:
             path = self._places.get(name)
             job = self._workspace.job(name) if path is None else self._workspace.job_at(path)
             history = history_of(job.id, self._workspace.ledger.read(job.id).entries, self._policy)
-            self._jobs[name] = Built(
+            self._jobs[name] = DependencyRecord(
                 job.path,
                 job.depends_on,
                 job.outputs,
@@ -149,7 +149,10 @@ class Validities:
 
 
 def changed_since(
-    workspace: Workspace, job: NamesFiles, completed: Mapping[str, Any], find: Callable[[str], NamesFiles] | None = None
+    workspace: Workspace,
+    job: DeclaresFiles,
+    completed: Mapping[str, Any],
+    find: Callable[[str], DeclaresFiles] | None = None,
 ) -> tuple[str, ...]:
     """The declared inputs and upstream outputs that are not what they were when the job was completed."""
     return (

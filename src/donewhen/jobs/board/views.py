@@ -13,32 +13,32 @@ import msgspec
 from donewhen import __version__
 from donewhen.dashboard.data import (
     EVENTS,
-    About,
     Board,
     ChainPart,
-    Event,
+    EventRow,
+    JobRow,
     PlanPart,
-    Record,
-    Unread,
+    ProjectRow,
+    UnreadableJob,
     board_of,
-    decoded,
-    encoded,
+    decode_board,
+    encode_board,
 )
-from donewhen.dashboard.page import page_of
+from donewhen.dashboard.page import render_dashboard
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.dashboard_record import Place, chain_part, event_of, plan_part, record_of
-from donewhen.jobs.board.file_index import Index
-from donewhen.jobs.board.survey import JobRecord, survey
-from donewhen.jobs.board.tracker import row_of, tracked, tracker_path, written
+from donewhen.jobs.board.dashboard_record import JobHome, chain_part, event_of, plan_part, record_of
+from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.board.tracker import read_tracker, render_tracker, row_of, tracker_path
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
-from donewhen.jobs.ledger.ledger import Chain, verified
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.ledger.ledger import Chain, verify_chain
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import STATUSES, Job, Project, read_job
 from donewhen.jobs.plan.workspace import PLAN, Workspace
-from donewhen.jobs.record.parents import plans_above
+from donewhen.jobs.record.parents import parent_plans
 from donewhen.jobs.record.projection import mismatches
 
 
@@ -57,31 +57,31 @@ class _Looked(NamedTuple):
     agreement: Agreement
 
     @property
-    def about(self) -> About:
+    def about(self) -> ProjectRow:
         project = self.project
-        return About(one_line(project.id), one_line(project.title), project.status, self.agreement.state)
+        return ProjectRow(one_line(project.id), one_line(project.title), project.status, self.agreement.state)
 
 
-def views_of(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
+def view_status(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
     """Whether the views are current: whether they say of this job what its plan and its chain say."""
     expected = _record(workspace, job, chain, project)
     raw = _bytes(dashboard_path(workspace))
-    board = decoded(raw)
+    board = decode_board(raw)
     shown = board is not None and board.jobs.get(job.id) == expected
-    drawn = board is not None and shown and _bytes(dashboard_path(workspace, "html")) == page_of(board, raw)
-    table = tracked(_bytes(tracker_path(workspace)))
+    drawn = board is not None and shown and _bytes(dashboard_path(workspace, "html")) == render_dashboard(board, raw)
+    table = read_tracker(_bytes(tracker_path(workspace)))
     return ViewFact(table.sound and table.get(job.id) == row_of(expected), drawn)
 
 
-def make_current(workspace: Workspace, job: Job) -> None:
+def update_stale_views(workspace: Workspace, job: Job) -> None:
     """Bring the views up to date if they don't say of this job what is so. Whoever records something soon after, and
     refreshes them then, need not have them written twice."""
     agreement = project_agreement(workspace, workspace.project())
-    if not all(views_of(workspace, job, workspace.ledger.read(job.id), agreement)):
-        refresh(workspace, job)
+    if not all(view_status(workspace, job, workspace.ledger.read(job.id), agreement)):
+        update_views(workspace, job)
 
 
-def refresh(workspace: Workspace, *jobs: Job) -> None:
+def update_views(workspace: Workspace, *jobs: Job) -> None:
     """Bring the views up to date with these jobs and with what is above them. No other plan or chain is read, unless
     the views don't know its job yet."""
     workspace.prepare()
@@ -89,7 +89,7 @@ def refresh(workspace: Workspace, *jobs: Job) -> None:
         # Read now: others may have written since the caller did, and what they made of the views must not be undone.
         looked = _look(workspace)
         project = looked.project
-        board = decoded(_bytes(dashboard_path(workspace)))
+        board = decode_board(_bytes(dashboard_path(workspace)))
         if board is None:
             _write(workspace, _whole(looked))
             return
@@ -98,14 +98,14 @@ def refresh(workspace: Workspace, *jobs: Job) -> None:
             one.id: _record(workspace, workspace.job_at(one.path), chains[one.id], looked.agreement) for one in jobs
         }
         records, unread = _joined(looked, board, records)
-        above = {path for one in jobs for path in plans_above(workspace, one)} | {project.path}
+        above = {path for one in jobs for path in parent_plans(workspace, one)} | {project.path}
         names = [*chains, *(_chain_name(workspace, path) for path in sorted(above))]
         events = [one for one in board.events if one.chain not in names]
         events += [one for name in names for one in _events(name, chains.get(name) or workspace.ledger.read(name))]
         _write(workspace, board_of(looked.about, records, events, unread, STATUSES))
 
 
-def rebuild(workspace: Workspace) -> Board:
+def rebuild_views(workspace: Workspace) -> Board:
     """Make the views anew, from every plan and every chain; what has not changed since the last time is not read."""
     workspace.prepare()
     with locked(_lock(workspace)):
@@ -114,9 +114,9 @@ def rebuild(workspace: Workspace) -> Board:
     return board
 
 
-def shown_open(workspace: Workspace) -> frozenset[str]:
+def jobs_shown_open(workspace: Workspace) -> frozenset[str]:
     """The jobs that the dashboard shows as neither done nor cancelled."""
-    board = decoded(_bytes(dashboard_path(workspace)))
+    board = decode_board(_bytes(dashboard_path(workspace)))
     jobs = {} if board is None else board.jobs
     return frozenset(name for name, one in jobs.items() if one.status not in ("done", "cancelled"))
 
@@ -130,14 +130,16 @@ def _look(workspace: Workspace) -> _Looked:
     return _Looked(workspace, project, project_agreement(workspace, project))
 
 
-def _joined(looked: _Looked, board: Board, made: Mapping[str, Record]) -> tuple[dict[str, Record], tuple[Unread, ...]]:
+def _joined(
+    looked: _Looked, board: Board, made: Mapping[str, JobRow]
+) -> tuple[dict[str, JobRow], tuple[UnreadableJob, ...]]:
     """All records: those that were made now, those that stand there, and those of jobs that are new to the views.
 
     Jobs whose folders are gone are nobody's any more.
     """
     workspace = looked.workspace
-    records: dict[str, Record] = {}
-    unread: list[Unread] = []
+    records: dict[str, JobRow] = {}
+    unread: list[UnreadableJob] = []
     for folder, name in workspace.names():
         identifier = id_in(name)
         known = None if identifier is None else made.get(identifier) or board.jobs.get(identifier)
@@ -156,11 +158,11 @@ def _joined(looked: _Looked, board: Board, made: Mapping[str, Record]) -> tuple[
 
 def _whole(looked: _Looked) -> Board:
     workspace = looked.workspace
-    seen = {one.path: one for one in survey(workspace).jobs}
-    records: dict[str, Record] = {}
-    unread: list[Unread] = []
-    homes: dict[Path, Place] = {}
-    with Index(workspace.folder / "cache" / "dashboard.sqlite") as index:
+    seen = {one.path: one for one in survey_jobs(workspace).jobs}
+    records: dict[str, JobRow] = {}
+    unread: list[UnreadableJob] = []
+    homes: dict[Path, JobHome] = {}
+    with FileIndex(workspace.folder / "cache" / "dashboard.sqlite") as index:
         for place in workspace.places():
             one = seen.get(place.path)
             try:
@@ -177,12 +179,12 @@ def _whole(looked: _Looked) -> Board:
     return board_of(looked.about, records, events, unread, STATUSES)
 
 
-def _remembered(workspace: Workspace, index: Index, job: JobRecord, homes: dict[Path, Place]) -> Record:
+def _remembered(workspace: Workspace, index: FileIndex, job: JobRecord, homes: dict[Path, JobHome]) -> JobRow:
     where = workspace.where(job.path)
     plan = index.remembered(
         f"dashboard plan {__version__} {where}",
         job.path,
-        lambda raw: msgspec.to_builtins(plan_part(read_job(parse(raw, where), job.path, where))),
+        lambda raw: msgspec.to_builtins(plan_part(read_job(parse_document(raw, where), job.path, where))),
     )
     chain = _chain_data(workspace, index, job.id) if job.events else {}
     above = job.path.parent.parent.parent
@@ -197,11 +199,11 @@ def _remembered(workspace: Workspace, index: Index, job: JobRecord, homes: dict[
     )
 
 
-def _chain_data(workspace: Workspace, index: Index, name: str) -> dict[str, object]:
+def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, object]:
     """What is shown of a chain, and when it was last written to."""
 
     def read(raw: bytes) -> dict[str, object]:
-        entries = verified(name, raw).entries
+        entries = verify_chain(name, raw).entries
         part = msgspec.to_builtins(chain_part(name, entries))
         return {"part": part, "newest": str(entries[-1].at) if entries else ""}
 
@@ -210,7 +212,7 @@ def _chain_data(workspace: Workspace, index: Index, name: str) -> dict[str, obje
     return found
 
 
-def _newest_events(workspace: Workspace, index: Index) -> list[Event]:
+def _newest_events(workspace: Workspace, index: FileIndex) -> list[EventRow]:
     """The newest events of all chains. Those that were written to last have them all, so no others are read."""
     newest: list[tuple[str, str]] = []
     for name in workspace.ledger.chains():
@@ -220,7 +222,7 @@ def _newest_events(workspace: Workspace, index: Index) -> list[Event]:
     return [one for name in chosen for one in _events(name, workspace.ledger.read(name))]
 
 
-def _record(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> Record:
+def _record(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> JobRow:
     tampered = mismatches(job.document.fields, chain.entries) if chain.entries else ()
     return record_of(
         plan_part(job),
@@ -231,17 +233,17 @@ def _record(workspace: Workspace, job: Job, chain: Chain, project: Agreement) ->
     )
 
 
-def _place(workspace: Workspace, path: Path) -> Place:
+def _place(workspace: Workspace, path: Path) -> JobHome:
     where = workspace.where(path)
     if workspace.form == "small":
-        return Place(where)
+        return JobHome(where)
     above = path.parent.parent.parent
     try:
         fields = workspace.read(above / PLAN).fields
     except DonewhenError:
         fields = {}
     name, title = (one_line(str(fields.get(one) or "")) for one in ("id", "title"))
-    return Place(where, name or one_line(above.name), title)
+    return JobHome(where, name or one_line(above.name), title)
 
 
 def _chain_name(workspace: Workspace, path: Path) -> str:
@@ -251,24 +253,24 @@ def _chain_name(workspace: Workspace, path: Path) -> str:
         return path.parent.name
 
 
-def _events(name: str, chain: Chain) -> list[Event]:
+def _events(name: str, chain: Chain) -> list[EventRow]:
     return [event_of(name, one) for one in chain.entries[-EVENTS:]]
 
 
-def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> Unread:
+def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> UnreadableJob:
     told = error.message if isinstance(error, DonewhenError) else f"It can't be read: {error.strerror}."
-    return Unread(one_line(workspace.where(path)), one_line(told, 300))
+    return UnreadableJob(one_line(workspace.where(path)), one_line(told, 300))
 
 
 def _write(workspace: Workspace, board: Board) -> None:
     """Write what does not stand there already. Nobody's file elsewhere is overwritten because a link points to it."""
     (workspace.base / "outputs").mkdir(exist_ok=True)
     path = tracker_path(workspace)
-    data = encoded(board)
+    data = encode_board(board)
     content = {
-        path: written(board.jobs.values(), tracked(_bytes(path)).notes),
+        path: render_tracker(board.jobs.values(), read_tracker(_bytes(path)).notes),
         dashboard_path(workspace): data,
-        dashboard_path(workspace, "html"): page_of(board, data),
+        dashboard_path(workspace, "html"): render_dashboard(board, data),
     }
     for one, new in content.items():
         if _bytes(one) != new:

@@ -9,24 +9,24 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE
-from donewhen.config.project_hooks import switched_off_in
+from donewhen.config.project_hooks import file_disabling_hooks
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.process import split_command
-from donewhen.jobs.contract.inputs import located as locate
+from donewhen.jobs.contract.inputs import locate_path as locate
 from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.contract.terms import (
-    Change,
     Terms,
-    changes,
+    TermsChange,
+    compare_terms,
     criterion_term,
+    have_same_shape,
     job_terms,
     project_terms,
-    same_shape,
     terms_hash,
 )
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
 from donewhen.jobs.plan.criteria import Criterion
@@ -34,8 +34,8 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.parents import at_work
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.parents import mark_parents_in_progress
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
 
@@ -68,14 +68,14 @@ class Agreement(NamedTuple):
     state: AgreementState
     terms: Terms
     seal: Seal | None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TermsChange, ...] = ()
 
     @property
-    def voiding(self) -> tuple[Change, ...]:
+    def voiding(self) -> tuple[TermsChange, ...]:
         return tuple(one for one in self.changes if one.voids)
 
 
-class Problem(NamedTuple):
+class AgreementProblem(NamedTuple):
     """Why something can't be agreed to."""
 
     code: str
@@ -83,22 +83,22 @@ class Problem(NamedTuple):
     where: str
 
 
-class Proposal(NamedTuple):
+class AgreementProposal(NamedTuple):
     """Something to agree to, and where it stands."""
 
     plan: Job | Project
     where: str
     agreement: Agreement
-    problems: tuple[Problem, ...]
+    problems: tuple[AgreementProblem, ...]
     settings: Settings
 
     @property
     def chain(self) -> str:
         return self.plan.id
 
-    def place(self, change: Change) -> str:
+    def place(self, change: TermsChange) -> str:
         """The file and line at which a change can be seen."""
-        return located(change, self.plan, self.where, self.settings)
+        return location_of_change(change, self.plan, self.where, self.settings)
 
 
 def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
@@ -114,23 +114,23 @@ def seals_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Ite
     seal: Seal | None = None
     for entry in entries:
         allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
-        if entry.type == "decided" and seal is not None and approves(entry, chain, allowed):
+        if entry.type == "decided" and seal is not None and is_approval(entry, chain, allowed):
             seal = Seal({**seal.terms, **_decided(entry)}, seal.entry)
         if entry.type == "agreed" and _whole(entry):
             terms: Terms = entry.data["terms"]
             how = entry.data.get("how")
-            if how == "agreed" and approves(entry, chain, allowed):
+            if how == "agreed" and is_approval(entry, chain, allowed):
                 seal = Seal(terms, entry)
             elif seal is not None and how == "tightened" and _only_more(seal.terms, terms):
                 seal = Seal(terms, seal.entry)
         yield seal
 
 
-def state_of(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreement:
+def agreement_state(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreement:
     """Compare what stands there with what was sealed; ``typed`` is what the file itself claims."""
     if seal is None:
         return Agreement("unsealed" if typed else "proposed", terms, None)
-    found = changes(seal.terms, terms)
+    found = compare_terms(seal.terms, terms)
     return Agreement("voided" if any(one.voids for one in found) else "agreed", terms, seal, found)
 
 
@@ -139,7 +139,7 @@ def project_seal(workspace: Workspace, project: Project) -> Seal | None:
     return seal_in(project.id, workspace.ledger.read(project.id).entries, None)
 
 
-def policy_of(workspace: Workspace) -> Policy:
+def approval_policy(workspace: Workspace) -> Policy:
     """Who may approve here, as it was agreed."""
     seal = project_seal(workspace, workspace.project())
     return Policy.of(seal.terms if seal else None)
@@ -149,39 +149,39 @@ def project_agreement(workspace: Workspace, project: Project) -> Agreement:
     """Where the project's agreement stands, with the gate's configuration and hooks as they are now."""
     typed = project.agreement_status == "agreed"
     terms = _project_terms(workspace, project)
-    return state_of(terms, project_seal(workspace, project), typed=typed)
+    return agreement_state(terms, project_seal(workspace, project), typed=typed)
 
 
 def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
     """Where a job's agreement stands. What an unsealed project claims, it claims for its jobs, too."""
     typed = project.state == "unsealed" or job.document.fields.get("agreement_status") == "agreed"
     policy = Policy.of(project.seal.terms if project.seal else None)
-    return state_of(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
+    return agreement_state(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
 
 
-def proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Proposal, ...]:
+def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[AgreementProposal, ...]:
     """The project and these jobs, each with where its agreement stands and what keeps it from being agreed to."""
     project = workspace.project()
     about_project = project_agreement(workspace, project)
     where = workspace.where(project.path)
     problems = tuple(_placeholders(project.criteria, where))
     settings = workspace.settings()
-    found = [Proposal(project, where, about_project, problems, settings)]
+    found = [AgreementProposal(project, where, about_project, problems, settings)]
     for job in jobs:
         agreement = job_agreement(job, workspace.ledger.read(job.id), about_project)
         where = workspace.where(job.path)
         problems = (*_problems(job, where), *_paths(workspace, job), *_judges(workspace, job, where, settings))
-        found.append(Proposal(job, where, agreement, problems, settings))
+        found.append(AgreementProposal(job, where, agreement, problems, settings))
     return tuple(found)
 
 
-def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes: str = "") -> Entry:
+def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, *, notes: str = "") -> Entry:
     """Seal what was proposed, if it still stands there. An agent's word is recorded and changes nothing."""
-    policy = policy_of(workspace)
+    policy = approval_policy(workspace)
     with workspace.locked(proposal.plan.path):
         document = workspace.read(proposal.plan.path)
         before = workspace.ledger.read(proposal.chain)
-        document = repair(workspace, document, proposal.plan.path, before.entries)
+        document = finish_interrupted_write(workspace, document, proposal.plan.path, before.entries)
         # What does not count now must not begin to count when others are trusted later.
         how = "agreed" if approval.counts(policy) else "said"
         data: dict[str, Any] = {"how": how, "terms": proposal.agreement.terms}
@@ -205,7 +205,9 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
             if notes and proposal.plan.path == workspace.project_file:
                 writes["agreed_notes"] = notes
-        entry = record(workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes)[0]
+        entry = record_and_project(
+            workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes
+        )[0]
     if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
         # More to do: what is above was done without it.
         _reopen(workspace, proposal.plan, policy, approval.by)
@@ -214,26 +216,28 @@ def agree(workspace: Workspace, proposal: Proposal, approval: Approval, *, notes
 
 def _reopen(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
     if history_of(job.id, workspace.ledger.read(job.id).entries, policy).completed is None:
-        at_work(workspace, job, policy, by, begin=False)
+        mark_parents_in_progress(workspace, job, policy, by, begin=False)
 
 
-def seal_tightened(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
+def seal_tightened_terms(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
     """Seal what was added or tightened since in the job and its project, so that it can't be taken back in silence."""
     sealed: list[Entry] = []
-    for proposal in proposals(workspace, [job]):
+    for proposal in agreement_proposals(workspace, [job]):
         if _only_tightened(proposal.agreement):
             with workspace.locked(proposal.plan.path):
                 path = proposal.plan.path
-                repair(workspace, workspace.read(path), path, workspace.ledger.read(proposal.chain).entries)
+                finish_interrupted_write(
+                    workspace, workspace.read(path), path, workspace.ledger.read(proposal.chain).entries
+                )
                 # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
-                again = proposals(workspace, [workspace.job_at(job.path)])
+                again = agreement_proposals(workspace, [workspace.job_at(job.path)])
                 now = next(one for one in again if one.chain == proposal.chain)
                 if _only_tightened(now.agreement):
                     sealed.append(_seal(workspace, now, by))
     return tuple(sealed)
 
 
-def located(change: Change, plan: Job | Project, where: str, settings: Settings) -> str:
+def location_of_change(change: TermsChange, plan: Job | Project, where: str, settings: Settings) -> str:
     """The file and line at which a change can be seen: the field that holds it, or the list that lacks it."""
     room, _, name = change.field.partition(".")
     match room:
@@ -242,7 +246,7 @@ def located(change: Change, plan: Job | Project, where: str, settings: Settings)
         case "hooks" | "hooks_switched_off":
             if room == "hooks":
                 return (change.after or change.before or "").partition(": ")[0]
-            return switched_off_in(settings.root) or PROJECT_HOOK_FILES[0]
+            return file_disabling_hooks(settings.root) or PROJECT_HOOK_FILES[0]
         case "baselines":
             return name
         case "missions":
@@ -278,14 +282,14 @@ def _only_tightened(agreement: Agreement) -> bool:
     return agreement.state == "agreed" and bool(agreement.changes)
 
 
-def _seal(workspace: Workspace, proposal: Proposal, by: Actor) -> Entry:
+def _seal(workspace: Workspace, proposal: AgreementProposal, by: Actor) -> Entry:
     terms = proposal.agreement.terms
     told = [one._asdict() for one in proposal.agreement.changes]
     data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": told}
     return workspace.ledger.append(proposal.chain, "agreed", data, by)
 
 
-def _terms_now(workspace: Workspace, proposal: Proposal) -> Terms:
+def _terms_now(workspace: Workspace, proposal: AgreementProposal) -> Terms:
     project = workspace.project()
     if proposal.chain == project.id:
         return _project_terms(workspace, project)
@@ -311,47 +315,49 @@ def _decided(entry: Entry) -> Terms:
 
 def _only_more(before: Terms, after: Terms) -> bool:
     """Whether terms may follow others without anybody agreeing to them again. Anybody can have written ``after``."""
-    if not same_shape(before, after):
+    if not have_same_shape(before, after):
         return False
-    return not any(one.voids for one in changes(before, after))
+    return not any(one.voids for one in compare_terms(before, after))
 
 
-def _problems(job: Job, where: str) -> Iterable[Problem]:
+def _problems(job: Job, where: str) -> Iterable[AgreementProblem]:
     if not job.criteria:
-        yield Problem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
+        yield AgreementProblem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
     yield from _placeholders(job.criteria, where)
     for command in job.truth_required_commands:
         try:
             split_command(command)
         except DonewhenError as error:
             line = job.document.line_of("truth_required_commands")
-            yield Problem(FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}")
+            yield AgreementProblem(
+                FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}"
+            )
 
 
-def _paths(workspace: Workspace, job: Job) -> Iterable[Problem]:
+def _paths(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
     named = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
     for field, paths in named.items():
         for path in paths:
             try:
                 locate(workspace, job, path, field)
             except ConfigError as error:
-                yield Problem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
+                yield AgreementProblem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
 
 
-def _judges(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[Problem]:
+def _judges(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[AgreementProblem]:
     """Judges that are not there: a new mission is free, so whoever made it later would choose the judge."""
     named = [one for one in job.criteria if one.check is not None and one.check.kind == "judge"]
     known = mission_folders(workspace.root, settings) if named else {}
     for one in named:
         if one.check is not None and one.check.text not in known:
             told = f"The criterion {one.id} names the mission {one.check.text!r}, which is not there."
-            yield Problem(FindingCode.MISSION_MISSING, told, f"{where}:{one.line}")
+            yield AgreementProblem(FindingCode.MISSION_MISSING, told, f"{where}:{one.line}")
 
 
-def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[Problem]:
+def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
     for one in criteria:
         if one.placeholder:
-            yield Problem(
+            yield AgreementProblem(
                 FindingCode.PLACEHOLDER,
                 f"The criterion {one.id} says nothing yet: {one.text!r}.",
                 f"{where}:{one.line}",

@@ -7,14 +7,14 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import job_agreement, project_agreement
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import BUDGETS, TARGETS, Job, Stakes
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.parents import at_work
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.parents import mark_parents_in_progress
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
 
@@ -27,7 +27,7 @@ class Decision(NamedTuple):
     value: Any = None
 
 
-class Decided(NamedTuple):
+class DecisionRecord(NamedTuple):
     """The record of a decision, and whether it counts."""
 
     entry: Entry
@@ -35,13 +35,13 @@ class Decided(NamedTuple):
     writes: Mapping[str, Value]
 
 
-def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approval) -> Decided:
+def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approval) -> DecisionRecord:
     """Record a decision and apply it. One by an agent is recorded as what it is: a proposal."""
     if not decision.reason.strip():
         raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
-        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
         job = workspace.job_at(job.path)
         about_project = project_agreement(workspace, workspace.project())
         policy = Policy.of(about_project.seal.terms if about_project.seal else None)
@@ -59,11 +59,11 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
         changed = {**terms, **effects} if approval.counts(policy) else {}
         writes = {**changed, "updated_at": workspace.now()} if approval.counts(policy) else {}
         before = history_of(job.id, chain.entries, policy)
-        entry, _ = record(workspace, job.id, document, job.path, "decided", data, approval, writes)
-    counts = approves(entry, job.id, policy)
+        entry, _ = record_and_project(workspace, job.id, document, job.path, "decided", data, approval, writes)
+    counts = is_approval(entry, job.id, policy)
     if counts and effects and (before.completed is not None or before.status == "cancelled"):
-        at_work(workspace, job, policy, approval.by, begin=False)
-    return Decided(entry, counts, changed)
+        mark_parents_in_progress(workspace, job, policy, approval.by, begin=False)
+    return DecisionRecord(entry, counts, changed)
 
 
 def _new_terms(job: Job, decision: Decision, budget: int) -> dict[str, Value]:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
-from donewhen.foundation.git import git, toplevel
+from donewhen.foundation.git import git, worktree_root
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
@@ -46,7 +46,7 @@ class Manifest(NamedTuple):
         return digest_of(dict(self.files))
 
 
-class NamesFiles(Protocol):
+class DeclaresFiles(Protocol):
     """What names files by its plan: a job, or what a look at all jobs remembers of one."""
 
     @property
@@ -60,12 +60,12 @@ class NamesFiles(Protocol):
     def line_of(self, field: str) -> int | None: ...
 
 
-def manifest(workspace: Workspace, job: Job) -> Manifest:
+def input_manifest(workspace: Workspace, job: Job) -> Manifest:
     """The inputs of a job as they are now, with what the jobs it depends on have put out."""
     upstream = upstream_manifest(workspace, job).files
     if job.inputs:
         return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
-    tree = {_unicode(name): plain_hash(path) for name, path in tracked_tree(workspace)}
+    tree = {_unicode(name): hash_file(path) for name, path in tracked_tree(workspace)}
     # What the job itself makes is new, so git often does not track it yet. What leads out is the gates' to refuse.
     own: dict[str, str] = {}
     with suppress(ConfigError):
@@ -73,19 +73,19 @@ def manifest(workspace: Workspace, job: Job) -> Manifest:
     return Manifest({**tree, **own, **upstream}, declared=False)
 
 
-def declared_manifest(workspace: Workspace, job: NamesFiles) -> Manifest:
+def declared_manifest(workspace: Workspace, job: DeclaresFiles) -> Manifest:
     """The inputs that a job names; none where it names none."""
     return Manifest(_named(workspace, job, "inputs", job.inputs), declared=True)
 
 
 def upstream_manifest(
-    workspace: Workspace, job: NamesFiles, find: Callable[[str], NamesFiles] | None = None
+    workspace: Workspace, job: DeclaresFiles, find: Callable[[str], DeclaresFiles] | None = None
 ) -> Manifest:
     """What the jobs that this one depends on have put out; ``find`` gives a job by its id."""
     return Manifest(_hashed(upstream_outputs(workspace, job, find)), declared=True)
 
 
-def output_manifest(workspace: Workspace, job: NamesFiles) -> Manifest:
+def output_manifest(workspace: Workspace, job: DeclaresFiles) -> Manifest:
     """What a job has put out."""
     return Manifest(_named(workspace, job, "outputs", job.outputs), declared=True)
 
@@ -93,10 +93,10 @@ def output_manifest(workspace: Workspace, job: NamesFiles) -> Manifest:
 def result_manifest(workspace: Workspace, job: Job) -> Manifest:
     """What a person looks at who signs a job off: its outputs and declared inputs, or all of its inputs without any."""
     named = _named(workspace, job, "outputs", job.outputs) | _named(workspace, job, "inputs", job.inputs)
-    return Manifest(named, declared=True) if named else manifest(workspace, job)
+    return Manifest(named, declared=True) if named else input_manifest(workspace, job)
 
 
-def located(workspace: Workspace, job: NamesFiles, path: str, field: str) -> Path:
+def locate_path(workspace: Workspace, job: DeclaresFiles, path: str, field: str) -> Path:
     """A path of a plan file on disk: relative to the job, or to the project where it begins with a slash."""
     base = workspace.root if path.startswith("/") else job.path.parent
     parts = PurePosixPath(path.lstrip("/")).parts
@@ -112,19 +112,19 @@ def located(workspace: Workspace, job: NamesFiles, path: str, field: str) -> Pat
     return full
 
 
-def _refuse_link_out(workspace: Workspace, job: NamesFiles, full: Path, path: str, field: str) -> None:
+def _refuse_link_out(workspace: Workspace, job: DeclaresFiles, full: Path, path: str, field: str) -> None:
     if not Path(os.path.realpath(full)).is_relative_to(os.path.realpath(workspace.root)):
         raise ConfigError(
             f"The path {path!r} in {field} is a link out of the project.", where=workspace.where(job.path)
         )
 
 
-def expanded(workspace: Workspace, job: NamesFiles, path: str, field: str) -> Iterator[tuple[str, Path]]:
+def expand_path(workspace: Workspace, job: DeclaresFiles, path: str, field: str) -> Iterator[tuple[str, Path]]:
     """The files that a path stands for: itself, what is in a folder, or what a pattern matches."""
-    full = located(workspace, job, path, field)
+    full = locate_path(workspace, job, path, field)
     found: Iterable[Path] = [full]
     if full.is_dir():
-        found = walked(full)
+        found = walk_files(full)
     elif any(character in path for character in "*?[") and not os.path.lexists(full):
         found = _matching(workspace, job, path, field) or [full]
     for one in found:
@@ -133,7 +133,7 @@ def expanded(workspace: Workspace, job: NamesFiles, path: str, field: str) -> It
             yield workspace.where(one), one
 
 
-def _matching(workspace: Workspace, job: NamesFiles, path: str, field: str) -> list[Path]:
+def _matching(workspace: Workspace, job: DeclaresFiles, path: str, field: str) -> list[Path]:
     base = workspace.root if path.startswith("/") else job.path.parent
     try:
         return sorted(one for one in base.glob(path.lstrip("/")) if one.is_file())
@@ -144,14 +144,14 @@ def _matching(workspace: Workspace, job: NamesFiles, path: str, field: str) -> l
 
 
 def upstream_outputs(
-    workspace: Workspace, job: NamesFiles, find: Callable[[str], NamesFiles] | None = None
+    workspace: Workspace, job: DeclaresFiles, find: Callable[[str], DeclaresFiles] | None = None
 ) -> Iterator[tuple[str, Path]]:
     """The outputs of the jobs that this one depends on; one that can't be read has none, which is a change."""
     for name in job.depends_on:
         with suppress(DonewhenError):
             upstream = (find or workspace.job)(name)
             for output in upstream.outputs:
-                yield from expanded(workspace, upstream, output, "outputs")
+                yield from expand_path(workspace, upstream, output, "outputs")
 
 
 def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
@@ -159,7 +159,7 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
 
     Where git does not answer, or tracks nothing of the project, everything in it counts too: rather that than nothing.
     """
-    top = toplevel(workspace.root)
+    top = worktree_root(workspace.root)
     names: list[str] = []
     inside = ""
     if top is not None and workspace.root.is_relative_to(top):
@@ -168,7 +168,7 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
         inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
     if top is None or not any(one.startswith(inside) for one in names):
         top, inside = workspace.root, ""
-        names = [workspace.where(path) for path in walked(workspace.root)]
+        names = [workspace.where(path) for path in walk_files(workspace.root)]
     for name in names:
         # By their names, because there are thousands of them, and most are nobody's input.
         own = name.startswith(inside) and _is_generated(workspace.form, name.removeprefix(inside))
@@ -206,7 +206,7 @@ def is_plan(form: Form, name: str) -> bool:
     return name.endswith(PLAN) and _PLAN[form].fullmatch(name) is not None
 
 
-def plain_hash(path: Path | str) -> str:
+def hash_file(path: Path | str) -> str:
     """The hash of a file's content; a link is what it says, not what it leads to."""
     # Thousands of times for a tree, most of them small: without pathlib, and without a buffer for each.
     try:
@@ -225,8 +225,8 @@ def plain_hash(path: Path | str) -> str:
         return MISSING
 
 
-def _named(workspace: Workspace, job: NamesFiles, field: str, paths: Iterable[str]) -> dict[str, str]:
-    return _hashed(pair for one in paths for pair in expanded(workspace, job, one, field))
+def _named(workspace: Workspace, job: DeclaresFiles, field: str, paths: Iterable[str]) -> dict[str, str]:
+    return _hashed(pair for one in paths for pair in expand_path(workspace, job, one, field))
 
 
 def _hashed(found: Iterable[tuple[str, Path]]) -> dict[str, str]:
@@ -236,8 +236,8 @@ def _hashed(found: Iterable[tuple[str, Path]]) -> dict[str, str]:
 def _hash_behind(path: Path) -> str:
     """The hash of a file's content; of a link, what it says and what it leads to."""
     if not path.is_symlink():
-        return plain_hash(path)
-    return digest_of([plain_hash(path), plain_hash(Path(os.path.realpath(path)))])
+        return hash_file(path)
+    return digest_of([hash_file(path), hash_file(Path(os.path.realpath(path)))])
 
 
 def _unicode(name: str) -> str:
@@ -245,7 +245,7 @@ def _unicode(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def walked(above: Path) -> Iterator[Path]:
+def walk_files(above: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(above):
         files += [one for one in folders if os.path.islink(os.path.join(folder, one))]  # noqa: PTH114, PTH118
         folders[:] = sorted(

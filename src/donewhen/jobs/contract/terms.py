@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from donewhen.config.project_hooks import hooks_switched_off, project_hooks
+from donewhen.config.project_hooks import are_hooks_disabled, project_hooks
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import canonical_json, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
@@ -30,7 +30,7 @@ PROJECT_TERMS = "donewhen/project-contract/v1"
 _VOIDING: frozenset[ChangeKind] = frozenset({"loosened", "removed"})
 
 
-class Change(NamedTuple):
+class TermsChange(NamedTuple):
     """One difference between what was agreed and what stands there now."""
 
     kind: ChangeKind
@@ -79,7 +79,7 @@ def project_terms(project: Project, settings: Settings, missions: Mapping[str, P
             f"{one.file}: {one.event}{f' ({one.matcher})' if one.matcher else ''}: {one.command} [{one.timeout} s]"
             for one in project_hooks(settings.root)
         ),
-        "hooks_switched_off": hooks_switched_off(settings.root),
+        "hooks_switched_off": are_hooks_disabled(settings.root),
         "baselines": _baselines(settings),
     }
     if project.github_enabled:
@@ -93,9 +93,9 @@ def terms_hash(terms: Terms) -> str:
     return digest_of(terms)
 
 
-def changes(before: Terms, after: Terms) -> tuple[Change, ...]:
+def compare_terms(before: Terms, after: Terms) -> tuple[TermsChange, ...]:
     """How ``after`` differs from ``before``, field by field."""
-    found: list[Change] = []
+    found: list[TermsChange] = []
     for name in sorted({*before, *after}):
         if name == "settings":
             for setting in sorted({*before[name], *after[name]}):
@@ -108,15 +108,15 @@ def changes(before: Terms, after: Terms) -> tuple[Change, ...]:
     return (*found, *_taken_over(before, after))
 
 
-def _taken_over(before: Terms, after: Terms) -> Iterator[Change]:
+def _taken_over(before: Terms, after: Terms) -> Iterator[TermsChange]:
     """Criteria without a check are a person's while there are no commands; the first command would take them over."""
     if not before.get("commands") and after.get("commands"):
         for one in before.get("criteria") or ():
             if one in (after.get("criteria") or ()) and (not one.endswith("]") or one.endswith(" []")):
-                yield Change("loosened", "criteria", f"{one} (a person decides)", f"{one} (the commands decide)")
+                yield TermsChange("loosened", "criteria", f"{one} (a person decides)", f"{one} (the commands decide)")
 
 
-def same_shape(one: Terms, other: Terms) -> bool:
+def have_same_shape(one: Terms, other: Terms) -> bool:
     """Whether the terms have the same fields, each with a value of the same kind."""
     # Missions, and a mirror, were agreed to before there were any.
     names = {*one, *other} - {"missions", "github"}
@@ -213,67 +213,67 @@ def _marks(ids: Iterable[str]) -> list[str]:
     return sorted({hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()[:12] for one in ids})
 
 
-Rule: TypeAlias = Callable[[str, Any, Any], "list[Change]"]
+Rule: TypeAlias = Callable[[str, Any, Any], "list[TermsChange]"]
 
 
-def _replaced(name: str, before: Any, after: Any) -> list[Change]:
+def _replaced(name: str, before: Any, after: Any) -> list[TermsChange]:
     """Nobody can tell which of two texts asks for more: the old one is removed, the new one added."""
     if canonical_json(before) == canonical_json(after):
         return []
-    gone = [] if before in (None, [], {}) else [Change("removed", name, _shown(before), None)]
-    return gone + ([] if after in (None, [], {}) else [Change("added", name, None, _shown(after))])
+    gone = [] if before in (None, [], {}) else [TermsChange("removed", name, _shown(before), None)]
+    return gone + ([] if after in (None, [], {}) else [TermsChange("added", name, None, _shown(after))])
 
 
-def _items(name: str, before: Any, after: Any) -> list[Change]:
+def _items(name: str, before: Any, after: Any) -> list[TermsChange]:
     """More items ask for more."""
     old, new = before or [], after or []
-    return [Change("removed", name, one, None) for one in old if one not in new] + [
-        Change("added", name, None, one) for one in new if one not in old
+    return [TermsChange("removed", name, one, None) for one in old if one not in new] + [
+        TermsChange("added", name, None, one) for one in new if one not in old
     ]
 
 
-def _permissions(name: str, before: Any, after: Any) -> list[Change]:
+def _permissions(name: str, before: Any, after: Any) -> list[TermsChange]:
     """More items allow more."""
     old, new = before or [], after or []
-    return [Change("tightened", name, one, None) for one in old if one not in new] + [
-        Change("loosened", name, None, one) for one in new if one not in old
+    return [TermsChange("tightened", name, one, None) for one in old if one not in new] + [
+        TermsChange("loosened", name, None, one) for one in new if one not in old
     ]
 
 
-def _inputs(name: str, before: Any, after: Any) -> list[Change]:
+def _inputs(name: str, before: Any, after: Any) -> list[TermsChange]:
     """No list stands for the whole tracked tree, so naming some files narrows what is watched."""
     if before and not after:
-        return [Change("tightened", name, ", ".join(before), "the tracked tree")]
+        return [TermsChange("tightened", name, ", ".join(before), "the tracked tree")]
     if after and not before:
-        return [Change("loosened", name, "the tracked tree", ", ".join(after))]
+        return [TermsChange("loosened", name, "the tracked tree", ", ".join(after))]
     return _items(name, before, after)
 
 
 def _ordered(rank: Callable[[Any], Any]) -> Rule:
     """The higher the rank, the more is asked for."""
 
-    def rule(name: str, before: Any, after: Any) -> list[Change]:
+    def rule(name: str, before: Any, after: Any) -> list[TermsChange]:
         if before == after:
             return []
         tighter = before is None or (after is not None and rank(after) > rank(before))
-        return [Change("tightened" if tighter else "loosened", name, _shown(before), _shown(after))]
+        return [TermsChange("tightened" if tighter else "loosened", name, _shown(before), _shown(after))]
 
     return rule
 
 
-def _exemptions(name: str, before: Any, after: Any) -> list[Change]:
+def _exemptions(name: str, before: Any, after: Any) -> list[TermsChange]:
     old, new = before or {}, after or {}
     return [
-        Change("loosened" if one in new else "tightened", f"{name}.{one}", old.get(one), new.get(one))
+        TermsChange("loosened" if one in new else "tightened", f"{name}.{one}", old.get(one), new.get(one))
         for one in sorted({*old, *new})
         if old.get(one) != new.get(one)
     ]
 
 
-def _baseline_rule(name: str, before: Any, after: Any) -> list[Change]:
+def _baseline_rule(name: str, before: Any, after: Any) -> list[TermsChange]:
     old, new = before or {}, after or {}
     return [
-        Change(
+        TermsChange(
             _compared(old.get(path), new.get(path)), f"{name}.{path}", _counted(old.get(path)), _counted(new.get(path))
         )
         for path in sorted({*old, *new})
@@ -281,15 +281,15 @@ def _baseline_rule(name: str, before: Any, after: Any) -> list[Change]:
     ]
 
 
-def _mission_rule(name: str, before: Any, after: Any) -> list[Change]:
+def _mission_rule(name: str, before: Any, after: Any) -> list[TermsChange]:
     """A judge that is new asks for nothing that somebody wanted; another one may be milder, whatever is another."""
     old, new = before or {}, after or {}
-    found: list[Change] = []
+    found: list[TermsChange] = []
     for one in sorted({*old, *new}):
         if one not in new:
-            found.append(Change("removed", f"{name}.{one}", "a judge", None))
+            found.append(TermsChange("removed", f"{name}.{one}", "a judge", None))
         elif one not in old:
-            found.append(Change("added", f"{name}.{one}", None, "a judge"))
+            found.append(TermsChange("added", f"{name}.{one}", None, "a judge"))
         else:
             for field in sorted({*old[one], *new[one]}):
                 rule = _MORE if field in _MORE_IS_STRICTER else _otherwise
@@ -300,10 +300,10 @@ def _mission_rule(name: str, before: Any, after: Any) -> list[Change]:
 _MORE_IS_STRICTER = ("min_verdict_agreement", "spot_check", "alarm_below")
 
 
-def _otherwise(name: str, before: Any, after: Any) -> list[Change]:
+def _otherwise(name: str, before: Any, after: Any) -> list[TermsChange]:
     if canonical_json(before) == canonical_json(after):
         return []
-    return [Change("loosened", name, _shown(before), _shown(after))]
+    return [TermsChange("loosened", name, _shown(before), _shown(after))]
 
 
 def _compared(before: Any, after: Any) -> ChangeKind:

@@ -15,22 +15,22 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.executables import Executable, resolved, safe_path
+from donewhen.foundation.executables import Executable, resolve_executable, safe_path
 from donewhen.foundation.process import CommandResult, run_command, small_environment
-from donewhen.foundation.secrets import REDACTED, redacted
-from donewhen.jobs.contract.agreement import seal_tightened
-from donewhen.jobs.contract.inputs import Manifest, manifest, plain_hash
-from donewhen.jobs.evidence.file_checks import files_of, probe
-from donewhen.jobs.evidence.requirements import is_asked_for, needs
-from donewhen.jobs.evidence.store import RECORD, EvidenceStore, Parts
+from donewhen.foundation.secrets import REDACTED, redact_secrets
+from donewhen.jobs.contract.agreement import seal_tightened_terms
+from donewhen.jobs.contract.inputs import Manifest, hash_file, input_manifest
+from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
+from donewhen.jobs.evidence.requirements import is_required_evidence, requirements_of
+from donewhen.jobs.evidence.store import RECORD, EvidenceKey, EvidenceStore
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.execution_log import LoggedRun, log_run
-from donewhen.jobs.record.projection import record, repair
-from donewhen.test_reports.junit import ReportError
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.test_reports.junit import JUnitError
 from donewhen.test_reports.run_reports import RunReport, read_reports
 
 # What changes how programs speak and reckon, and the home from which they load code and configuration.
@@ -45,17 +45,17 @@ _KEY_REST = re.compile(r"(left out …\]\n)(?:(?!-----BEGIN )[\s\S])*?-----END [
 What = Literal["command", "file", "judge"]
 
 
-class Situation(NamedTuple):
+class RunConditions(NamedTuple):
     """Everything that a run of a command depends on, as it is now."""
 
     executable: Executable
     environment: Mapping[str, str]
     fingerprint: Mapping[str, str]
     inputs: Manifest
-    parts: Parts
+    parts: EvidenceKey
 
 
-class Ran(NamedTuple):
+class EvidenceRun(NamedTuple):
     """Evidence, and whether it was there already."""
 
     entry: Entry
@@ -67,22 +67,24 @@ class Ran(NamedTuple):
         return self.entry.data["passed"] is True
 
 
-def situation(workspace: Workspace, job: Job, argv: Sequence[str], inputs: Manifest | None = None) -> Situation:
+def run_conditions(
+    workspace: Workspace, job: Job, argv: Sequence[str], inputs: Manifest | None = None
+) -> RunConditions:
     """What a run of this command would depend on now."""
     settings = workspace.settings().jobs
-    executable = resolved(argv[0], workspace.root)
+    executable = resolve_executable(argv[0], workspace.root)
     environment = small_environment(settings.pass_env) | {"PATH": safe_path(workspace.root)}
     watched = {*_FINGERPRINTED, *settings.pass_env, *(name for name in environment if name.startswith("LC_"))}
     fingerprint = {
         "platform": f"{sys.platform} {platform.machine()}",
         **{name: _mark(name, environment[name]) for name in sorted(watched) if name in environment},
     }
-    found = manifest(workspace, job) if inputs is None else inputs
-    parts = Parts(digest_of(list(argv)), executable.hash, digest_of(fingerprint), found.hash)
-    return Situation(executable, environment, fingerprint, found, parts)
+    found = input_manifest(workspace, job) if inputs is None else inputs
+    parts = EvidenceKey(digest_of(list(argv)), executable.hash, digest_of(fingerprint), found.hash)
+    return RunConditions(executable, environment, fingerprint, found, parts)
 
 
-def fresh(entries: Sequence[Entry], evidence: str, key: str, what: What = "command") -> Entry | None:
+def find_fresh_run(entries: Sequence[Entry], evidence: str, key: str, what: What = "command") -> Entry | None:
     """The newest run of this command, if nothing that it depends on has changed since."""
     newest = newest_run(entries, evidence, what)
     return newest if newest is not None and newest.data.get("key") == key and newest.data.get("settled") else None
@@ -90,17 +92,17 @@ def fresh(entries: Sequence[Entry], evidence: str, key: str, what: What = "comma
 
 def newest_run(entries: Sequence[Entry], evidence: str, what: What = "command") -> Entry | None:
     """The newest record of this command or look."""
-    wanted = (what, filed_under(evidence))
+    wanted = (what, evidence_name(evidence))
     runs = (one for one in reversed(entries) if one.type == "ran")
     return next((one for one in runs if (one.data.get("what"), one.data.get("evidence")) == wanted), None)
 
 
-def filed_under(evidence: str) -> str:
+def evidence_name(evidence: str) -> str:
     """The name under which evidence is found again: a command or a probe, without a secret that stands in it."""
-    return redacted(evidence)
+    return redact_secrets(evidence)
 
 
-def run(
+def run_as_evidence(
     workspace: Workspace,
     job: Job,
     argv: Sequence[str],
@@ -109,28 +111,28 @@ def run(
     criterion: str | None = None,
     again: bool = False,
     timeout: float | None = None,
-) -> Ran:
+) -> EvidenceRun:
     """Run a command as evidence for a job; what passed and is still fresh is not run in vain."""
     evidence = _written(argv)
-    before = situation(workspace, job, argv)
+    before = run_conditions(workspace, job, argv)
     if not again:
-        known = fresh(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
+        known = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
         if known is not None and known.data["passed"] is True:
-            return Ran(known, reused=True)
+            return EvidenceRun(known, reused=True)
     started_at = workspace.now()
     limit = workspace.settings().jobs.command_timeout if timeout is None else timeout
     result, report, problem = _executed(workspace, argv, before, limit)
-    after = manifest(workspace, job)
+    after = input_manifest(workspace, job)
     changed = sorted(
         name for name in {*before.inputs.files, *after.files} if before.inputs.files.get(name) != after.files.get(name)
     )
-    store = store_of(workspace)
+    store = evidence_store(workspace)
     output = _safe_output(result.output, before.environment)
     listed = store.put_json(dict(before.inputs.files))
     record = {
         "schema": RECORD,
         "job": job.id,
-        "argv": [redacted(word) for word in argv],
+        "argv": [redact_secrets(word) for word in argv],
         "executable": {"path": _without_home(before.executable.path), "hash": before.executable.hash},
         "environment": dict(before.fingerprint),
         "inputs": {"manifest": listed, "declared": before.inputs.declared},
@@ -141,13 +143,13 @@ def run(
         "exit_code": result.exit_code,
         "output": store.put(output.encode("utf-8", "replace")),
         "report": None if report is None else {**report.summary(), "outcomes": store.put_json(_named_safely(report))},
-        "report_problem": None if problem is None else redacted(problem),
+        "report_problem": None if problem is None else redact_secrets(problem),
     }
     data: dict[str, Any] = {
         "what": "command",
-        "evidence": filed_under(evidence),
+        "evidence": evidence_name(evidence),
         "criterion": criterion,
-        "asked_for": is_asked_for(job, evidence),
+        "asked_for": is_required_evidence(job, evidence),
         "key": before.parts.key,
         "parts": before.parts._asdict(),
         "settled": not changed,
@@ -160,17 +162,17 @@ def run(
     }
     if report is not None:
         data["report"] = report.summary()
-    label = criterion or next((one.name for one in needs(job) if one.evidence == evidence), "run")
+    label = criterion or next((one.name for one in requirements_of(job) if one.evidence == evidence), "run")
     code, passed = result.exit_code, data["passed"]
     when = (started_at, workspace.now(), result.seconds)
-    logged = LoggedRun(job.id, label, filed_under(evidence), *when, code, passed, output)
+    logged = LoggedRun(job.id, label, evidence_name(evidence), *when, code, passed, output)
     if (unlogged := log_run(workspace, logged)) is not None:
         # The log is a view: the run counts without its line, and the record says that it is missing.
         data["unlogged"] = unlogged
-    return Ran(append(workspace, job, data, by), reused=False, output=output)
+    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=output)
 
 
-def look(
+def record_file_check(
     workspace: Workspace,
     job: Job,
     check: Check,
@@ -179,48 +181,48 @@ def look(
     *,
     criterion: str | None = None,
     again: bool = False,
-) -> Ran:
+) -> EvidenceRun:
     """Decide a file check and write down what was seen; a look that would see the same is not recorded again."""
-    key = probe_key(workspace, job, check, evidence)
-    known = None if again else fresh(workspace.ledger.read(job.id).entries, evidence, key, "file")
+    key = file_check_key(workspace, job, check, evidence)
+    known = None if again else find_fresh_run(workspace.ledger.read(job.id).entries, evidence, key, "file")
     if known is not None:
-        return Ran(known, reused=True)
-    seen = probe(workspace, job, check)
+        return EvidenceRun(known, reused=True)
+    seen = run_file_check(workspace, job, check)
     data = {
         "what": "file",
-        "evidence": filed_under(evidence),
+        "evidence": evidence_name(evidence),
         "criterion": criterion,
-        "asked_for": is_asked_for(job, evidence, "file"),
+        "asked_for": is_required_evidence(job, evidence, "file"),
         "key": key,
-        "settled": probe_key(workspace, job, check, evidence) == key,
+        "settled": file_check_key(workspace, job, check, evidence) == key,
         "passed": seen.passed,
-        "told": redacted(seen.told),
+        "told": redact_secrets(seen.told),
     }
-    return Ran(append(workspace, job, data, by), reused=False, output=seen.told)
+    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=seen.told)
 
 
-def probe_key(workspace: Workspace, job: Job, check: Check, evidence: str) -> str:
+def file_check_key(workspace: Workspace, job: Job, check: Check, evidence: str) -> str:
     """What a look at a file depends on: the question, and the contents."""
-    files = {name: plain_hash(path) for name, path in files_of(workspace, job, check).items()}
+    files = {name: hash_file(path) for name, path in checked_files(workspace, job, check).items()}
     return digest_of({"evidence": evidence, "files": files})
 
 
-def store_of(workspace: Workspace) -> EvidenceStore:
+def evidence_store(workspace: Workspace) -> EvidenceStore:
     """Where a workspace keeps its evidence."""
     return EvidenceStore(workspace.folder / "evidence")
 
 
-def append(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
+def append_run(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
     """Put a run on record, and with it whatever was added to the contract since it was last sealed."""
-    seal_tightened(workspace, workspace.job_at(job.path), by)
+    seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
         entries = workspace.ledger.read(job.id).entries
-        document = repair(workspace, workspace.read(job.path), job.path, entries)
-        return record(workspace, job.id, document, job.path, "ran", data, Approval(by), {})[0]
+        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, entries)
+        return record_and_project(workspace, job.id, document, job.path, "ran", data, Approval(by), {})[0]
 
 
 def _executed(
-    workspace: Workspace, argv: Sequence[str], given: Situation, timeout: float
+    workspace: Workspace, argv: Sequence[str], given: RunConditions, timeout: float
 ) -> tuple[CommandResult, RunReport | None, str | None]:
     """The command's result, what it reported, and what is wrong with the report."""
     with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
@@ -236,7 +238,7 @@ def _executed(
         result = run_command(words, cwd=workspace.root, timeout=timeout, env=environment)
         try:
             report = read_reports(Path(folder))
-        except ReportError as error:
+        except JUnitError as error:
             return result, None, str(error)
         # A test can end the process with status 0 before the report is written.
         missing = expected and report is None and result.succeeded
@@ -262,7 +264,7 @@ def _is_pytest(argv: Sequence[str]) -> bool:
 def _safe_output(output: str, environment: Mapping[str, str]) -> str:
     """What the command said, without secrets; next to a cut, half a line could be half a secret."""
     whole = _CUT.sub(lambda found: re.sub(r"^[^\n]*\n|(?<=\])\n[^\n]*\Z", "\n", found.group()), output)
-    return redacted(redacted(_KEY_REST.sub(rf"\1{REDACTED}", whole)), environment)
+    return redact_secrets(redact_secrets(_KEY_REST.sub(rf"\1{REDACTED}", whole)), environment)
 
 
 def _written(argv: Sequence[str]) -> str:
@@ -276,7 +278,7 @@ def _written(argv: Sequence[str]) -> str:
 
 
 def _named_safely(report: RunReport) -> dict[str, str]:
-    return {redacted(name): outcome for name, outcome in report.outcomes.items()}
+    return {redact_secrets(name): outcome for name, outcome in report.outcomes.items()}
 
 
 def _mark(name: str, value: str) -> str:

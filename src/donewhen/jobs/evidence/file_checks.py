@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.contract.inputs import located
+from donewhen.jobs.contract.inputs import locate_path
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -24,7 +24,7 @@ _SIZE_LIMIT = 64 * 1024 * 1024
 FileState = Literal["good", "missing", "empty", "not_a_file", "outside"]
 
 
-class Seen(NamedTuple):
+class FileCheckResult(NamedTuple):
     """What a look at a file gave."""
 
     passed: bool
@@ -32,27 +32,27 @@ class Seen(NamedTuple):
     state: FileState = "good"
 
 
-def probe(workspace: Workspace, job: Job, check: Check) -> Seen:
+def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckResult:
     """Decide a ``file`` check."""
-    path = located(workspace, job, check.path or "", "criteria")
+    path = locate_path(workspace, job, check.path or "", "criteria")
     content = _content(path)
-    if isinstance(content, Seen):
+    if isinstance(content, FileCheckResult):
         return content
     if check.regex is not None:
         found = re.search(check.regex, content.decode("utf-8", "replace"), re.MULTILINE)
-        return Seen(found is not None, f"/{check.regex}/ {'matches' if found else 'does not match'}")
+        return FileCheckResult(found is not None, f"/{check.regex}/ {'matches' if found else 'does not match'}")
     if check.rows is not None:
         rows = count_rows(content, path.suffix)
-        return Seen(rows >= check.rows, f"{rows} rows, {check.rows} asked for")
+        return FileCheckResult(rows >= check.rows, f"{rows} rows, {check.rows} asked for")
     if check.schema is not None:
-        return _against_schema(content, located(workspace, job, check.schema, "criteria"))
-    return Seen(True, f"{len(content)} bytes")
+        return _against_schema(content, locate_path(workspace, job, check.schema, "criteria"))
+    return FileCheckResult(True, f"{len(content)} bytes")
 
 
-def files_of(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
+def checked_files(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
     """The files that a ``file`` check depends on, by name."""
     named = (check.path, check.schema)
-    paths = [located(workspace, job, one, "criteria") for one in named if one is not None]
+    paths = [locate_path(workspace, job, one, "criteria") for one in named if one is not None]
     return {workspace.where(one): one for one in paths}
 
 
@@ -83,26 +83,28 @@ def file_state(path: Path) -> FileState:
     return "good" if isinstance(found, bytes) else found.state
 
 
-def _content(path: Path) -> bytes | Seen:
+def _content(path: Path) -> bytes | FileCheckResult:
     """A file's content: a regular file, not empty, not a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            return Seen(False, "it is not there", "missing")
-        return Seen(False, f"{error.strerror}", "not_a_file")
+            return FileCheckResult(False, "it is not there", "missing")
+        return FileCheckResult(False, f"{error.strerror}", "not_a_file")
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
-        return Seen(False, "it is not a regular file", "not_a_file")
+        return FileCheckResult(False, "it is not a regular file", "not_a_file")
     with os.fdopen(descriptor, "rb") as file:
         if found.st_size > _SIZE_LIMIT:
-            return Seen(False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at", "not_a_file")
+            return FileCheckResult(
+                False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at", "not_a_file"
+            )
         content = file.read()
-    return content if content.removeprefix(codecs.BOM_UTF8).strip() else Seen(False, "it is empty", "empty")
+    return content if content.removeprefix(codecs.BOM_UTF8).strip() else FileCheckResult(False, "it is empty", "empty")
 
 
-def _against_schema(content: bytes, schema_path: Path) -> Seen:
+def _against_schema(content: bytes, schema_path: Path) -> FileCheckResult:
     try:
         import jsonschema
         import referencing
@@ -127,7 +129,7 @@ def _against_schema(content: bytes, schema_path: Path) -> Seen:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return Seen(False, f"it is not JSON: {one_line(str(error))}")
+        return FileCheckResult(False, f"it is not JSON: {one_line(str(error))}")
     try:
         wrong = next(validator.iter_errors(data), None)
     except RecursionError as error:
@@ -135,6 +137,6 @@ def _against_schema(content: bytes, schema_path: Path) -> Seen:
     except referencing.exceptions.Unresolvable as error:
         raise ConfigError(f"The schema refers to something else: {one_line(str(error))}.", where=where) from error
     if wrong is None:
-        return Seen(True, "fits the schema")
+        return FileCheckResult(True, "fits the schema")
     place = "/".join(str(one) for one in wrong.absolute_path)
-    return Seen(False, one_line(f"{place or 'the whole'}: {wrong.message}"))
+    return FileCheckResult(False, one_line(f"{place or 'the whole'}: {wrong.message}"))

@@ -14,7 +14,7 @@ from donewhen.jobs.plan.job import Job
 VERIFICATION = "verification"
 
 
-class Need(NamedTuple):
+class Requirement(NamedTuple):
     """One thing to show. ``name`` is a criterion's id, or ``verification`` for a command of the job itself."""
 
     name: str
@@ -25,13 +25,13 @@ class Need(NamedTuple):
     """What evidence for it is filed under: a command or a probe in its normal form."""
 
 
-def needs(job: Job) -> tuple[Need, ...]:
+def requirements_of(job: Job) -> tuple[Requirement, ...]:
     """Everything that a job has to show, commands first."""
     commands = tuple(_command_need(job, one) for one in job.truth_required_commands)
     return commands + tuple(_criterion_need(job, one) for one in job.criteria)
 
 
-def need_of(job: Job, criterion: str) -> Need:
+def requirement_for(job: Job, criterion: str) -> Requirement:
     """What one criterion asks for."""
     for one in job.criteria:
         if one.id == criterion:
@@ -40,22 +40,22 @@ def need_of(job: Job, criterion: str) -> Need:
     raise ConfigError(f"{job.id} has no criterion {criterion!r}; there are: {known}.", where=str(job.path))
 
 
-def is_asked_for(job: Job, evidence: str, kind: CheckKind = "run") -> bool:
+def is_required_evidence(job: Job, evidence: str, kind: CheckKind = "run") -> bool:
     """Whether some need of the job is met by evidence of this name; a command may be called ``file``, too."""
-    return any(one.evidence == evidence and one.check.kind == kind for one in needs(job))
+    return any(one.evidence == evidence and one.check.kind == kind for one in requirements_of(job))
 
 
-def _command_need(job: Job, command: str) -> Need:
+def _command_need(job: Job, command: str) -> Requirement:
     try:
         argv = split_command(command)
     except DonewhenError as error:
         line = job.document.line_of("truth_required_commands")
         raise ConfigError(error.message, where=f"{job.path}:{line}", next_step=error.next_step) from error
     text = normal_command(command)
-    return Need(VERIFICATION, command, Check("run", command, argv), text)
+    return Requirement(VERIFICATION, command, Check("run", command, argv), text)
 
 
-def _criterion_need(job: Job, criterion: Criterion) -> Need:
+def _criterion_need(job: Job, criterion: Criterion) -> Requirement:
     check = criterion.check
     if check is None:
         check = Check("verification") if job.truth_required_commands else Check("manual")
@@ -66,4 +66,4 @@ def _criterion_need(job: Job, criterion: Criterion) -> Need:
             evidence = check.normal
         case _:
             evidence = f"{check.kind} {criterion.text}"
-    return Need(criterion.id, criterion.text, check, evidence)
+    return Requirement(criterion.id, criterion.text, check, evidence)

@@ -18,7 +18,7 @@ RECORD = "donewhen/evidence/v1"
 _COMMITTED_UP_TO = 256 * 1024
 
 
-class Parts(NamedTuple):
+class EvidenceKey(NamedTuple):
     """The four things that a run depends on, each by its hash."""
 
     command: str

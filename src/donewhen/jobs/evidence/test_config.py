@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.jobs.contract.inputs import plain_hash, walked
+from donewhen.jobs.contract.inputs import hash_file, walk_files
 from donewhen.jobs.evidence.commands import reports_tests
-from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -18,18 +18,18 @@ _WHOLE = frozenset({"conftest.py", "pytest.ini", ".pytest.ini"})
 _SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 
-def harness_of(workspace: Workspace, job: Job) -> dict[str, str]:
+def test_config_hashes(workspace: Workspace, job: Job) -> dict[str, str]:
     """The files (or their part for pytest) by content, tracked by git or not; none for a job that runs no tests."""
-    if not any(one.check.kind == "run" and reports_tests(one.check.argv) for one in needs(job)):
+    if not any(one.check.kind == "run" and reports_tests(one.check.argv) for one in requirements_of(job)):
         return {}
-    found = {workspace.where(path): mark_of(path) for path in walked(workspace.root)}
+    found = {workspace.where(path): test_config_hash(path) for path in walk_files(workspace.root)}
     return {name: mark for name, mark in found.items() if mark is not None}
 
 
-def mark_of(path: Path) -> str | None:
+def test_config_hash(path: Path) -> str | None:
     """What a file tells the test framework, as a hash; None where it tells nothing."""
     if path.name in _WHOLE:
-        return plain_hash(path)
+        return hash_file(path)
     try:
         if path.name == "pyproject.toml":
             section: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest")
@@ -41,5 +41,5 @@ def mark_of(path: Path) -> str | None:
         else:
             return None
     except (OSError, ValueError, configparser.Error):
-        return plain_hash(path)
+        return hash_file(path)
     return None if section is None else digest_of(section)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest, digest_of
-from donewhen.foundation.git import git, toplevel
+from donewhen.foundation.git import git, worktree_root
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.inputs import is_generated, tracked_tree
 from donewhen.jobs.plan.workspace import Workspace
@@ -39,7 +39,7 @@ def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()
     Without what donewhen writes, without what people and judges write about the work into the folders of
     missions, and without files of the project that are named.
     """
-    top = toplevel(workspace.root)
+    top = worktree_root(workspace.root)
     before = None if top is None else _committed(top, commit)
     if top is None or before is None:
         return None

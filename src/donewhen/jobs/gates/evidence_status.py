@@ -6,17 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from donewhen.foundation.cancellation import go_on
+from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.contract.decisions import Decided, Decision, decide
-from donewhen.jobs.contract.inputs import Manifest, located, manifest, result_manifest
-from donewhen.jobs.evidence.commands import Ran, look, newest_run, probe_key, run, situation, store_of
+from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.contract.decisions import Decision, DecisionRecord, decide
+from donewhen.jobs.contract.inputs import Manifest, input_manifest, locate_path, result_manifest
+from donewhen.jobs.evidence.commands import (
+    EvidenceRun,
+    evidence_store,
+    file_check_key,
+    newest_run,
+    record_file_check,
+    run_as_evidence,
+    run_conditions,
+)
 from donewhen.jobs.evidence.file_checks import file_state
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need, need_of, needs
-from donewhen.jobs.judge.person_overrides import newest_word, subject_of, was_overruled
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
+from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -28,23 +36,23 @@ _JUDGE_LAST = "the checks that need no judge come first"
 _SHOWN = 5
 
 
-class Standing(NamedTuple):
+class EvidenceStatus(NamedTuple):
     """How far one need is met."""
 
-    need: Need
+    need: Requirement
     state: State
     why: tuple[str, ...] = ()
     entry: Entry | None = None
 
 
-def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
+def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, ...]:
     """Every need of a job with its evidence; nothing is run."""
     entries = workspace.ledger.read(job.id).entries
-    policy = policy_of(workspace)
-    asked = needs(job)
+    policy = approval_policy(workspace)
+    asked = requirements_of(job)
     # The inputs of commands can be a whole tree, so they are looked at only where there is a command.
     commands = any(one.check.kind == "run" for one in asked)
-    inputs = manifest(workspace, job) if commands else Manifest({}, declared=True)
+    inputs = input_manifest(workspace, job) if commands else Manifest({}, declared=True)
     found = [_standing(workspace, job, one, entries, policy, inputs) for one in asked]
     verified = [one for one in found if one.need.name == VERIFICATION]
     found = [_covered(one, verified) if one.need.check.kind == "verification" else one for one in found]
@@ -56,70 +64,77 @@ def standings(workspace: Workspace, job: Job) -> tuple[Standing, ...]:
     )
 
 
-def asserted(workspace: Workspace, job: Job) -> tuple[str, ...]:
+def asserted_evidence(workspace: Workspace, job: Job) -> tuple[str, ...]:
     """What was written down as evidence by others than the gate. It is kept and shown, and decides nothing."""
     return tuple(
-        path for path in job.verification_evidence if located(workspace, job, path, "verification_evidence").is_file()
+        path
+        for path in job.verification_evidence
+        if locate_path(workspace, job, path, "verification_evidence").is_file()
     )
 
 
-def collect(
+def collect_evidence(
     workspace: Workspace,
     job: Job,
     by: Actor,
     *,
     again: bool = False,
-    only: Need | None = None,
+    only: Requirement | None = None,
     lenient: bool = False,
-    tell: Callable[[Need], None] = lambda _: None,
-) -> tuple[tuple[Need, Ran], ...]:
+    tell: Callable[[Requirement], None] = lambda _: None,
+) -> tuple[tuple[Requirement, EvidenceRun], ...]:
     """Run every command and look at every file that the job needs; what is fresh is reused.
 
     ``lenient`` goes on where a command can't be run at all: what was not shown is then the gates' to say.
     It raises ``GivenUpError`` where the caller has stopped waiting, so that nothing is decided on half of it.
     """
-    found: dict[str, Ran] = {}
-    results: list[tuple[Need, Ran]] = []
-    for need in (only,) if only is not None else needs(job):
+    found: dict[str, EvidenceRun] = {}
+    results: list[tuple[Requirement, EvidenceRun]] = []
+    for need in (only,) if only is not None else requirements_of(job):
         if need.check.kind in ("run", "file"):
             tell(need)
             with suppress(*((CommandNotRunnableError,) if lenient else ())):
                 if need.evidence not in found:
                     found[need.evidence] = _shown(workspace, job, need, by, again)
                     # What was cut off speaks neither for the work nor against it.
-                    go_on()
+                    raise_if_cancelled()
                 results.append((need, found[need.evidence]))
     return (*results, *_judged(workspace, job, by, again, only, tell))
 
 
 def _judged(
-    workspace: Workspace, job: Job, by: Actor, again: bool, only: Need | None, tell: Callable[[Need], None]
-) -> Iterator[tuple[Need, Ran]]:
+    workspace: Workspace,
+    job: Job,
+    by: Actor,
+    again: bool,
+    only: Requirement | None,
+    tell: Callable[[Requirement], None],
+) -> Iterator[tuple[Requirement, EvidenceRun]]:
     """Judges are asked last, and only about work that nothing else speaks against."""
-    wanted = [one for one in ((only,) if only is not None else needs(job)) if one.check.kind == "judge"]
+    wanted = [one for one in ((only,) if only is not None else requirements_of(job)) if one.check.kind == "judge"]
     if not wanted:
         return
-    if not _ready_for_judge(workspace, job, standings(workspace, job)):
+    if not _ready_for_judge(workspace, job, evidence_statuses(workspace, job)):
         if only is not None:
             raise UsageError(f"{only.name} is not judged yet: {_JUDGE_LAST}.", next_step=f"donewhen why {job.id}")
         return
-    from donewhen.jobs.judge.judge_evidence import ask
+    from donewhen.jobs.judge.judge_evidence import ask_judge
 
     for need in wanted:
         tell(need)
-        yield need, ask(workspace, job, need, by, again=again)
+        yield need, ask_judge(workspace, job, need, by, again=again)
 
 
-def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> Decided:
+def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> DecisionRecord:
     """A person's word that a manual criterion is met, for the outputs as they are now."""
-    need = manual_need(job, criterion)
+    need = manual_requirement(job, criterion)
     value = {"criterion": criterion, "text": need.text, "subject": result_manifest(workspace, job).hash}
     return decide(workspace, job, Decision("sign_off", reason, value), approval)
 
 
-def manual_need(job: Job, criterion: str) -> Need:
+def manual_requirement(job: Job, criterion: str) -> Requirement:
     """A criterion that is checked by hand; another one is refused."""
-    need = need_of(job, criterion)
+    need = requirement_for(job, criterion)
     if need.check.kind != "manual":
         raise UsageError(
             f"{criterion} is not signed off: it is decided by its own check ({need.evidence}).",
@@ -128,16 +143,16 @@ def manual_need(job: Job, criterion: str) -> Need:
     return need
 
 
-def _shown(workspace: Workspace, job: Job, need: Need, by: Actor, again: bool) -> Ran:
+def _shown(workspace: Workspace, job: Job, need: Requirement, by: Actor, again: bool) -> EvidenceRun:
     criterion = None if need.name == VERIFICATION else need.name
     if need.check.kind == "file":
-        return look(workspace, job, need.check, need.evidence, by, criterion=criterion, again=again)
-    return run(workspace, job, need.check.argv, by, criterion=criterion, again=again)
+        return record_file_check(workspace, job, need.check, need.evidence, by, criterion=criterion, again=again)
+    return run_as_evidence(workspace, job, need.check.argv, by, criterion=criterion, again=again)
 
 
 def _standing(
-    workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy, inputs: Manifest
-) -> Standing:
+    workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry], policy: Policy, inputs: Manifest
+) -> EvidenceStatus:
     match need.check.kind:
         case "run":
             return _of_command(workspace, job, need, newest_run(entries, need.evidence), inputs)
@@ -146,119 +161,125 @@ def _standing(
         case "manual":
             return _of_person(workspace, job, need, entries, policy)
         case "judge" | "verification":
-            return Standing(need, "missing")
+            return EvidenceStatus(need, "missing")
 
 
-def _of_command(workspace: Workspace, job: Job, need: Need, entry: Entry | None, inputs: Manifest) -> Standing:
+def _of_command(
+    workspace: Workspace, job: Job, need: Requirement, entry: Entry | None, inputs: Manifest
+) -> EvidenceStatus:
     if entry is None:
-        return Standing(need, "missing", ("it was never run",))
+        return EvidenceStatus(need, "missing", ("it was never run",))
     try:
-        now = situation(workspace, job, need.check.argv, inputs)
+        now = run_conditions(workspace, job, need.check.argv, inputs)
     except DonewhenError as error:
-        return Standing(need, "stale", (str(error),), entry)
+        return EvidenceStatus(need, "stale", (str(error),), entry)
     if not entry.data.get("settled"):
-        return Standing(need, "stale", ("its inputs changed while it ran",), entry)
+        return EvidenceStatus(need, "stale", ("its inputs changed while it ran",), entry)
     reasons = tuple(
         reason
         for part in now.parts.differing(entry.data.get("parts", {}))
         for reason in _reasons(workspace, part, entry, inputs, now.fingerprint)
     )
     if reasons:
-        return Standing(need, "stale", reasons, entry)
-    return Standing(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
+        return EvidenceStatus(need, "stale", reasons, entry)
+    return EvidenceStatus(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
 
 
-def _of_file(workspace: Workspace, job: Job, need: Need, entry: Entry | None) -> Standing:
+def _of_file(workspace: Workspace, job: Job, need: Requirement, entry: Entry | None) -> EvidenceStatus:
     if entry is None:
-        return Standing(need, "missing", ("nobody has looked yet",))
-    if entry.data.get("key") != probe_key(workspace, job, need.check, need.evidence) or not entry.data.get("settled"):
-        return Standing(need, "stale", (f"{need.check.path} changed",), entry)
-    return Standing(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
+        return EvidenceStatus(need, "missing", ("nobody has looked yet",))
+    if entry.data.get("key") != file_check_key(workspace, job, need.check, need.evidence) or not entry.data.get(
+        "settled"
+    ):
+        return EvidenceStatus(need, "stale", (f"{need.check.path} changed",), entry)
+    return EvidenceStatus(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
 
 
-def _of_person(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy) -> Standing:
+def _of_person(
+    workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry], policy: Policy
+) -> EvidenceStatus:
     found = [one for one in reversed(entries) if is_sign_off(one, need.text)]
     if not found:
-        return Standing(need, "missing", ("nobody has signed it off",))
+        return EvidenceStatus(need, "missing", ("nobody has signed it off",))
     # What does not count does not take anything back, either.
-    entry = next((one for one in found if approves(one, job.id, policy)), found[0])
-    if not approves(entry, job.id, policy):
-        return Standing(
+    entry = next((one for one in found if is_approval(one, job.id, policy)), found[0])
+    if not is_approval(entry, job.id, policy):
+        return EvidenceStatus(
             need, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
         )
     try:
         now = result_manifest(workspace, job).hash
     except DonewhenError as error:
-        return Standing(need, "stale", (str(error),), entry)
+        return EvidenceStatus(need, "stale", (str(error),), entry)
     if entry.data["value"].get("subject") != now:
-        return Standing(need, "stale", ("the outputs changed since it was signed off",), entry)
-    return Standing(need, "passed", (), entry)
+        return EvidenceStatus(need, "stale", ("the outputs changed since it was signed off",), entry)
+    return EvidenceStatus(need, "passed", (), entry)
 
 
 def _after_people(
-    workspace: Workspace, job: Job, standing: Standing, entries: Sequence[Entry], policy: Policy
-) -> Standing:
+    workspace: Workspace, job: Job, standing: EvidenceStatus, entries: Sequence[Entry], policy: Policy
+) -> EvidenceStatus:
     """What a person has said about a criterion and the work as it is, if anybody has, else what the gate says."""
     need = standing.need
-    if need.name == VERIFICATION or need.check.kind in ("judge", "manual") or not was_overruled(entries, need):
+    if need.name == VERIFICATION or need.check.kind in ("judge", "manual") or not has_override(entries, need):
         return standing
     try:
         subject = subject_of(workspace, job, need, entries)
     except DonewhenError:
         return standing
-    word = newest_word(entries, job.id, need, subject, policy)
+    word = newest_override(entries, job.id, need, subject, policy)
     return standing if word is None else _by_word(need, word)
 
 
-def _by_word(need: Need, word: Entry) -> Standing:
+def _by_word(need: Requirement, word: Entry) -> EvidenceStatus:
     reason = f": {word.data['reason']}" if word.data.get("reason") else ""
     told = f"{word.by.name} ({word.by.kind}) says {word.data['verdict']}{reason}"
-    return Standing(need, "passed" if word.data["verdict"] == "pass" else "failed", (told,), word)
+    return EvidenceStatus(need, "passed" if word.data["verdict"] == "pass" else "failed", (told,), word)
 
 
-def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[Standing]) -> bool:
+def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceStatus]) -> bool:
     """Whether everything that needs no judge speaks for the work: every check has passed, every output is there."""
     if not any(one.need.check.kind == "judge" for one in found):
         return True
     if any(one.state != "passed" for one in found if one.need.check.kind in ("run", "file", "verification")):
         return False
     try:
-        outputs = [located(workspace, job, one, "outputs") for one in job.outputs]
+        outputs = [locate_path(workspace, job, one, "outputs") for one in job.outputs]
     except DonewhenError:
         return False
     return all(file_state(one) == "good" for one in outputs)
 
 
 def _of_judge(
-    workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry], policy: Policy, ready: bool
-) -> Standing:
+    workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry], policy: Policy, ready: bool
+) -> EvidenceStatus:
     if not ready:
-        return Standing(need, "missing", (_JUDGE_LAST,), newest_run(entries, need.evidence, "judge"))
-    from donewhen.jobs.judge.judge_evidence import question_about
+        return EvidenceStatus(need, "missing", (_JUDGE_LAST,), newest_run(entries, need.evidence, "judge"))
+    from donewhen.jobs.judge.judge_evidence import judge_question
 
     try:
-        question = question_about(workspace, job, need, entries)
+        question = judge_question(workspace, job, need, entries)
     except DonewhenError as error:
-        return Standing(need, "missing", (str(error),))
+        return EvidenceStatus(need, "missing", (str(error),))
     # A person's word is about what was judged, not about who judged it or how.
-    word = newest_word(entries, job.id, need, question.subject, policy)
+    word = newest_override(entries, job.id, need, question.subject, policy)
     if word is not None:
         return _by_word(need, word)
     entry = newest_run(entries, need.evidence, "judge")
     if entry is None:
-        return Standing(need, "missing", ("no judge has been asked",))
+        return EvidenceStatus(need, "missing", ("no judge has been asked",))
     told = str(entry.data.get("told", ""))
     if entry.data.get("key") == "":
-        return Standing(need, "missing", (told,), entry)
+        return EvidenceStatus(need, "missing", (told,), entry)
     known = entry.data.get("parts", {})
     reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if known.get(part) != value)
     if not reasons and not entry.data.get("settled"):
         reasons = ("it changed while it was being judged",)
     if reasons:
-        return Standing(need, "stale", reasons, entry)
+        return EvidenceStatus(need, "stale", reasons, entry)
     if entry.data.get("needs_human"):
-        return Standing(need, "needs_human", (told,), entry)
-    return Standing(need, "passed" if entry.data.get("passed") is True else "failed", (told,), entry)
+        return EvidenceStatus(need, "needs_human", (told,), entry)
+    return EvidenceStatus(need, "passed" if entry.data.get("passed") is True else "failed", (told,), entry)
 
 
 _CHANGED = {
@@ -279,7 +300,7 @@ def is_sign_off(entry: Entry, text: str) -> bool:
     )
 
 
-def _failed(need: Need, entry: Entry) -> Standing:
+def _failed(need: Requirement, entry: Entry) -> EvidenceStatus:
     told = entry.data.get("told")
     if told is None:
         told = f"exit status {entry.data.get('exit_code')}"
@@ -290,10 +311,10 @@ def _failed(need: Need, entry: Entry) -> Standing:
             told += f", {report['failed']} test(s) failed"
         elif "passed" in report and not report["passed"]:
             told += ", no test passed"
-    return Standing(need, "failed", (str(told),), entry)
+    return EvidenceStatus(need, "failed", (str(told),), entry)
 
 
-def _covered(standing: Standing, verified: Sequence[Standing]) -> Standing:
+def _covered(standing: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
     """A criterion without a check of its own is as good as the job's verification."""
     states: list[State] = [one.state for one in verified]
     worst = min(states, key=_WORST.index)
@@ -301,7 +322,7 @@ def _covered(standing: Standing, verified: Sequence[Standing]) -> Standing:
 
 
 def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fingerprint: Any) -> Sequence[str]:
-    store = store_of(workspace)
+    store = evidence_store(workspace)
     match part:
         case "inputs":
             before = store.get_json(str(entry.data.get("manifest")))

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.board.validity import DependencyFact, Validities
-from donewhen.jobs.board.views import ViewFact, views_of
+from donewhen.jobs.board.validity import DependencyFact, ValidityChecker
+from donewhen.jobs.board.views import ViewFact, view_status
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
-from donewhen.jobs.contract.inputs import located, plain_hash, upstream_manifest
-from donewhen.jobs.evidence.commands import filed_under, newest_run, store_of
+from donewhen.jobs.contract.inputs import hash_file, locate_path, upstream_manifest
+from donewhen.jobs.evidence.commands import evidence_name, evidence_store, newest_run
 from donewhen.jobs.evidence.file_checks import FileState, file_state
 from donewhen.jobs.evidence.store import EvidenceStore
-from donewhen.jobs.evidence.test_config import harness_of
-from donewhen.jobs.gates.evidence_status import Standing, standings
+from donewhen.jobs.evidence.test_config import test_config_hashes
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.ledger import Chain, Entry
-from donewhen.jobs.lessons.lesson_use import LessonFact, lessons_of
-from donewhen.jobs.plan.criteria import is_placeholder, sections
+from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
+from donewhen.jobs.plan.criteria import is_placeholder, markdown_sections
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
@@ -60,7 +60,7 @@ class Facts(NamedTuple):
     agreement: Agreement
     project_agreement: Agreement
     history: History
-    standings: tuple[Standing, ...]
+    standings: tuple[EvidenceStatus, ...]
     outputs: tuple[FileFact, ...]
     evidence_files: tuple[FileFact, ...]
     dependencies: tuple[DependencyFact, ...]
@@ -88,12 +88,12 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
     policy = Policy.of(about_project.seal.terms if about_project.seal else None)
     chain = workspace.ledger.read(job.id)
     history = history_of(job.id, chain.entries, policy)
-    shown = standings(workspace, job)
-    store = store_of(workspace)
+    shown = evidence_statuses(workspace, job)
+    store = evidence_store(workspace)
     agreement = job_agreement(job, chain, about_project)
     agreed_at = agreement.seal.entry.seq if agreement.seal else 0
     suites, missing = _suites(store, chain.entries, shown, agreed_at)
-    texts = {one.title.casefold(): one.text for one in sections(job.document.body)}
+    texts = {one.title.casefold(): one.text for one in markdown_sections(job.document.body)}
     return Facts(
         job=job,
         project=project,
@@ -104,14 +104,14 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         standings=shown,
         outputs=_files(workspace, job, job.outputs, "outputs", _first_start(chain.entries)),
         evidence_files=_files(workspace, job, job.verification_evidence, "verification_evidence", None),
-        dependencies=Validities(workspace, policy).dependencies_of(job),
+        dependencies=ValidityChecker(workspace, policy).dependencies_of(job),
         upstream_changed=_upstream_changed(workspace, job, history.started),
         suites=suites,
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
         chain_breaks=(*_breaks(chain), *missing),
         runs=_runs(chain.entries, history.started, shown),
-        views=views_of(workspace, job, chain, about_project),
-        lessons=lessons_of(workspace, job.id, chain.entries),
+        views=view_status(workspace, job, chain, about_project),
+        lessons=lesson_fact(workspace, job.id, chain.entries),
         mirror=mirror_fact(workspace, project, job, chain.entries),
         progress_lines=_progress(texts.get("progress log", "")),
         sections=texts,
@@ -126,11 +126,11 @@ def _files(
     found = []
     for path in paths:
         try:
-            full = located(workspace, job, path, field)
+            full = locate_path(workspace, job, path, field)
         except ConfigError:
             found.append(FileFact(path, "outside"))
             continue
-        unchanged = started is not None and before.get(workspace.where(full)) == plain_hash(full)
+        unchanged = started is not None and before.get(workspace.where(full)) == hash_file(full)
         state = file_state(full)
         found.append(FileFact(path, state, not unchanged, template=state == "good" and _says_nothing(full)))
     return tuple(found)
@@ -157,11 +157,11 @@ def _harness_changed(workspace: Workspace, job: Job, entries: Sequence[Entry]) -
     first = next((one.data["harness"] for one in entries if one.type == "started" and "harness" in one.data), None)
     if not isinstance(first, Mapping):
         return ()
-    now = harness_of(workspace, job)
+    now = test_config_hashes(workspace, job)
     agreed = set()
     for path in job.outputs:
         with suppress(ConfigError):
-            agreed.add(workspace.where(located(workspace, job, path, "outputs")))
+            agreed.add(workspace.where(locate_path(workspace, job, path, "outputs")))
     return tuple(sorted(one for one in {*first, *now} if first.get(one) != now.get(one) and one not in agreed))
 
 
@@ -174,7 +174,7 @@ def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> 
 
 
 def _suites(
-    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[Standing], agreed_at: int
+    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[EvidenceStatus], agreed_at: int
 ) -> tuple[tuple[SuiteFact, ...], tuple[str, ...]]:
     """Each test command's newest report against the one that was there when it was agreed, or the first one after.
 
@@ -187,20 +187,20 @@ def _suites(
     begun = max(agreed_at, next((one.seq for one in entries if one.type == "started"), 0))
     for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
         newest = newest_run(entries, evidence)
-        name = filed_under(evidence)
+        name = evidence_name(evidence)
         reports = [one for one in entries if _reports(one, name)]
         if newest is None or newest not in reports:
             continue
         earlier = [one for one in reports if one.seq < begun]
-        now, before = outcomes_of(store, newest), outcomes_of(store, earlier[-1] if earlier else reports[0])
+        now, before = test_outcomes(store, newest), test_outcomes(store, earlier[-1] if earlier else reports[0])
         if now is None or before is None:
             missing.append(f"the test ids of a run of `{evidence}` are missing")
             continue
-        facts.append(compared_suite(evidence, now, before))
+        facts.append(compare_suites(evidence, now, before))
     return tuple(facts), tuple(missing)
 
 
-def compared_suite(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
+def compare_suites(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
     """Which tests were there before and are not there, or don't run, now."""
     executed = {name for name, one in before.items() if one != "skipped"}
     skipped = sorted(name for name in executed if now.get(name) == "skipped")
@@ -217,7 +217,7 @@ def _reports(entry: Entry, evidence: str) -> bool:
     )
 
 
-def outcomes_of(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
+def test_outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
     """What became of each test in a run; None where that is not known."""
     record: Any = store.get_json(str(entry.data.get("record")))
     report = record.get("report") if isinstance(record, dict) else None
@@ -229,7 +229,7 @@ def _breaks(chain: Chain) -> Iterator[str]:
     return (one.problem for one in chain.breaks if not one.torn)
 
 
-def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[Standing]) -> int:
+def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[EvidenceStatus]) -> int:
     """What the gate ran since the start, and what it ran before and still holds."""
     since = started.seq if started is not None else 0
     holding = {one.entry.seq for one in shown if one.entry is not None and one.state == "passed"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.evidence.requirements import VERIFICATION
-from donewhen.jobs.gates.evidence_status import Standing, State
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
@@ -48,7 +48,7 @@ def _criteria(facts: Facts) -> Iterator[GateReason]:
         yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has no acceptance criteria.", facts.where)
     for one in facts.standings:
         if one.need.name != VERIFICATION and one.state != "passed":
-            yield GateReason(CRITERION_CODES[one.state], told_of(one), _where(facts, one))
+            yield GateReason(CRITERION_CODES[one.state], status_sentence(one), _where(facts, one))
 
 
 def _suites(facts: Facts) -> Iterator[GateReason]:
@@ -76,7 +76,7 @@ def _freshness(facts: Facts) -> Iterator[GateReason]:
     for one in facts.standings:
         if one.state == "stale":
             code = GateCode.COMMAND_NOT_PASSED if one.need.name == VERIFICATION else GateCode.CRITERION_STALE
-            yield GateReason(code, told_of(one), _where(facts, one))
+            yield GateReason(code, status_sentence(one), _where(facts, one))
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
 
@@ -98,7 +98,7 @@ def _lesson(facts: Facts) -> Iterator[GateReason]:
 def _commands(facts: Facts) -> Iterator[GateReason]:
     for one in facts.standings:
         if one.need.name == VERIFICATION and one.state != "passed":
-            yield GateReason(GateCode.COMMAND_NOT_PASSED, told_of(one), _where(facts, one))
+            yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(one), _where(facts, one))
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:
@@ -116,7 +116,7 @@ _CHECKS: dict[str, Callable[[Facts], Iterator[GateReason]]] = {
 }
 
 
-def told_of(standing: Standing) -> str:
+def status_sentence(standing: EvidenceStatus) -> str:
     """How a need stands that is not met, in one sentence."""
     why = f": {'; '.join(standing.why)}" if standing.why else ""
     if standing.need.name == VERIFICATION:
@@ -133,7 +133,7 @@ def told_of(standing: Standing) -> str:
     return f"{name} {states[standing.state]}{why}."
 
 
-def _where(facts: Facts, standing: Standing) -> str | None:
+def _where(facts: Facts, standing: EvidenceStatus) -> str | None:
     line = next((one.line for one in facts.job.criteria if one.id == standing.need.name), None)
     return f"{facts.where}:{line}" if line else facts.where
 

@@ -12,21 +12,21 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
-    Claim,
-    Finding,
-    Imported,
-    Item,
-    Text,
-    left_out,
-    not_understood,
+    ImportFinding,
+    ImportItem,
+    ReadSource,
+    SourceClaim,
+    SourceText,
+    drop_duplicate_items,
+    not_understood_finding,
     priority_of,
-    without_doubles,
+    skipped_finding,
 )
-from donewhen.jobs.imports.markdown import listed, readable
+from donewhen.jobs.imports.markdown import list_items, normalise_text
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.criteria import Section, sections
-from donewhen.jobs.plan.document import Document, parse
-from donewhen.jobs.plan.frontmatter import Value, read_yaml
+from donewhen.jobs.plan.criteria import MarkdownSection, markdown_sections
+from donewhen.jobs.plan.document import Document, parse_document
+from donewhen.jobs.plan.frontmatter import Value, read_yaml_fields
 
 TASK_FILE = re.compile(r"(?P<id>[A-Za-z][A-Za-z0-9_]*-[0-9]+(?:\.[0-9]+)*)(?: - .*)?\.md")
 CONFIGS = ("config.yml", "config.yaml")
@@ -40,24 +40,26 @@ _DONE = ("done", "completed", "complete", "closed")
 _PUT_ASIDE = {"drafts": "a draft: nobody has decided on it yet", "archive": "archived: Backlog.md has put it away"}
 
 
-def read(texts: Sequence[Text]) -> Imported:
+def read_backlog(texts: Sequence[SourceText]) -> ReadSource:
     """A job a task. A task with subtasks comes after them: it is not done before its parts are."""
-    findings: list[Finding] = []
+    findings: list[ImportFinding] = []
     done = _done_statuses(texts, findings)
-    tasks: list[tuple[Item, str | None]] = []
+    tasks: list[tuple[ImportItem, str | None]] = []
     for text in texts:
         folder = text.name.split("/")[0] if "/" in text.name else ""
         if text.name in CONFIGS:
             continue
         if folder in _PUT_ASIDE:
-            findings.append(left_out(f"It is {_PUT_ASIDE[folder]}.", text.where))
+            findings.append(skipped_finding(f"It is {_PUT_ASIDE[folder]}.", text.where))
             continue
         try:
             tasks.append(_task(text, done, folder == "completed", findings))
         except DonewhenError as error:
-            findings.append(not_understood(f"{error.message} The task was left out.", error.where or text.where))
+            findings.append(
+                not_understood_finding(f"{error.message} The task was left out.", error.where or text.where)
+            )
     linked = tuple(_linked(tasks, findings))
-    return without_doubles(Imported(linked, tuple(findings)))
+    return drop_duplicate_items(ReadSource(linked, tuple(findings)))
 
 
 def normal_id(identifier: str) -> str:
@@ -65,15 +67,17 @@ def normal_id(identifier: str) -> str:
     return _LEADING_ZEROS.sub("", identifier.strip().casefold())
 
 
-def _done_statuses(texts: Sequence[Text], findings: list[Finding]) -> tuple[str, ...]:
+def _done_statuses(texts: Sequence[SourceText], findings: list[ImportFinding]) -> tuple[str, ...]:
     """The words for done: the last of the board's columns, as Backlog.md has it, and the usual ones."""
     for text in texts:
         if text.name not in CONFIGS:
             continue
         try:
-            fields, _ = read_yaml(text.text, 0, len(text.text), text.where)
+            fields, _ = read_yaml_fields(text.text, 0, len(text.text), text.where)
         except DonewhenError as error:
-            findings.append(not_understood(f"{error.message} Its columns are not known.", error.where or text.where))
+            findings.append(
+                not_understood_finding(f"{error.message} Its columns are not known.", error.where or text.where)
+            )
             continue
         columns = fields.get("statuses")
         if isinstance(columns, list) and columns:
@@ -81,9 +85,11 @@ def _done_statuses(texts: Sequence[Text], findings: list[Finding]) -> tuple[str,
     return _DONE
 
 
-def _task(text: Text, done: tuple[str, ...], completed: bool, findings: list[Finding]) -> tuple[Item, str | None]:
+def _task(
+    text: SourceText, done: tuple[str, ...], completed: bool, findings: list[ImportFinding]
+) -> tuple[ImportItem, str | None]:
     """A task, and the id of the one that it is a part of."""
-    document = parse(text.text.encode(), text.where)
+    document = parse_document(text.text.encode(), text.where)
     fields = document.fields
     named = TASK_FILE.fullmatch(text.name.split("/")[-1])
     identifier = _word(document, "id") or (named["id"] if named else "")
@@ -92,10 +98,10 @@ def _task(text: Text, done: tuple[str, ...], completed: bool, findings: list[Fin
     priority = priority_of(fields.get("priority"))
     if priority is None:
         told = f"The priority {one_line(_word(document, 'priority'), 40)!r} is not known; the usual one was taken."
-        findings.append(not_understood(told, _at(text, document, "priority")))
+        findings.append(not_understood_finding(told, _at(text, document, "priority")))
     criteria, ticked = _criteria(text, document, findings)
     status = _word(document, "status")
-    item = Item(
+    item = ImportItem(
         key=f"backlog:{normal_id(identifier)}",
         title=_word(document, "title") or identifier,
         where=text.where,
@@ -110,14 +116,14 @@ def _task(text: Text, done: tuple[str, ...], completed: bool, findings: list[Fin
     return item, _word(document, "parent_task_id") or _word(document, "parent") or None
 
 
-def _claim(status: str, completed: bool, ticked: int, criteria: int, done: tuple[str, ...]) -> Claim:
+def _claim(status: str, completed: bool, ticked: int, criteria: int, done: tuple[str, ...]) -> SourceClaim:
     parts = [f"status {one_line(status, 40)}"] if status else []
     parts += ["completed"] if completed else []
     parts += [f"{ticked} of {criteria} ticked"] if ticked else []
-    return Claim(", ".join(parts) or "nothing", completed or status.casefold() in done)
+    return SourceClaim(", ".join(parts) or "nothing", completed or status.casefold() in done)
 
 
-def _linked(tasks: Sequence[tuple[Item, str | None]], findings: list[Finding]) -> Iterator[Item]:
+def _linked(tasks: Sequence[tuple[ImportItem, str | None]], findings: list[ImportFinding]) -> Iterator[ImportItem]:
     """The tasks with their parts, as the parts name what they belong to."""
     known = {item.key for item, _ in tasks}
     parts: dict[str, list[str]] = {}
@@ -128,7 +134,7 @@ def _linked(tasks: Sequence[tuple[Item, str | None]], findings: list[Finding]) -
         parts.setdefault(above, []).append(item.key)
         if above not in known:
             told = f"{item.name} is a part of {one_line(parent, 60)}, which is not there."
-            findings.append(Finding(FindingCode.IMPORT_DEPENDENCY, told, item.where))
+            findings.append(ImportFinding(FindingCode.IMPORT_DEPENDENCY, told, item.where))
     for item, parent in tasks:
         notes = item.notes if parent is None else (*item.notes, f"Part of: {parent}")
         yield item._replace(parts=tuple(parts.get(item.key, ())), notes=notes)
@@ -137,39 +143,39 @@ def _linked(tasks: Sequence[tuple[Item, str | None]], findings: list[Finding]) -
 def _description(document: Document) -> str:
     marked = _DESCRIPTION.search(document.body)
     if marked:
-        return readable(marked[1]).strip()
+        return normalise_text(marked[1]).strip()
     found = _section(_sections(document), "description")
     return found.text if found else ""
 
 
-def _sections(document: Document) -> list[Section]:
+def _sections(document: Document) -> list[MarkdownSection]:
     """The sections outside of the description, whose own headings are text."""
     body = _DESCRIPTION.sub(lambda found: "\n" * found[0].count("\n"), document.body)
-    return sections(readable(body), document.first_body_line)
+    return markdown_sections(normalise_text(body), document.first_body_line)
 
 
-def _section(found: Sequence[Section], title: str) -> Section | None:
+def _section(found: Sequence[MarkdownSection], title: str) -> MarkdownSection | None:
     return next((one for one in found if one.title.casefold() == title), None)
 
 
-def _criteria(text: Text, document: Document, findings: list[Finding]) -> tuple[tuple[str, ...], int]:
+def _criteria(text: SourceText, document: Document, findings: list[ImportFinding]) -> tuple[tuple[str, ...], int]:
     """Acceptance criteria and definition of done: both have to hold. And how many of them are ticked."""
     criteria: list[str] = []
     ticked = 0
     for title, before in (("acceptance criteria", ""), ("definition of done", "Definition of done: ")):
         same = [one for one in _sections(document) if one.title.casefold() == title]
         for section in same:
-            found = listed(section.lines)
+            found = list_items(section.lines)
             for box in found.items:
                 criteria.append(before + _NUMBER.sub("", box.text, count=1))
                 ticked += box.ticked
             for number, line in found.others:
                 told = f"{one_line(line, 60)!r} is no item of a list, so it became no criterion."
-                findings.append(not_understood(told, f"{text.where}:{number}"))
+                findings.append(not_understood_finding(told, f"{text.where}:{number}"))
     return tuple(criteria), ticked
 
 
-def _notes(document: Document, text: Text, findings: list[Finding]) -> Iterator[str]:
+def _notes(document: Document, text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
     for name, told in (("labels", "Labels"), ("assignee", "Assignee")):
         if words := _words(document, name, text, findings):
             yield f"{told}: {', '.join(words)}"
@@ -186,7 +192,7 @@ def _word(document: Document, name: str) -> str:
     return str(value).strip()
 
 
-def _words(document: Document, name: str, text: Text, findings: list[Finding]) -> tuple[str, ...]:
+def _words(document: Document, name: str, text: SourceText, findings: list[ImportFinding]) -> tuple[str, ...]:
     fields: Mapping[str, Value] = document.fields
     value = fields.get(name)
     if value is None or value == "":
@@ -195,10 +201,12 @@ def _words(document: Document, name: str, text: Text, findings: list[Finding]) -
         return (value,)
     if isinstance(value, list) and not any(isinstance(one, list | dict) or one is None for one in value):
         return tuple(str(one) for one in value)
-    findings.append(not_understood(f"{name} is no list of texts; it was passed over.", _at(text, document, name)))
+    findings.append(
+        not_understood_finding(f"{name} is no list of texts; it was passed over.", _at(text, document, name))
+    )
     return ()
 
 
-def _at(text: Text, document: Document, name: str) -> str:
+def _at(text: SourceText, document: Document, name: str) -> str:
     line = document.line_of(name)
     return f"{text.where}:{line}" if line else text.where

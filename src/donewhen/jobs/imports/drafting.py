@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen.foundation.plain_text import shorten
-from donewhen.jobs.imports.items import Finding, Item
+from donewhen.jobs.imports.items import ImportFinding, ImportItem
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.creating import NewJob
 
@@ -20,21 +20,21 @@ class Draft(NamedTuple):
     """The job to be made of an item, and what a person should know of it."""
 
     job: NewJob
-    findings: tuple[Finding, ...]
+    findings: tuple[ImportFinding, ...]
 
 
-def draft(item: Item, identity: str, commands: Sequence[str], ids: Mapping[str, str]) -> Draft:
+def draft_job(item: ImportItem, identity: str, commands: Sequence[str], ids: Mapping[str, str]) -> Draft:
     """``identity`` is the hash of what the source asks for, ``ids`` are the jobs of other items."""
-    findings: list[Finding] = []
+    findings: list[ImportFinding] = []
     criteria = [shorten(one, LONGEST_CRITERION) for one in item.criteria[:MOST_CRITERIA]]
     objective = shorten(item.objective, LONGEST_OBJECTIVE)
     notes = [shorten(one, LONGEST_NOTE) for one in item.notes]
     if (criteria, objective, notes) != ([*item.criteria], item.objective, [*item.notes]):
         told = f"{item.name} is too long for a plan; a part of it was cut off."
-        findings.append(Finding(FindingCode.IMPORT_SHORTENED, told, item.where))
+        findings.append(ImportFinding(FindingCode.IMPORT_SHORTENED, told, item.where))
     if not criteria:
         told = f"{item.name} does not say when it would be done."
-        findings.append(Finding(FindingCode.IMPORT_NO_CRITERIA, told, item.where))
+        findings.append(ImportFinding(FindingCode.IMPORT_NO_CRITERIA, told, item.where))
     job = NewJob(
         title=item.title or item.name or "Untitled",
         depends_on=tuple(ids[key] for key in item.depends_on),
@@ -48,7 +48,7 @@ def draft(item: Item, identity: str, commands: Sequence[str], ids: Mapping[str, 
     return Draft(job, tuple(findings))
 
 
-def _objective(item: Item, objective: str, notes: Sequence[str]) -> str:
+def _objective(item: ImportItem, objective: str, notes: Sequence[str]) -> str:
     claimed = f'The source says "{item.claim.told}". Nothing shows it yet.'
     said = "The source says nothing of how far it is." if item.claim.told == "nothing" else claimed
     parts = [f"Imported from {item.key}. {said}"]

@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from donewhen.foundation.canonical import digest, unique_names
+from donewhen.foundation.canonical import digest, refuse_duplicate_keys
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.plain_text import one_line, uncovered
+from donewhen.foundation.plain_text import one_line, visible_text
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
-    Claim,
-    Finding,
-    Imported,
-    Item,
-    Text,
-    joined,
-    not_understood,
+    ImportFinding,
+    ImportItem,
+    ReadSource,
+    SourceClaim,
+    SourceText,
+    join_sources,
+    not_understood_finding,
     priority_of,
 )
 from donewhen.jobs.ledger.finding_codes import FindingCode
@@ -40,19 +40,21 @@ _DONE = ("done", "complete", "completed", "pass", "passed", "passing", "verified
 _LONGEST_ID = 80
 
 
-def read(texts: Sequence[Text]) -> Imported:
+def read_feature_list(texts: Sequence[SourceText]) -> ReadSource:
     """A job a feature."""
-    return joined(_list(text) for text in texts)
+    return join_sources(_list(text) for text in texts)
 
 
-def _list(text: Text) -> Imported:
-    findings: list[Finding] = []
-    items: dict[str, Item] = {}
+def _list(text: SourceText) -> ReadSource:
+    findings: list[ImportFinding] = []
+    items: dict[str, ImportItem] = {}
     counts: Counter[str] = Counter()
     for number, one in enumerate(_entries(text)):
         where = f"{text.where} [{number}]"
         if not isinstance(one, dict):
-            findings.append(not_understood("This is no feature: an object was expected. It was left out.", where))
+            findings.append(
+                not_understood_finding("This is no feature: an object was expected. It was left out.", where)
+            )
             continue
         item = _feature(one, where, findings)
         if item is None:
@@ -63,15 +65,15 @@ def _list(text: Text) -> Imported:
             item = item._replace(key=f"{item.key}-{counts[item.key]}") if counts[item.key] > 1 else item
         if item.key in items:
             told = f"{item.name} is there twice, first in {items[item.key].where}; this one was left out."
-            findings.append(not_understood(told, where))
+            findings.append(not_understood_finding(told, where))
             continue
         items[item.key] = item
-    return Imported(tuple(items.values()), tuple(findings))
+    return ReadSource(tuple(items.values()), tuple(findings))
 
 
-def _entries(text: Text) -> list[Any]:
+def _entries(text: SourceText) -> list[Any]:
     try:
-        data = json.loads(text.text, object_pairs_hook=unique_names, parse_constant=_refused)
+        data = json.loads(text.text, object_pairs_hook=refuse_duplicate_keys, parse_constant=_refused)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"This is no JSON: {error.msg}.", where=f"{text.where}:{error.lineno}:{error.colno}"
@@ -98,15 +100,17 @@ def _refused(name: str) -> object:
     raise ValueError(f"{name} is no value in JSON")
 
 
-def _feature(one: Mapping[str, Any], where: str, findings: list[Finding]) -> Item | None:
+def _feature(one: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> ImportItem | None:
     description = _first(one, _WORDS)
     title = _first(one, _TITLES) or description
     if not title.strip():
-        findings.append(not_understood("The feature has neither a description nor a title; it was left out.", where))
+        findings.append(
+            not_understood_finding("The feature has neither a description nor a title; it was left out.", where)
+        )
         return None
     identifier = _text(one.get("id"))
     if "id" in one and (not identifier or len(identifier) > _LONGEST_ID):
-        findings.append(not_understood("The feature's id is no short text; the feature was left out.", where))
+        findings.append(not_understood_finding("The feature's id is no short text; the feature was left out.", where))
         return None
     criteria = tuple(_texts(one, _CRITERIA, where, findings))
     steps = tuple(_texts(one, _STEPS, where, findings))
@@ -122,8 +126,8 @@ def _feature(one: Mapping[str, Any], where: str, findings: list[Finding]) -> Ite
     priority = priority_of(one.get("priority"))
     if priority is None:
         told = f"The priority {one_line(str(one.get('priority')), 40)!r} is not known; the usual one was taken."
-        findings.append(not_understood(told, where))
-    return Item(
+        findings.append(not_understood_finding(told, where))
+    return ImportItem(
         key=f"feature-list:{one_line(identifier, _LONGEST_ID) or _name_of(description or title)}",
         title=title,
         where=where,
@@ -144,7 +148,7 @@ def _name_of(text: str) -> str:
     return digest(text.encode("utf-8", "replace")).partition(":")[2][:12]
 
 
-def _claim(one: Mapping[str, Any]) -> Claim:
+def _claim(one: Mapping[str, Any]) -> SourceClaim:
     parts = []
     done = False
     if "passes" in one:
@@ -153,17 +157,17 @@ def _claim(one: Mapping[str, Any]) -> Claim:
     if state := _first(one, _STATES):
         parts.append(f"status {one_line(state, 40)}")
         done = done or state.strip().casefold() in _DONE
-    return Claim(", ".join(parts) or "nothing", done)
+    return SourceClaim(", ".join(parts) or "nothing", done)
 
 
-def _notes(one: Mapping[str, Any], where: str, findings: list[Finding]) -> Iterator[str]:
+def _notes(one: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> Iterator[str]:
     for name, told in (("category", "Category"), ("area", "Area"), ("module", "Module")):
         if words := _text(one.get(name)):
             yield f"{told}: {words}"
     for name in _COMMANDS:
         if words := _text(one.get(name)):
             shown = one_line(words, 120)
-            findings.append(Finding(FindingCode.IMPORT_COMMAND, f"{name} is no check of the job: {shown}", where))
+            findings.append(ImportFinding(FindingCode.IMPORT_COMMAND, f"{name} is no check of the job: {shown}", where))
             yield f"The source names a command, which nothing runs unless somebody makes it a check: {words}"
 
 
@@ -174,11 +178,11 @@ def _first(one: Mapping[str, Any], names: Sequence[str]) -> str:
 def _text(value: object) -> str:
     """A text, or a number as one; nothing else."""
     if isinstance(value, str):
-        return uncovered(value).strip()
+        return visible_text(value).strip()
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def _texts(one: Mapping[str, Any], names: Sequence[str], where: str, findings: list[Finding]) -> Iterator[str]:
+def _texts(one: Mapping[str, Any], names: Sequence[str], where: str, findings: list[ImportFinding]) -> Iterator[str]:
     for name in names:
         value = one.get(name)
         if value is None or value == "" or value == []:
@@ -188,5 +192,5 @@ def _texts(one: Mapping[str, Any], names: Sequence[str], where: str, findings: l
             if words:
                 yield words
             else:
-                findings.append(not_understood(f"Something in {name} is no text; it was left out.", where))
+                findings.append(not_understood_finding(f"Something in {name} is no text; it was left out.", where))
         return

@@ -13,7 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports import backlog
-from donewhen.jobs.imports.items import NAMES, Finding, Kind, Text, not_understood
+from donewhen.jobs.imports.items import NAMES, ImportFinding, Kind, SourceText, not_understood_finding
 
 LARGEST = 1_000_000
 """Bytes of a Markdown file: whoever writes more into one task does not mean a task."""
@@ -25,13 +25,13 @@ _SPEC_KIT_TASK = re.compile(r"^[ \t]*[-*+][ \t]+\[[ xX]?\][ \t]*\*{0,2}\[?T[0-9]
 _OPENSPEC_FILES = ("proposal.md", "tasks.md", "design.md")
 
 
-class Gathered(NamedTuple):
+class GatheredSource(NamedTuple):
     """A source, recognised and read."""
 
     kind: Kind
     root: Path
-    texts: tuple[Text, ...]
-    findings: tuple[Finding, ...]
+    texts: tuple[SourceText, ...]
+    findings: tuple[ImportFinding, ...]
     scope: str | None
     """What the keys begin with of which the source has all; None where it is a part, and others may exist."""
 
@@ -46,7 +46,7 @@ class _Candidate(NamedTuple):
     """The one file that is meant."""
 
 
-def gather(source: Path, wanted: Kind | None) -> Gathered:
+def gather_source(source: Path, wanted: Kind | None) -> GatheredSource:
     """Find out what the source is, and read it. Where it could be two things, the caller has to say which."""
     try:
         return _read(_chosen(source, wanted), source)
@@ -150,9 +150,9 @@ def _change(folder: Path) -> _Candidate:
     return _Candidate("openspec", root, None, f"archive/{folder.name}" if archived else folder.name)
 
 
-def _read(candidate: _Candidate, source: Path) -> Gathered:
-    findings: list[Finding] = []
-    texts: list[Text] = []
+def _read(candidate: _Candidate, source: Path) -> GatheredSource:
+    findings: list[ImportFinding] = []
+    texts: list[SourceText] = []
     size = 0
     limit = LARGEST_LIST if candidate.kind == "feature-list" else LARGEST
     for name in _FILES[candidate.kind](candidate):
@@ -162,13 +162,13 @@ def _read(candidate: _Candidate, source: Path) -> Gathered:
         path = candidate.root / name
         where = one_line(_shown(path), 300)
         try:
-            texts.append(Text(name, where, _text_of(path, limit)))
+            texts.append(SourceText(name, where, _text_of(path, limit)))
             size += len(texts[-1].text)
         except UsageError as error:
             if candidate.kind == "feature-list":
                 raise UsageError(error.message, where=where) from error
-            findings.append(not_understood(f"{error.message} It was left out.", where))
-    return Gathered(candidate.kind, candidate.root, tuple(texts), tuple(findings), candidate.scope)
+            findings.append(not_understood_finding(f"{error.message} It was left out.", where))
+    return GatheredSource(candidate.kind, candidate.root, tuple(texts), tuple(findings), candidate.scope)
 
 
 def _backlog_files(candidate: _Candidate) -> Iterator[str]:

@@ -17,22 +17,30 @@ from donewhen.foundation.files import read_regular
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports import backlog, feature_list, openspec, spec_kit
-from donewhen.jobs.imports.drafting import draft
-from donewhen.jobs.imports.gathering import Gathered, gather
-from donewhen.jobs.imports.items import Finding, Imported, Item, Kind, Reader, cleaned, without_doubles
-from donewhen.jobs.imports.ordering import ordered
+from donewhen.jobs.imports.drafting import draft_job
+from donewhen.jobs.imports.gathering import GatheredSource, gather_source
+from donewhen.jobs.imports.items import (
+    ImportFinding,
+    ImportItem,
+    Kind,
+    Reader,
+    ReadSource,
+    clean_item,
+    drop_duplicate_items,
+)
+from donewhen.jobs.imports.ordering import order_items
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.creating import making_jobs, workstream_folder
-from donewhen.jobs.plan.document import parse
+from donewhen.jobs.plan.creating import find_workstream_folder, job_maker
+from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.workspace import Workspace
 
 READERS: dict[Kind, Reader] = {
-    "backlog": backlog.read,
-    "spec-kit": spec_kit.read,
-    "openspec": openspec.read,
-    "feature-list": feature_list.read,
+    "backlog": backlog.read_backlog,
+    "spec-kit": spec_kit.read_spec_kit,
+    "openspec": openspec.read_openspec,
+    "feature-list": feature_list.read_feature_list,
 }
 TOGETHER = 200
 """Jobs that are made while the project is locked; then others get a turn."""
@@ -43,22 +51,22 @@ State = Literal["new", "there", "changed"]
 Watch = Callable[[int, int], None]
 
 
-class Made(NamedTuple):
+class ImportedJob(NamedTuple):
     """An item with the dependencies that can be meant, and its job; none yet where it was only looked at."""
 
-    item: Item
+    item: ImportItem
     job: str | None
     state: State
 
 
-class Import(NamedTuple):
+class ImportResult(NamedTuple):
     """How an import went, or would go."""
 
     kind: Kind
     root: Path
-    made: tuple[Made, ...]
+    made: tuple[ImportedJob, ...]
     """In the order of the source."""
-    findings: tuple[Finding, ...]
+    findings: tuple[ImportFinding, ...]
 
     @property
     def new(self) -> int:
@@ -92,25 +100,25 @@ def import_jobs(
     workstream: str | None = None,
     dry_run: bool = False,
     watch: Watch = lambda _done, _all: None,
-) -> Import:
+) -> ImportResult:
     """Make a job of everything in a source that is none yet; with ``dry_run``, only find out what would be made."""
-    gathered = gather(source, kind)
+    gathered = gather_source(source, kind)
     imported = _understood(gathered)
     if not imported.items:
         # Nothing imported is no success, and the reasons are the first thing to know.
         first = next(iter(imported.findings), None)
         why = f" {first.where}: {first.message}" if first else ""
         raise UsageError(f"There is nothing to import.{why}", where=str(source))
-    workstream_folder(workspace, workstream)
+    find_workstream_folder(workspace, workstream)
     if dry_run:
         return _imported(workspace, gathered, imported, commands, None, watch)
     with _alone(workspace):
         return _imported(workspace, gathered, imported, commands, _Maker(workspace, workstream), watch)
 
 
-def _understood(gathered: Gathered) -> Imported:
+def _understood(gathered: GatheredSource) -> ReadSource:
     read = READERS[gathered.kind](gathered.texts)
-    return without_doubles(Imported(tuple(map(cleaned, read.items)), (*gathered.findings, *read.findings)))
+    return drop_duplicate_items(ReadSource(tuple(map(clean_item, read.items)), (*gathered.findings, *read.findings)))
 
 
 @contextmanager
@@ -128,15 +136,15 @@ class _Maker(NamedTuple):
 
 def _imported(
     workspace: Workspace,
-    gathered: Gathered,
-    imported: Imported,
+    gathered: GatheredSource,
+    imported: ReadSource,
     commands: Sequence[str],
     maker: _Maker | None,
     watch: Watch,
-) -> Import:
+) -> ImportResult:
     known = dict(_known(workspace))
     hashes = {item.key: item.hash for item in imported.items}
-    order = ordered(imported.items, known)
+    order = order_items(imported.items, known)
     findings = [*imported.findings]
     # What depends on what is told of new jobs; those that are there have the dependencies of their plans.
     places = {item.where for item in imported.items if item.key not in known}
@@ -153,32 +161,33 @@ def _imported(
             ids[item] = job
             count += 1
             watch(count, len(new))
-    if maker is not None and not new and workstream_folder(workspace, maker.workstream) is not None:
+    if maker is not None and not new and find_workstream_folder(workspace, maker.workstream) is not None:
         # An import that was killed may have made jobs that are in no list yet; whoever makes jobs lists them.
-        with making_jobs(workspace, maker.workstream):
+        with job_maker(workspace, maker.workstream):
             pass
     sound = {item.key: item for item in order.items}
     made = tuple(
-        Made(sound[key], ids.get(key) or None, _state(known.get(key), identity)) for key, identity in hashes.items()
+        ImportedJob(sound[key], ids.get(key) or None, _state(known.get(key), identity))
+        for key, identity in hashes.items()
     )
-    return Import(gathered.kind, gathered.root, made, tuple(findings))
+    return ImportResult(gathered.kind, gathered.root, made, tuple(findings))
 
 
 def _batch(
-    items: Sequence[Item],
+    items: Sequence[ImportItem],
     hashes: Mapping[str, str],
     commands: Sequence[str],
     ids: Mapping[str, str],
     maker: _Maker | None,
-) -> Iterator[tuple[str, str, tuple[Finding, ...]]]:
+) -> Iterator[tuple[str, str, tuple[ImportFinding, ...]]]:
     """Each item's key, the job that was made of it, and what there is to know."""
     if maker is None:
         for item in items:
-            yield item.key, "", draft(item, hashes[item.key], commands, dict.fromkeys(item.depends_on, "")).findings
+            yield item.key, "", draft_job(item, hashes[item.key], commands, dict.fromkeys(item.depends_on, "")).findings
         return
-    with making_jobs(maker.workspace, maker.workstream) as make:
+    with job_maker(maker.workspace, maker.workstream) as make:
         for item in items:
-            drafted = draft(item, hashes[item.key], commands, ids)
+            drafted = draft_job(item, hashes[item.key], commands, ids)
             path = make(drafted.job)
             yield item.key, id_in(path.parent.name) or path.parent.name, drafted.findings
 
@@ -213,7 +222,7 @@ def _known(workspace: Workspace) -> Iterator[tuple[str, _Known]]:
 
 def _stamps(raw: bytes) -> tuple[str | None, str | None]:
     try:
-        fields = parse(raw, "the plan").fields
+        fields = parse_document(raw, "the plan").fields
     except DocumentError:
         # A plan that somebody broke is still the job that it was.
         found = _STAMP.search(raw)
@@ -226,8 +235,8 @@ def _stamps(raw: bytes) -> tuple[str | None, str | None]:
 
 
 def _differences(
-    workspace: Workspace, items: Sequence[Item], known: Mapping[str, _Known], hashes: Mapping[str, str]
-) -> Iterator[Finding]:
+    workspace: Workspace, items: Sequence[ImportItem], known: Mapping[str, _Known], hashes: Mapping[str, str]
+) -> Iterator[ImportFinding]:
     """What the source says otherwise than when it was imported."""
     for item in items:
         before = known.get(item.key)
@@ -238,15 +247,15 @@ def _differences(
         if _state(before, hashes[item.key]) == "changed":
             told = _told(workspace, before, item)
             message = f"{item.name} has changed in the source ({item.where}): {told} {before.job} is as it was."
-            yield Finding(FindingCode.IMPORT_CHANGED, message, where)
+            yield ImportFinding(FindingCode.IMPORT_CHANGED, message, where)
         if parts:
             message = (
                 f"{item.name} has new parts in the source: {', '.join(parts)}. {before.job} does not wait for them."
             )
-            yield Finding(FindingCode.IMPORT_CHANGED, message, where)
+            yield ImportFinding(FindingCode.IMPORT_CHANGED, message, where)
 
 
-def _told(workspace: Workspace, before: _Known, item: Item) -> str:
+def _told(workspace: Workspace, before: _Known, item: ImportItem) -> str:
     try:
         there = [one.text for one in workspace.job_at(before.path).criteria]
     except DonewhenError:
@@ -265,8 +274,8 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def _gone(
-    workspace: Workspace, gathered: Gathered, hashes: Mapping[str, str], known: Mapping[str, _Known]
-) -> Iterator[Finding]:
+    workspace: Workspace, gathered: GatheredSource, hashes: Mapping[str, str], known: Mapping[str, _Known]
+) -> Iterator[ImportFinding]:
     """Jobs of items that a source has no more, where the source is all there is of its kind."""
     if gathered.scope is None:
         return
@@ -275,4 +284,4 @@ def _gone(
             message = (
                 f"{key.partition(':')[2]} is no longer in the source, or can't be read there. {one.job} is as it was."
             )
-            yield Finding(FindingCode.IMPORT_GONE, message, workspace.where(one.path))
+            yield ImportFinding(FindingCode.IMPORT_GONE, message, workspace.where(one.path))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, get_args
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.plain_text import one_line, uncovered
+from donewhen.foundation.plain_text import one_line, visible_text
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 Kind = Literal["backlog", "spec-kit", "openspec", "feature-list"]
@@ -28,7 +28,7 @@ USUAL_PRIORITY = 2
 _LONGEST_KEY = 200
 
 
-class Text(NamedTuple):
+class SourceText(NamedTuple):
     """A file of the source: its name below the source with slashes, for people its name, and what it says."""
 
     name: str
@@ -36,14 +36,14 @@ class Text(NamedTuple):
     text: str
 
 
-class Claim(NamedTuple):
+class SourceClaim(NamedTuple):
     """What the source says about how far it is. It is kept as its word, and nothing follows from it."""
 
     told: str = "nothing"
     done: bool = False
 
 
-class Item(NamedTuple):
+class ImportItem(NamedTuple):
     """One thing to do, as the source has it. Every text in it is anybody's."""
 
     key: str
@@ -61,7 +61,7 @@ class Item(NamedTuple):
     """What a plan has no field for, one line each."""
     priority: int = USUAL_PRIORITY
     wave: str = ""
-    claim: Claim = Claim()
+    claim: SourceClaim = SourceClaim()
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class Item(NamedTuple):
         return digest_of(asked)
 
 
-class Finding(NamedTuple):
+class ImportFinding(NamedTuple):
     """Something that a person should know about an import."""
 
     code: FindingCode
@@ -83,25 +83,25 @@ class Finding(NamedTuple):
     where: str
 
 
-class Imported(NamedTuple):
+class ReadSource(NamedTuple):
     """What a reader made of a source: items in its order, and everything that it left out or could not read."""
 
-    items: tuple[Item, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    items: tuple[ImportItem, ...] = ()
+    findings: tuple[ImportFinding, ...] = ()
 
 
 class Reader(Protocol):
     """One format. It looks at texts, and at nothing else."""
 
-    def __call__(self, texts: Sequence[Text]) -> Imported: ...
+    def __call__(self, texts: Sequence[SourceText]) -> ReadSource: ...
 
 
-def not_understood(message: str, where: str) -> Finding:
-    return Finding(FindingCode.IMPORT_NOT_UNDERSTOOD, message, where)
+def not_understood_finding(message: str, where: str) -> ImportFinding:
+    return ImportFinding(FindingCode.IMPORT_NOT_UNDERSTOOD, message, where)
 
 
-def left_out(message: str, where: str) -> Finding:
-    return Finding(FindingCode.IMPORT_LEFT_OUT, message, where)
+def skipped_finding(message: str, where: str) -> ImportFinding:
+    return ImportFinding(FindingCode.IMPORT_LEFT_OUT, message, where)
 
 
 def priority_of(value: object) -> int | None:
@@ -113,39 +113,39 @@ def priority_of(value: object) -> int | None:
     return PRIORITIES.get(str(value).strip().casefold())
 
 
-def cleaned(item: Item) -> Item:
+def clean_item(item: ImportItem) -> ImportItem:
     """An item without hidden characters, with names and notes of one line each."""
     return item._replace(
         key=one_line(item.key, _LONGEST_KEY),
-        title=one_line(uncovered(item.title)),
-        where=one_line(uncovered(item.where), 400),
-        objective=uncovered(item.objective).strip(),
-        criteria=tuple(text for one in item.criteria if (text := " ".join(uncovered(one).split()))),
+        title=one_line(visible_text(item.title)),
+        where=one_line(visible_text(item.where), 400),
+        objective=visible_text(item.objective).strip(),
+        criteria=tuple(text for one in item.criteria if (text := " ".join(visible_text(one).split()))),
         depends_on=tuple(one_line(one, _LONGEST_KEY) for one in item.depends_on),
         parts=tuple(one_line(one, _LONGEST_KEY) for one in item.parts),
-        notes=tuple(" ".join(uncovered(one).split()) for one in item.notes),
-        wave=one_line(uncovered(item.wave), 100),
-        claim=item.claim._replace(told=one_line(uncovered(item.claim.told), 200)),
+        notes=tuple(" ".join(visible_text(one).split()) for one in item.notes),
+        wave=one_line(visible_text(item.wave), 100),
+        claim=item.claim._replace(told=one_line(visible_text(item.claim.told), 200)),
     )
 
 
-def without_doubles(imported: Imported) -> Imported:
+def drop_duplicate_items(imported: ReadSource) -> ReadSource:
     """The first of the items that go by one name; the others are told."""
-    kept: dict[str, Item] = {}
+    kept: dict[str, ImportItem] = {}
     findings = list(imported.findings)
     for item in imported.items:
         if item.key in kept:
             told = f"{item.name} is there twice, first in {kept[item.key].where}; this one was left out."
-            findings.append(not_understood(told, item.where))
+            findings.append(not_understood_finding(told, item.where))
         else:
             kept[item.key] = item
-    return Imported(tuple(kept.values()), tuple(findings))
+    return ReadSource(tuple(kept.values()), tuple(findings))
 
 
-def joined(parts: Iterable[Imported]) -> Imported:
+def join_sources(parts: Iterable[ReadSource]) -> ReadSource:
     """Several readings as one."""
     every = list(parts)
-    return Imported(
+    return ReadSource(
         tuple(item for one in every for item in one.items),
         tuple(finding for one in every for finding in one.findings),
     )

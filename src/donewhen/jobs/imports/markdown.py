@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from donewhen.foundation.plain_text import uncovered
+from donewhen.foundation.plain_text import visible_text
 from donewhen.jobs.plan.criteria import fence_after
 
 Line = tuple[int, str]
@@ -32,9 +32,9 @@ class Lines(NamedTuple):
     others: tuple[Line, ...]
 
 
-def readable(text: str) -> str:
+def normalise_text(text: str) -> str:
     """A text with one kind of line end and without hidden characters and comments; every line keeps its number."""
-    return _without_comments(uncovered(text))
+    return _without_comments(visible_text(text))
 
 
 def _without_comments(text: str) -> str:
@@ -50,12 +50,12 @@ def _without_comments(text: str) -> str:
     return "".join((*parts, text[start:]))
 
 
-def boxes(lines: Iterable[Line]) -> Lines:
+def checkbox_items(lines: Iterable[Line]) -> Lines:
     """The lines with boxes, wherever they are indented; code between fences is passed over."""
     return _listed(lines, with_box=True)
 
 
-def listed(lines: Iterable[Line]) -> Lines:
+def list_items(lines: Iterable[Line]) -> Lines:
     """The items of the lists at the margin, with boxes or without."""
     return _listed(lines, with_box=False)
 

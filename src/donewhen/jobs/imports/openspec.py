@@ -9,9 +9,25 @@ import re
 from collections.abc import Iterator, Sequence
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.imports.items import Claim, Finding, Imported, Item, Text, not_understood, without_doubles
-from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
-from donewhen.jobs.plan.criteria import Section, sections
+from donewhen.jobs.imports.items import (
+    ImportFinding,
+    ImportItem,
+    ReadSource,
+    SourceClaim,
+    SourceText,
+    drop_duplicate_items,
+    not_understood_finding,
+)
+from donewhen.jobs.imports.markdown import (
+    Box,
+    checkbox_items,
+    list_items,
+    normalise_text,
+    own_lines,
+    prose,
+    without_marks,
+)
+from donewhen.jobs.plan.criteria import MarkdownSection, markdown_sections
 
 _DELTA = re.compile(r"(ADDED|MODIFIED|REMOVED|RENAMED)[ \t]+Requirements", re.IGNORECASE)
 _REQUIREMENT = re.compile(r"Requirement:[ \t]*(.+)", re.IGNORECASE)
@@ -20,16 +36,16 @@ _DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)")
 _RENAMED = re.compile(r"(FROM|TO):[ \t]*`?(?:#+[ \t]*)?(?:Requirement:[ \t]*)?(.*?)`?", re.IGNORECASE)
 
 
-def read(texts: Sequence[Text]) -> Imported:
+def read_openspec(texts: Sequence[SourceText]) -> ReadSource:
     """A job a change, archived or not: that it was archived is the source's word."""
-    changes: dict[tuple[bool, str], list[Text]] = {}
+    changes: dict[tuple[bool, str], list[SourceText]] = {}
     for text in texts:
         parts = text.name.split("/")
         archived = parts[0] == "archive"
         name = parts[1 if archived else 0]
         changes.setdefault((archived, name), []).append(text)
-    findings: list[Finding] = []
-    items: list[Item] = []
+    findings: list[ImportFinding] = []
+    items: list[ImportItem] = []
     taken = {name for archived, name in changes if not archived}
     for (archived, folder), files in changes.items():
         dated = _DATED.fullmatch(folder) if archived else None
@@ -39,17 +55,17 @@ def read(texts: Sequence[Text]) -> Imported:
         item = _change(name, archived, files, findings)
         if item is not None:
             items.append(item)
-    return without_doubles(Imported(tuple(items), tuple(findings)))
+    return drop_duplicate_items(ReadSource(tuple(items), tuple(findings)))
 
 
-def _change(name: str, archived: bool, files: Sequence[Text], findings: list[Finding]) -> Item | None:
+def _change(name: str, archived: bool, files: Sequence[SourceText], findings: list[ImportFinding]) -> ImportItem | None:
     named = {text.name.split("/", 2 if archived else 1)[-1]: text for text in files}
     proposal, tasks = named.get("proposal.md"), named.get("tasks.md")
     deltas = [text for path, text in sorted(named.items()) if path.startswith("specs/")]
     first = proposal or tasks or (deltas[0] if deltas else None)
     if first is None:
         told = f"The change {one_line(name, 60)!r} has neither proposal.md nor tasks.md nor specs; it was left out."
-        findings.append(not_understood(told, files[0].where))
+        findings.append(not_understood_finding(told, files[0].where))
         return None
     done = _tasks(tasks, findings) if tasks is not None else ()
     required = tuple(one for text in deltas for one in _required(text, findings))
@@ -60,19 +76,19 @@ def _change(name: str, archived: bool, files: Sequence[Text], findings: list[Fin
     ticked = sum(box.ticked for box in done)
     claims = ["archived"] if archived else []
     claims += [f"{ticked} of {len(done)} tasks ticked"] if ticked else []
-    return Item(
+    return ImportItem(
         key=f"openspec:{name}",
         title=title or name,
         where=first.where,
         objective=objective,
         criteria=required or tuple(steps),
-        claim=Claim(", ".join(claims) or "nothing", archived or (bool(done) and ticked == len(done))),
+        claim=SourceClaim(", ".join(claims) or "nothing", archived or (bool(done) and ticked == len(done))),
     )
 
 
-def _proposal(text: Text) -> tuple[str, str]:
+def _proposal(text: SourceText) -> tuple[str, str]:
     """The title, where there is one, and why and what."""
-    found = sections(readable(text.text))
+    found = markdown_sections(normalise_text(text.text))
     top = next((one.title for one in found if one.level == 1), "")
     title = re.sub(r"\A(?:Change(?: Proposal)?|Proposal):[ \t]*", "", top, flags=re.IGNORECASE)
     parts = [
@@ -83,19 +99,19 @@ def _proposal(text: Text) -> tuple[str, str]:
     return ("" if title.casefold() in ("proposal", "change") else title), "\n\n".join(parts)
 
 
-def _tasks(text: Text, findings: list[Finding]) -> tuple[Box, ...]:
-    found = boxes(enumerate(readable(text.text).split("\n"), 1)).items
+def _tasks(text: SourceText, findings: list[ImportFinding]) -> tuple[Box, ...]:
+    found = checkbox_items(enumerate(normalise_text(text.text).split("\n"), 1)).items
     if not found:
-        findings.append(not_understood("There is no task like `- [ ] 1.1 …` in it.", text.where))
+        findings.append(not_understood_finding("There is no task like `- [ ] 1.1 …` in it.", text.where))
     return found
 
 
-def _required(text: Text, findings: list[Finding]) -> Iterator[str]:
+def _required(text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
     """What must hold afterwards, a sentence a scenario."""
     kind = ""
     seen = False
     requirement: str | None = None
-    every = sections(readable(text.text))
+    every = markdown_sections(normalise_text(text.text))
     for place, section in enumerate(every):
         where = f"{text.where}:{section.line}"
         if section.level <= 2:
@@ -109,7 +125,7 @@ def _required(text: Text, findings: list[Finding]) -> Iterator[str]:
             requirement = named[1] if named else None
             if named is None:
                 told = f"{one_line(section.title, 60)!r} is no `### Requirement:`; it was left out."
-                findings.append(not_understood(told, where))
+                findings.append(not_understood_finding(told, where))
             elif kind == "REMOVED":
                 yield f"{named[1]}: this requirement holds no more."
             elif kind != "RENAMED" and not _has_scenario(every, place):
@@ -118,10 +134,10 @@ def _required(text: Text, findings: list[Finding]) -> Iterator[str]:
             yield _scenario(section, requirement, where, findings)
     if not seen:
         told = "There is no `## ADDED Requirements`, nor MODIFIED, REMOVED or RENAMED; it was left out."
-        findings.append(not_understood(told, text.where))
+        findings.append(not_understood_finding(told, text.where))
 
 
-def _has_scenario(every: Sequence[Section], place: int) -> bool:
+def _has_scenario(every: Sequence[MarkdownSection], place: int) -> bool:
     for after in range(place + 1, len(every)):
         if every[after].level <= 3:
             return False
@@ -130,22 +146,24 @@ def _has_scenario(every: Sequence[Section], place: int) -> bool:
     return False
 
 
-def _scenario(section: Section, requirement: str, where: str, findings: list[Finding]) -> str:
+def _scenario(section: MarkdownSection, requirement: str, where: str, findings: list[ImportFinding]) -> str:
     named = _SCENARIO.fullmatch(section.title)
     if named is None:
         told = f"{one_line(section.title, 60)!r} is no `#### Scenario:`; it was taken as one."
-        findings.append(not_understood(told, where))
+        findings.append(not_understood_finding(told, where))
     lines = own_lines(section.lines)
-    steps = [without_marks(one.text) for one in listed(lines).items] or [without_marks(prose(lines))]
+    steps = [without_marks(one.text) for one in list_items(lines).items] or [without_marks(prose(lines))]
     return f"{requirement} ({named[1] if named else section.title}): {', '.join(one for one in steps if one)}"
 
 
-def _renamed(section: Section, where: str, findings: list[Finding]) -> Iterator[str]:
+def _renamed(section: MarkdownSection, where: str, findings: list[ImportFinding]) -> Iterator[str]:
     before = ""
-    for box in listed(section.lines).items:
+    for box in list_items(section.lines).items:
         found = _RENAMED.fullmatch(without_marks(box.text))
         if found is None:
-            findings.append(not_understood(f"{one_line(box.text, 60)!r} is neither FROM nor TO; left out.", where))
+            findings.append(
+                not_understood_finding(f"{one_line(box.text, 60)!r} is neither FROM nor TO; left out.", where)
+            )
         elif found[1].upper() == "FROM":
             before = found[2]
         else:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from donewhen.jobs.imports.items import Finding, Item
+from donewhen.jobs.imports.items import ImportFinding, ImportItem
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
-class Ordered(NamedTuple):
+class OrderedItems(NamedTuple):
     """The items, each after what it depends on; dependencies that can't be meant are taken out, and told."""
 
-    items: tuple[Item, ...]
-    findings: tuple[Finding, ...]
+    items: tuple[ImportItem, ...]
+    findings: tuple[ImportFinding, ...]
 
 
-def ordered(items: Sequence[Item], known: Collection[str] = ()) -> Ordered:
+def order_items(items: Sequence[ImportItem], known: Collection[str] = ()) -> OrderedItems:
     """Bring items into an order; ``known`` are the keys of items that are jobs already."""
-    findings: list[Finding] = []
+    findings: list[ImportFinding] = []
     by_key = {item.key: item for item in items}
     edges: dict[str, list[str]] = {}
     for item in items:
@@ -30,7 +30,7 @@ def ordered(items: Sequence[Item], known: Collection[str] = ()) -> Ordered:
                 edges[item.key].append(key)
             else:
                 findings.append(_finding(f"{item.name} depends on {key.partition(':')[2]}, which is not there", item))
-    result: list[Item] = []
+    result: list[ImportItem] = []
     for group in _groups(edges):
         together = set(group)
         if len(group) > 1:
@@ -40,11 +40,11 @@ def ordered(items: Sequence[Item], known: Collection[str] = ()) -> Ordered:
         for key in group:
             kept = tuple(one for one in edges[key] if one not in together)
             result.append(by_key[key]._replace(depends_on=kept))
-    return Ordered(tuple(result), tuple(findings))
+    return OrderedItems(tuple(result), tuple(findings))
 
 
-def _finding(told: str, item: Item) -> Finding:
-    return Finding(FindingCode.IMPORT_DEPENDENCY, f"{told}; that was not taken over.", item.where)
+def _finding(told: str, item: ImportItem) -> ImportFinding:
+    return ImportFinding(FindingCode.IMPORT_DEPENDENCY, f"{told}; that was not taken over.", item.where)
 
 
 def _groups(edges: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:

@@ -13,18 +13,26 @@ from typing import NamedTuple
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
-    Claim,
-    Finding,
-    Imported,
-    Item,
-    Text,
-    joined,
-    left_out,
-    not_understood,
-    without_doubles,
+    ImportFinding,
+    ImportItem,
+    ReadSource,
+    SourceClaim,
+    SourceText,
+    drop_duplicate_items,
+    join_sources,
+    not_understood_finding,
+    skipped_finding,
 )
-from donewhen.jobs.imports.markdown import Box, boxes, listed, own_lines, prose, readable, without_marks
-from donewhen.jobs.plan.criteria import sections
+from donewhen.jobs.imports.markdown import (
+    Box,
+    checkbox_items,
+    list_items,
+    normalise_text,
+    own_lines,
+    prose,
+    without_marks,
+)
+from donewhen.jobs.plan.criteria import markdown_sections
 from donewhen.jobs.plan.ids import slug
 
 _TASK = re.compile(r"\*{0,2}\[?(T[0-9]{1,6}[a-z]?)\]?:?\*{0,2}:?[ \t]+(.+)")
@@ -60,40 +68,42 @@ class _Phase(NamedTuple):
     tasks: tuple[tuple[str, Box], ...]
 
 
-def read(texts: Sequence[Text]) -> Imported:
+def read_spec_kit(texts: Sequence[SourceText]) -> ReadSource:
     """A job a phase, for every feature that has tasks."""
-    features: dict[str, dict[str, Text]] = {}
+    features: dict[str, dict[str, SourceText]] = {}
     for text in texts:
         folder, _, name = text.name.rpartition("/")
         features.setdefault(folder.split("/")[-1], {})[name] = text
-    return without_doubles(joined(_feature(name, files) for name, files in features.items()))
+    return drop_duplicate_items(join_sources(_feature(name, files) for name, files in features.items()))
 
 
-def _feature(name: str, files: dict[str, Text]) -> Imported:
+def _feature(name: str, files: dict[str, SourceText]) -> ReadSource:
     tasks, spec = files.get("tasks.md"), files.get("spec.md")
     if tasks is None:
         where = spec.where if spec is not None else name
-        return Imported((), (left_out("The feature has no tasks.md yet, so there is nothing to do in it.", where),))
-    findings: list[Finding] = []
+        return ReadSource(
+            (), (skipped_finding("The feature has no tasks.md yet, so there is nothing to do in it.", where),)
+        )
+    findings: list[ImportFinding] = []
     phases = _phases(tasks, findings)
     stories = {} if spec is None else {one.number: one for one in _stories(spec, findings)}
     told = {phase.story for phase in phases}
     for number in stories.keys() - told:
         where = spec.where if spec is not None else name
-        findings.append(left_out(f"User Story {number} has no tasks yet, so it became no job.", where))
+        findings.append(skipped_finding(f"User Story {number} has no tasks yet, so it became no job.", where))
     if not phases:
-        findings.append(not_understood("There is no task like `- [ ] T001 …` in it.", tasks.where))
+        findings.append(not_understood_finding("There is no task like `- [ ] T001 …` in it.", tasks.where))
     of_task = {task: phase.label for phase in phases for task, _ in phase.tasks}
     items = tuple(
         _item(name, phase, phases[:place], stories.get(phase.story or 0), of_task, tasks.where)
         for place, phase in enumerate(phases)
     )
-    return Imported(items, tuple(findings))
+    return ReadSource(items, tuple(findings))
 
 
 def _item(
     feature: str, phase: _Phase, before: Sequence[_Phase], story: _Story | None, of_task: dict[str, str], where: str
-) -> Item:
+) -> ImportItem:
     tests = [text for text in (story.test if story else "", phase.test) if text][:1]
     shown = (*(story.scenarios if story else ()), *(f"Independent test: {text}" for text in tests))
     named = [f"{task} {box.text}" for task, box in phase.tasks]
@@ -102,7 +112,7 @@ def _item(
         # What is true at the end is agreed on; the way there is told.
         parts.append("\n".join(("Tasks:", *(f"- {one}" for one in named))))
     ticked = sum(box.ticked for _, box in phase.tasks)
-    return Item(
+    return ImportItem(
         key=f"spec-kit:{feature}/{phase.label}",
         title=f"{feature}: {phase.title}",
         where=f"{where}:{phase.line}",
@@ -110,7 +120,7 @@ def _item(
         criteria=shown or tuple(named),
         depends_on=tuple(f"spec-kit:{feature}/{label}" for label in _after(phase, before, of_task)),
         priority=phase.priority,
-        claim=Claim(f"{ticked} of {len(named)} tasks ticked" if ticked else "nothing", ticked == len(named)),
+        claim=SourceClaim(f"{ticked} of {len(named)} tasks ticked" if ticked else "nothing", ticked == len(named)),
     )
 
 
@@ -132,10 +142,10 @@ def _after(phase: _Phase, before: Sequence[_Phase], of_task: dict[str, str]) -> 
     return [label for label in dict.fromkeys(labels) if label != phase.label]
 
 
-def _phases(tasks: Text, findings: list[Finding]) -> list[_Phase]:
-    text = readable(tasks.text)
+def _phases(tasks: SourceText, findings: list[ImportFinding]) -> list[_Phase]:
+    text = normalise_text(tasks.text)
     found: dict[str, _Phase] = {}
-    headings = [one for one in sections(text) if one.level > 1]
+    headings = [one for one in markdown_sections(text) if one.level > 1]
     phase_levels = [one.level for one in headings if _PHASE.fullmatch(one.title)]
     level = min(phase_levels, default=2)
     inside: set[int] = set()
@@ -146,28 +156,28 @@ def _phases(tasks: Text, findings: list[Finding]) -> list[_Phase]:
             continue
         same = found.get(phase.label)
         found[phase.label] = phase if same is None else same._replace(tasks=(*same.tasks, *phase.tasks))
-    for box in boxes(enumerate(text.split("\n"), 1)).items:
+    for box in checkbox_items(enumerate(text.split("\n"), 1)).items:
         if box.line not in inside:
             told = "The task stands in no phase; it was left out."
-            findings.append(not_understood(told, f"{tasks.where}:{box.line}"))
+            findings.append(not_understood_finding(told, f"{tasks.where}:{box.line}"))
     seen: set[str] = set()
     for phase in found.values():
         for task, box in phase.tasks:
             if task in seen:
-                findings.append(not_understood(f"{task} is there twice.", f"{tasks.where}:{box.line}"))
+                findings.append(not_understood_finding(f"{task} is there twice.", f"{tasks.where}:{box.line}"))
             seen.add(task)
     return list(found.values())
 
 
 def _phase(
-    heading: str, line: int, lines: Sequence[tuple[int, str]], where: str, findings: list[Finding]
+    heading: str, line: int, lines: Sequence[tuple[int, str]], where: str, findings: list[ImportFinding]
 ) -> _Phase | None:
     tasks: list[tuple[str, Box]] = []
-    for box in boxes(lines).items:
+    for box in checkbox_items(lines).items:
         task = _TASK.fullmatch(box.text)
         if task is None:
             told = f"{one_line(box.text, 60)!r} has no number like T001; it was left out."
-            findings.append(not_understood(told, f"{where}:{box.line}"))
+            findings.append(not_understood_finding(told, f"{where}:{box.line}"))
         else:
             tasks.append((task[1], box._replace(text=task[2])))
     if not tasks:
@@ -217,8 +227,8 @@ def _labels(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
     return found
 
 
-def _stories(spec: Text, findings: list[Finding]) -> Iterator[_Story]:
-    every = sections(readable(spec.text))
+def _stories(spec: SourceText, findings: list[ImportFinding]) -> Iterator[_Story]:
+    every = markdown_sections(normalise_text(spec.text))
     numbered = False
     for section in every:
         named = _STORY.match(section.title)
@@ -228,16 +238,16 @@ def _stories(spec: Text, findings: list[Finding]) -> Iterator[_Story]:
         told, scenarios = _scenarios(section.lines)
         if not scenarios and len(told) < len(section.lines):
             message = f"User Story {named[1]} has a heading for acceptance scenarios, and no list below it."
-            findings.append(not_understood(message, f"{spec.where}:{section.line}"))
+            findings.append(not_understood_finding(message, f"{spec.where}:{section.line}"))
         labels = _labels(told)
         text = prose(own_lines(told))
         yield _Story(int(named[1]), text, labels.get("independent test", ""), scenarios)
     if not numbered:
         loose = next((one for one in every if one.title.casefold().startswith("acceptance scenarios")), None)
-        count = len(listed(loose.lines).items) if loose else 0
+        count = len(list_items(loose.lines).items) if loose else 0
         if loose and count:
             message = f"{count} acceptance scenarios belong to no numbered user story, so they became no criteria."
-            findings.append(not_understood(message, f"{spec.where}:{loose.line}"))
+            findings.append(not_understood_finding(message, f"{spec.where}:{loose.line}"))
 
 
 def _scenarios(lines: Sequence[tuple[int, str]]) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
@@ -246,7 +256,7 @@ def _scenarios(lines: Sequence[tuple[int, str]]) -> tuple[tuple[tuple[int, str],
     if start is None:
         return tuple(lines), ()
     end = next((place for place in range(start + 1, len(lines)) if _ends(lines[place][1])), len(lines))
-    found = listed(lines[start + 1 : end]).items
+    found = list_items(lines[start + 1 : end]).items
     return tuple(lines[:start]), tuple(without_marks(one.text) for one in found)
 
 

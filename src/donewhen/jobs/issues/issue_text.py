@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest
-from donewhen.foundation.plain_text import one_line, plain, shorten
+from donewhen.foundation.plain_text import one_line, plain_text, shorten
 from donewhen.jobs.plan.criteria import find_section, is_placeholder
 from donewhen.jobs.plan.ids import slug
 from donewhen.jobs.plan.job import Job
@@ -66,7 +66,7 @@ class IssueContent(NamedTuple):
 def wanted_issue(job: Job, where: str, workstream: str | None, milestone: str) -> IssueContent:
     """The issue of a job; ``where`` is its plan file, ``workstream`` the title of the one that it is in."""
     return IssueContent(
-        title=shorten(f"[{job.id}] {one_line(defanged(plain(job.title)), LONGEST_TITLE)}", LONGEST_TITLE),
+        title=shorten(f"[{job.id}] {one_line(without_mentions(plain_text(job.title)), LONGEST_TITLE)}", LONGEST_TITLE),
         body=_block(job, where),
         status=job.status,
         workstream="" if workstream is None else workstream_label(workstream),
@@ -82,7 +82,7 @@ def workstream_label(title: str) -> str:
 
 def milestone_title(wave: str, title: str) -> str:
     """What the milestone of a wave is called."""
-    return one_line(defanged(plain(f"{wave} {title}")), _LONGEST_MILESTONE)
+    return one_line(without_mentions(plain_text(f"{wave} {title}")), _LONGEST_MILESTONE)
 
 
 def begin_mark(job: str) -> str:
@@ -94,16 +94,16 @@ def end_mark(job: str) -> str:
     return f"<!-- /donewhen: {job} -->"
 
 
-def defanged(text: str) -> str:
+def without_mentions(text: str) -> str:
     """Text in which nobody is mentioned and nothing is pointed at; it still reads the same."""
     for pattern, harmless in _TRIGGERS:
         text = pattern.sub(harmless, text)
     return text
 
 
-def as_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that is shown as it stands: no markup, no HTML, no mention."""
-    lines = (_escaped(line.strip()) for line in defanged(plain(text)).splitlines())
+    lines = (_escaped(line.strip()) for line in without_mentions(plain_text(text)).splitlines())
     return "\n".join(lines).strip()
 
 
@@ -115,12 +115,12 @@ def _escaped(line: str) -> str:
 def _block(job: Job, where: str) -> str:
     found = find_section(job.document.body, "Objective")
     said = "" if found is None else "\n".join(one for one in found.text.split("\n") if not is_placeholder(one))
-    objective = as_markdown(shorten(said.strip(), _LONGEST_OBJECTIVE)) or "The plan names no objective."
+    objective = escape_markdown(shorten(said.strip(), _LONGEST_OBJECTIVE)) or "The plan names no objective."
     parts = [
         begin_mark(job.id),
         f"**Objective**\n\n{objective}",
         f"**Acceptance criteria**\n\n{_criteria(job)}",
-        f"**Plan**: {as_markdown(one_line(where, 500))}",
+        f"**Plan**: {escape_markdown(one_line(where, 500))}",
         "This part is written by donewhen, and is replaced by the next sync. Write above or below it.",
         end_mark(job.id),
     ]
@@ -131,7 +131,7 @@ def _criteria(job: Job) -> str:
     lines: list[str] = []
     room = _LONGEST_CRITERIA
     for one in job.criteria:
-        line = f"- {as_markdown(one.id)}: {as_markdown(one_line(one.text, _LONGEST_CRITERION))}"
+        line = f"- {escape_markdown(one.id)}: {escape_markdown(one_line(one.text, _LONGEST_CRITERION))}"
         room -= len(line) + 1
         if room < 0:
             lines.append(f"- … and {len(job.criteria) - len(lines)} more, in the plan")

@@ -12,7 +12,7 @@ from donewhen.jobs.issues.issue_text import IssueContent, first_difference, mile
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.plan.workspace import PLAN, Workspace
-from donewhen.jobs.record.projection import expected, unproved
+from donewhen.jobs.record.projection import expected_fields, unproved_claims
 
 
 class MirrorFact(NamedTuple):
@@ -32,7 +32,7 @@ class Wave(NamedTuple):
     """The day on which it ends, as the plan writes it; empty where it does not say."""
 
 
-def wanted_of(workspace: Workspace, project: Project, job: Job, entries: Sequence[Entry]) -> IssueContent:
+def wanted_issue_of(workspace: Workspace, project: Project, job: Job, entries: Sequence[Entry]) -> IssueContent:
     """What the job's issue should be now. Its status is that of the chain: a typed one is announced to nobody."""
     workstream = None
     if workspace.form == "big":
@@ -66,7 +66,7 @@ def mirror_fact(workspace: Workspace, project: Project, job: Job, entries: Seque
     """Whether what was seen on GitHub at the last sync is what is wanted now, and else what differs."""
     if not project.github_enabled:
         return MirrorFact(enabled=False, current=False, why="mirroring is off")
-    newest = newest_mirrored(entries)
+    newest = newest_mirror_entry(entries)
     if newest is None:
         return MirrorFact(enabled=True, current=False, why="never mirrored")
     try:
@@ -78,7 +78,7 @@ def mirror_fact(workspace: Workspace, project: Project, job: Job, entries: Seque
     return MirrorFact(enabled=True, current=not why, why=why or f"issue {number} says what the plan says")
 
 
-def told_mirrored(data: Mapping[str, Any]) -> str:
+def mirror_entry_text(data: Mapping[str, Any]) -> str:
     """An entry about a job's issue in one sentence."""
     seen = data.get("observed")
     shown: Mapping[str, Any] = seen if isinstance(seen, Mapping) else {}
@@ -88,7 +88,7 @@ def told_mirrored(data: Mapping[str, Any]) -> str:
     return one_line(f"issue {data.get('number')} in {data.get('repo')} {says}: {as_wanted}")
 
 
-def newest_mirrored(entries: Iterable[Entry]) -> Entry | None:
+def newest_mirror_entry(entries: Iterable[Entry]) -> Entry | None:
     """The newest entry about a job's issue."""
     return next((one for one in reversed(tuple(entries)) if one.type == "mirrored"), None)
 
@@ -97,13 +97,17 @@ def _lacking(workspace: Workspace, project: Project, job: Job, newest: Entry, en
     there = {str(newest.data.get(name) or "").casefold() for name in ("repo", "asked_for")}
     if project.github_repo and project.github_repo.casefold() not in there:
         return f"it was mirrored to another repository, {one_line(str(newest.data.get('repo')), 140)}"
-    wanted = wanted_of(workspace, project, job, entries).marks()
+    wanted = wanted_issue_of(workspace, project, job, entries).marks()
     return first_difference(wanted, _table(newest, "wanted"), _table(newest, "observed"))
 
 
 def _status(job: Job, entries: Sequence[Entry]) -> Status:
     """What the record says, or would say with its first entry."""
-    said = expected(entries)["status"] if entries else unproved(job.document.fields).get("status", job.status)
+    said = (
+        expected_fields(entries)["status"]
+        if entries
+        else unproved_claims(job.document.fields).get("status", job.status)
+    )
     return next((one for one in STATUSES if one == said), "planned")
 
 

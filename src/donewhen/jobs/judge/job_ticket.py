@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.plain_text import one_line, uncovered
-from donewhen.foundation.secrets import redacted
-from donewhen.jobs.contract.inputs import expanded, plain_hash
-from donewhen.jobs.evidence.requirements import Need, needs
+from donewhen.foundation.plain_text import one_line, visible_text
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.jobs.contract.inputs import expand_path, hash_file
+from donewhen.jobs.evidence.requirements import Requirement, requirements_of
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.tree_diff import diff_since
 from donewhen.jobs.ledger.ledger import Entry
@@ -36,39 +36,39 @@ _IN_PLACE = re.compile(
 """What stands in a ticket where a text, or a piece of it, does not. Whoever writes it into their work gains nothing."""
 
 
-class Shown(NamedTuple):
+class ShownRequirement(NamedTuple):
     """A need that the gate has looked into, and the entry that says so."""
 
-    need: Need
+    need: Requirement
     entry: Entry
 
 
 def job_ticket(
     workspace: Workspace,
     job: Job,
-    need: Need,
+    need: Requirement,
     mission: Mission,
     store: EvidenceStore,
-    shown: Sequence[Shown],
+    shown: Sequence[ShownRequirement],
     started: Entry | None,
 ) -> Ticket | None:
     """The ticket for a criterion that a judge decides; None where there is nothing to judge but words."""
     from donewhen.judging.ticket import Ticket
 
     wanted = mission.settings.from_job
-    evidence = artifacts(workspace, job, need, store, shown, started, parts=wanted.parts, most=wanted.max_chars)
+    evidence = job_artifacts(workspace, job, need, store, shown, started, parts=wanted.parts, most=wanted.max_chars)
     if not evidence:
         return None
     name = digest_of([mission.name, evidence]).partition(":")[2][:12]
     return Ticket(f"{job.id}.{need.name}.{name}", mission.name, None, evidence, job.id)
 
 
-def artifacts(
+def job_artifacts(
     workspace: Workspace,
     job: Job,
-    need: Need,
+    need: Requirement,
     store: EvidenceStore,
-    shown: Sequence[Shown],
+    shown: Sequence[ShownRequirement],
     started: Entry | None,
     *,
     parts: Sequence[str] = ("task", "outputs", "diff", "evidence"),
@@ -93,18 +93,18 @@ def artifacts(
         real["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
     # What was agreed, word for word, and no more: a title is anybody's, and would speak to the judge.
     task = {"task": need.text} if "task" in parts else {}
-    return fitted({**task, **real}, most)
+    return fit_to_size({**task, **real}, most)
 
 
-def not_seen(evidence: Mapping[str, str]) -> tuple[str, ...]:
+def outputs_not_shown(evidence: Mapping[str, str]) -> tuple[str, ...]:
     """The outputs that are not in a ticket word for word: what was made is what a judge has to have seen."""
     outputs = {name: text for name, text in evidence.items() if name.startswith("output ") or name == "more outputs"}
     return tuple(name for name, text in outputs.items() if _IN_PLACE.search(text))
 
 
-def hard_needs(job: Job) -> tuple[Need, ...]:
+def hard_requirements(job: Job) -> tuple[Requirement, ...]:
     """What the gate itself can decide, and decides before a judge is asked."""
-    return tuple(one for one in needs(job) if one.check.kind in ("run", "file"))
+    return tuple(one for one in requirements_of(job) if one.check.kind in ("run", "file"))
 
 
 def _outputs(workspace: Workspace, job: Job, most: int) -> dict[str, str]:
@@ -112,7 +112,7 @@ def _outputs(workspace: Workspace, job: Job, most: int) -> dict[str, str]:
     more: dict[str, str] = {}
     for path in job.outputs:
         with suppress(ConfigError):
-            for name, full in expanded(workspace, job, path, "outputs"):
+            for name, full in expand_path(workspace, job, path, "outputs"):
                 if not full.is_file():
                     continue
                 shown = f"output {one_line(name, 200)}"
@@ -129,7 +129,7 @@ def _claims(workspace: Workspace, job: Job) -> Iterator[str]:
     for path in job.verification_evidence:
         with suppress(ConfigError):
             if not path.startswith("/"):
-                yield from (name for name, _ in expanded(workspace, job, path, "verification_evidence"))
+                yield from (name for name, _ in expand_path(workspace, job, path, "verification_evidence"))
 
 
 def _text(path: Path) -> str:
@@ -149,10 +149,10 @@ def _text(path: Path) -> str:
 
 
 def _hash(path: Path) -> str:
-    return plain_hash(os.path.realpath(path))
+    return hash_file(os.path.realpath(path))
 
 
-def _seen(store: EvidenceStore, one: Shown) -> str:
+def _seen(store: EvidenceStore, one: ShownRequirement) -> str:
     data = one.entry.data
     verdict = "passed" if data.get("passed") is True else "failed"
     if data.get("what") == "file":
@@ -166,9 +166,9 @@ def _seen(store: EvidenceStore, one: Shown) -> str:
     return f"{told}\n{_TOOK.sub('…', output.decode('utf-8', 'replace'))}"
 
 
-def fitted(parts: Mapping[str, str], most: int) -> dict[str, str]:
+def fit_to_size(parts: Mapping[str, str], most: int) -> dict[str, str]:
     """Every part, without secrets and hidden characters; the long ones share the room that the short ones leave."""
-    texts = {name: uncovered(redacted(text)) for name, text in parts.items()}
+    texts = {name: visible_text(redact_secrets(text)) for name, text in parts.items()}
     left, open_ones = most, sorted(texts, key=lambda name: len(texts[name]))
     room: dict[str, int] = {}
     for at, name in enumerate(open_ones):

@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
-from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.evidence.commands import Ran, append, filed_under, fresh, newest_run, store_of
-from donewhen.jobs.evidence.requirements import Need, is_asked_for
-from donewhen.jobs.judge.job_ticket import Shown, hard_needs, job_ticket, not_seen
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.evidence.commands import (
+    EvidenceRun,
+    append_run,
+    evidence_name,
+    evidence_store,
+    find_fresh_run,
+    newest_run,
+)
+from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence
+from donewhen.jobs.judge.job_ticket import ShownRequirement, hard_requirements, job_ticket, outputs_not_shown
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
-from donewhen.jobs.ledger.approval import approves
+from donewhen.jobs.ledger.approval import is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -35,7 +42,7 @@ TICKET = "donewhen/ticket/v1"
 NOTHING_TO_JUDGE = "there is nothing to judge but words: no output, no change, nothing that the gate saw"
 
 
-class Question(NamedTuple):
+class JudgeQuestion(NamedTuple):
     """What a judge would be asked now, and everything that its answer depends on."""
 
     mission: Mission
@@ -59,74 +66,82 @@ class NothingToJudgeError(DonewhenError):
     code = "nothing_to_judge"
 
 
-def question_about(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry]) -> Question:
+def judge_question(workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry]) -> JudgeQuestion:
     """The question, put together from what is there now; an error where it can't be."""
     from donewhen.judging.labels import ticket_hash
-    from donewhen.judging.mission_terms import terms_of
+    from donewhen.judging.mission_terms import terms_of_mission
 
     name = need.check.text
     mission = find_mission(workspace, name)
     guidance = gate_guidance(workspace, name, mission)
     started = next((one for one in entries if one.type == "started"), None)
-    ticket = job_ticket(workspace, job, need, mission, store_of(workspace), seen_by_gate(job, entries), started)
+    ticket = job_ticket(
+        workspace, job, need, mission, evidence_store(workspace), shown_requirements(job, entries), started
+    )
     if ticket is None:
         raise NothingToJudgeError(f"{need.name}: {NOTHING_TO_JUDGE}.")
     parts = {
         "ticket": ticket_hash(ticket),
         "guidance": guidance.hash,
-        "judge": digest_of([name, terms_of(mission)]),
+        "judge": digest_of([name, terms_of_mission(mission)]),
     }
-    return Question(mission, guidance, ticket, parts)
+    return JudgeQuestion(mission, guidance, ticket, parts)
 
 
-def seen_by_gate(job: Job, entries: Sequence[Entry]) -> tuple[Shown, ...]:
+def shown_requirements(job: Job, entries: Sequence[Entry]) -> tuple[ShownRequirement, ...]:
     """What the gate itself ran and saw last, for each thing that it can decide."""
-    found = {one.evidence: Shown(one, entry) for one in hard_needs(job) if (entry := _newest(one, entries)) is not None}
+    found = {
+        one.evidence: ShownRequirement(one, entry)
+        for one in hard_requirements(job)
+        if (entry := _newest(one, entries)) is not None
+    }
     return tuple(found.values())
 
 
-def ask(workspace: Workspace, job: Job, need: Need, by: Actor, *, again: bool = False) -> Ran:
+def ask_judge(workspace: Workspace, job: Job, need: Requirement, by: Actor, *, again: bool = False) -> EvidenceRun:
     """Ask the judge of a criterion and write down what it said; the same question is not asked twice.
 
     A judge that can't be asked is on record, too, and shows nothing.
     """
     entries = workspace.ledger.read(job.id).entries
     try:
-        question = question_about(workspace, job, need, entries)
-        known = None if again else fresh(entries, need.evidence, question.key, "judge")
+        question = judge_question(workspace, job, need, entries)
+        known = None if again else find_fresh_run(entries, need.evidence, question.key, "judge")
         if known is not None:
-            return Ran(known, reused=True, output=str(known.data.get("told", "")))
-        verdict, model = verdict_on(question.ticket, question.mission, question.guidance)
+            return EvidenceRun(known, reused=True, output=str(known.data.get("told", "")))
+        verdict, model = judge_ticket(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
         # The ledger is read on other machines, too: where the project lies on this one is nobody's business there.
-        told = redacted(str(error)).replace(f"{workspace.root}/", "")
+        told = redact_secrets(str(error)).replace(f"{workspace.root}/", "")
         data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": told}
-        return Ran(append(workspace, job, data, by), reused=False, output=str(error))
+        return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(error))
     try:
-        now = question_about(workspace, job, need, entries).key
+        now = judge_question(workspace, job, need, entries).key
     except DonewhenError:
         # What was judged is gone, which is a change like others.
         now = ""
-    policy = policy_of(workspace)
-    tries = refusals(entries, need, lambda one: approves(one, job.id, policy))
+    policy = approval_policy(workspace)
+    tries = count_refusals(entries, need, lambda one: is_approval(one, job.id, policy))
     data = {
         **_about(job, need),
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
-        **_after(tries, job, judged_data(verdict, question.mission, question.guidance, question.ticket)),
+        **_after(tries, job, verdict_data(verdict, question.mission, question.guidance, question.ticket)),
         "model": model,
         "guidance_step": question.guidance.step,
-        "ticket": store_of(workspace).put_json(ticket_data(question.ticket)),
+        "ticket": evidence_store(workspace).put_json(ticket_data(question.ticket)),
     }
-    return Ran(append(workspace, job, data, by), reused=False, output=str(data["told"]))
+    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(data["told"]))
 
 
-def refusals(
-    entries: Sequence[Entry], need: Need, counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person"
+def count_refusals(
+    entries: Sequence[Entry],
+    need: Requirement,
+    counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person",
 ) -> int:
     """How many versions of the work the judge did not pass since somebody whose word counts last said something."""
-    name = filed_under(need.evidence)
+    name = evidence_name(need.evidence)
     seen: set[str] = set()
     for entry in reversed(entries):
         if entry.type in ("decided", "overridden", "agreed") and counts(entry):
@@ -146,16 +161,16 @@ def _after(refused: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "passed": False, "needs_human": True, "told": told}
 
 
-def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
+def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
     """What is kept of a verdict, and whether it is one: a person decides where too few votes agree, and where the judge
     is not able to, or has not seen what it passes."""
-    from donewhen.judging.competence import incompetence
+    from donewhen.judging.competence import reason_not_competent
 
     unable = None
     if verdict.verdict == "pass":
-        unseen = not_seen(ticket.evidence)
+        unseen = outputs_not_shown(ticket.evidence)
         told = f"the judge was not shown all of {one_line(', '.join(unseen), 200)}" if unseen else None
-        unable = incompetence(mission, guidance) or told
+        unable = reason_not_competent(mission, guidance) or told
     votes = verdict.passes + verdict.fails + verdict.malformed
     # Malformed votes count, too: one good answer among three is no agreement.
     agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
@@ -164,7 +179,7 @@ def judged_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: 
         and unable is None
         and agreement >= mission.settings.manual_review.min_verdict_agreement
     )
-    reason = redacted(one_line(verdict.reason, 400))
+    reason = redact_secrets(one_line(verdict.reason, 400))
     counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
     by = f"guidance step {verdict.guidance_step}"
     said = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
@@ -196,32 +211,32 @@ def ticket_data(ticket: Ticket) -> dict[str, Any]:
     }
 
 
-def _about(job: Job, need: Need) -> dict[str, Any]:
+def _about(job: Job, need: Requirement) -> dict[str, Any]:
     return {
         "what": "judge",
-        "evidence": filed_under(need.evidence),
+        "evidence": evidence_name(need.evidence),
         "criterion": need.name,
-        "asked_for": is_asked_for(job, need.evidence, "judge"),
+        "asked_for": is_required_evidence(job, need.evidence, "judge"),
         "mission": need.check.text,
     }
 
 
-def _newest(need: Need, entries: Sequence[Entry]) -> Entry | None:
+def _newest(need: Requirement, entries: Sequence[Entry]) -> Entry | None:
     return newest_run(entries, need.evidence, "file" if need.check.kind == "file" else "command")
 
 
-def verdict_on(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
+def judge_ticket(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
     """The judge's verdict and the name of its model, within the mission's budget; also where a loop is running."""
     from donewhen.judging.judge import Judge
-    from donewhen.judging.mission_budget import limits_of
+    from donewhen.judging.mission_budget import spending_limits
     from donewhen.models import executors
-    from donewhen.models.metered import Asking, Meter
+    from donewhen.models.metered import Meter, MeteredModel
 
-    model = executors.Here().open(mission.settings.model)
+    model = executors.InProcessExecutor().open(mission.settings.model)
     began = mission.clock.monotonic()
-    meter = Meter(limits_of(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
+    meter = Meter(spending_limits(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
     # Without the answers that are kept beside the mission: anybody can write there. The ledger knows what was asked.
-    judge = Judge(mission.able_to_judge(), guidance, Asking(model, meter))
+    judge = Judge(mission.able_to_judge(), guidance, MeteredModel(model, meter))
     return _in_a_loop_of_its_own(judge, ticket), model.name
 
 

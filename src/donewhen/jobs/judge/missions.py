@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import project_seal
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 if TYPE_CHECKING:
     from donewhen.judging.guidance import Guidance
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ACCEPTED = "accept_guidance"
 
 
-class Accepted(NamedTuple):
+class AcceptedGuidance(NamedTuple):
     """The guidance that the gates follow: a step of a mission, by the hash of what a judge sees of it."""
 
     step: int
@@ -44,14 +44,14 @@ def find_mission(workspace: Workspace, name: str) -> Mission:
     return read_mission(folder, clock=workspace.clock, code=False)
 
 
-def mission_name(workspace: Workspace, mission: Mission) -> str | None:
+def gate_mission_name(workspace: Workspace, mission: Mission) -> str | None:
     """The name under which gates know a mission; None where it is not one of the project's."""
     folders = mission_folders(workspace.root, workspace.settings())
     wanted = mission.folder.resolve()
     return next((name for name, folder in folders.items() if folder.resolve() == wanted), None)
 
 
-def accepted(workspace: Workspace, name: str, mission: Mission) -> Accepted:
+def accepted_guidance(workspace: Workspace, name: str, mission: Mission) -> AcceptedGuidance:
     """Which guidance of a mission the gates follow."""
     project = workspace.project()
     seal = project_seal(workspace, project)
@@ -62,16 +62,16 @@ def accepted(workspace: Workspace, name: str, mission: Mission) -> Accepted:
         if entry.type != "decided" or entry.data.get("decision") != ACCEPTED or not isinstance(value, dict):
             continue
         by_trial = settings.get("judge.trial_accepts") is True and value.get("by_trial") is True
-        if value.get("mission") == name and (by_trial or approves(entry, project.id, policy)):
-            return Accepted(int(value["step"]), str(value["hash"]), entry)
-    return Accepted(0, mission.initial_guidance().hash, None)
+        if value.get("mission") == name and (by_trial or is_approval(entry, project.id, policy)):
+            return AcceptedGuidance(int(value["step"]), str(value["hash"]), entry)
+    return AcceptedGuidance(0, mission.initial_guidance().hash, None)
 
 
 def gate_guidance(workspace: Workspace, name: str, mission: Mission) -> Guidance:
     """The guidance that the gates follow, word for word as it was accepted."""
     from donewhen.judging.guidance import GuidanceError
 
-    known = accepted(workspace, name, mission)
+    known = accepted_guidance(workspace, name, mission)
     if known.entry is None:
         return mission.initial_guidance()
     guidance = mission.store.at(known.step)
@@ -84,7 +84,7 @@ def gate_guidance(workspace: Workspace, name: str, mission: Mission) -> Guidance
     return guidance
 
 
-def accept(
+def accept_guidance(
     workspace: Workspace, name: str, mission: Mission, guidance: Guidance, approval: Approval, *, run: str | None = None
 ) -> bool:
     """Let the gates follow a guidance from now on; whether it counts. ``run`` is the run whose trial speaks for it."""
@@ -93,7 +93,9 @@ def accept(
     path = workspace.project_file
     with workspace.locked(path):
         project = workspace.project()
-        document = repair(workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries)
+        document = finish_interrupted_write(
+            workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries
+        )
         value: dict[str, Any] = {"mission": name, "step": guidance.step, "hash": guidance.hash}
         if run is not None:
             # What does not count now must not begin to count when trials are trusted later.
@@ -102,6 +104,6 @@ def accept(
             value |= {"run": run, "by_trial": trusted}
         told = f"guidance step {guidance.step} of {name}"
         data = {"decision": ACCEPTED, "reason": told, "value": value}
-        entry, _ = record(workspace, project.id, document, path, "decided", data, approval, {})
-    found = accepted(workspace, name, mission)
+        entry, _ = record_and_project(workspace, project.id, document, path, "decided", data, approval, {})
+    found = accepted_guidance(workspace, name, mission)
     return found.entry is not None and found.entry.hash == entry.hash

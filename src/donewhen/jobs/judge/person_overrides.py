@@ -10,56 +10,62 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import policy_of
-from donewhen.jobs.contract.inputs import manifest, result_manifest
-from donewhen.jobs.evidence.requirements import Need, need_of
-from donewhen.jobs.ledger.approval import Approval, Policy, approves
+from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.contract.inputs import input_manifest, result_manifest
+from donewhen.jobs.evidence.requirements import Requirement, requirement_for
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.parents import at_work
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.parents import mark_parents_in_progress
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 Word = Literal["pass", "fail"]
 _LEGAL = ("run", "file", "judge", "verification")
 
 
-class Overruled(NamedTuple):
+class OverrideRecord(NamedTuple):
     """The record of a word, and whether it counts."""
 
     entry: Entry
     counts: bool
 
 
-def newest_word(entries: Sequence[Entry], chain: str, need: Need, subject: str, policy: Policy) -> Entry | None:
+def newest_override(
+    entries: Sequence[Entry], chain: str, need: Requirement, subject: str, policy: Policy
+) -> Entry | None:
     """The last word of somebody whose word counts, on this criterion, about just this work."""
     for entry in reversed(entries):
         if entry.type != "overridden" or entry.data.get("text") != need.text:
             continue
-        if entry.data.get("subject") == subject and approves(entry, chain, policy):
+        if entry.data.get("subject") == subject and is_approval(entry, chain, policy):
             return entry if entry.data.get("verdict") in ("pass", "fail") else None
     return None
 
 
-def was_overruled(entries: Sequence[Entry], need: Need) -> bool:
+def has_override(entries: Sequence[Entry], need: Requirement) -> bool:
     """Whether anybody has ever said something about this criterion."""
     return any(one.type == "overridden" and one.data.get("text") == need.text for one in entries)
 
 
-def subject_of(workspace: Workspace, job: Job, need: Need, entries: Sequence[Entry]) -> str:
+def subject_of(workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry]) -> str:
     """The name of what a person looks at who judges a criterion."""
     if need.check.kind == "judge":
-        from donewhen.jobs.judge.judge_evidence import question_about
+        from donewhen.jobs.judge.judge_evidence import judge_question
 
-        return question_about(workspace, job, need, entries).subject
+        return judge_question(workspace, job, need, entries).subject
     result = result_manifest(workspace, job).hash
     # What a command says depends on more than the outputs, and all of that was shown.
-    return digest_of([result, manifest(workspace, job).hash]) if need.check.kind in ("run", "verification") else result
+    return (
+        digest_of([result, input_manifest(workspace, job).hash])
+        if need.check.kind in ("run", "verification")
+        else result
+    )
 
 
-def overrule(
+def override_gate(
     workspace: Workspace,
     job: Job,
     criterion: str,
@@ -69,12 +75,12 @@ def overrule(
     *,
     seen: str | None = None,
     about: Mapping[str, Any] | None = None,
-) -> Overruled:
+) -> OverrideRecord:
     """Put a person's word on record. ``seen`` is the subject that they were shown: it must not have changed meanwhile.
 
     An agent's word is recorded as what it is, and changes nothing. ``about`` is kept with it.
     """
-    need = need_of(job, criterion)
+    need = requirement_for(job, criterion)
     if need.check.kind not in _LEGAL:
         raise UsageError(
             f"{criterion} is checked by hand, so there is nothing to overrule.",
@@ -82,8 +88,8 @@ def overrule(
         )
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
-        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
-        policy = policy_of(workspace)
+        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
+        policy = approval_policy(workspace)
         subject = subject_of(workspace, job, need, chain.entries)
         if seen is not None and subject != seen:
             raise UsageError(
@@ -107,7 +113,7 @@ def overrule(
         reopened = counts and verdict == "fail" and history.completed is not None
         writes = going_on if counts and answered and history.status == "blocked" else {}
         writes = {**going_on, "completed_at": ""} if reopened else writes
-        entry, _ = record(workspace, job.id, document, job.path, "overridden", data, approval, writes)
+        entry, _ = record_and_project(workspace, job.id, document, job.path, "overridden", data, approval, writes)
     if reopened:
-        at_work(workspace, job, policy, approval.by)
-    return Overruled(entry, approves(entry, job.id, policy))
+        mark_parents_in_progress(workspace, job, policy, approval.by)
+    return OverrideRecord(entry, is_approval(entry, job.id, policy))

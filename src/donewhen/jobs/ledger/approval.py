@@ -54,7 +54,7 @@ class Approval(NamedTuple):
                 return False
 
 
-def approves(entry: Entry, chain: str, policy: Policy) -> bool:
+def is_approval(entry: Entry, chain: str, policy: Policy) -> bool:
     """Whether an entry of this chain is by somebody whose word counts."""
     match entry.by.kind:
         case "person":
@@ -83,7 +83,7 @@ def approval_subject(chain: str, previous: str | None, kind: str, data: Mapping[
     return f"donewhen/approval/v1\n{chain}\n{previous}\n{kind}\n{digest_of(content)}\n".encode()
 
 
-def agent_at_work(environ: Mapping[str, str] = os.environ) -> str | None:
+def detected_agent(environ: Mapping[str, str] = os.environ) -> str | None:
     """The sign by which an agent is recognised: a variable of its runtime, or a program above this one."""
     for name in AGENT_VARIABLES:
         if environ.get(name):
@@ -91,22 +91,22 @@ def agent_at_work(environ: Mapping[str, str] = os.environ) -> str | None:
     return next((name for name in _ancestors() if name in AGENT_PROGRAMS), None)
 
 
-def ci_at_work(environ: Mapping[str, str] = os.environ) -> bool:
+def is_ci(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether this runs in a CI system."""
     return any(environ.get(name) for name in _CI_VARIABLES) or environ.get("CI", "").lower() in ("1", "true")
 
 
-def at_a_terminal() -> bool:
+def is_at_terminal() -> bool:
     """Whether somebody sits there: both what is read and what is shown is a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def person() -> Actor:
+def person_at_terminal() -> Actor:
     """The person, by the name of their account."""
     return Actor(_account(), "person")
 
 
-def somebody() -> Actor:
+def unproved_actor() -> Actor:
     """Whoever runs this command without having proved more."""
     return Actor(_account(), "agent")
 
@@ -126,10 +126,10 @@ def _signed(entry: Entry, chain: str, policy: Policy) -> bool:
     key = signature.get("key")
     if not isinstance(key, str) or key not in policy.keys:
         return False
-    from donewhen.jobs.ledger.signing import verify
+    from donewhen.jobs.ledger.signing import verify_signature
 
     subject = approval_subject(chain, entry.prev, entry.type, entry.data)
-    return verify(key, str(signature.get("value", "")), subject)
+    return verify_signature(key, str(signature.get("value", "")), subject)
 
 
 def _ancestors() -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import flush_folder
+from donewhen.foundation.files import fsync_folder
 from donewhen.foundation.locks import locked
 
 EventKind = Literal[
@@ -129,7 +129,7 @@ class Ledger:
             finally:
                 os.close(descriptor)
             if last is None:
-                flush_folder(path.parent)
+                fsync_folder(path.parent)
         return entry
 
     def read(self, chain: str) -> Chain:
@@ -138,7 +138,7 @@ class Ledger:
             content = self._path(chain).read_bytes()
         except FileNotFoundError:
             return Chain((), ())
-        return verified(chain, content)
+        return verify_chain(chain, content)
 
     def head(self, chain: str) -> str | None:
         """The hash of the last entry."""
@@ -164,7 +164,7 @@ class Ledger:
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(tail))
         if line is None:
             return None
-        entry = parsed(line)
+        entry = parse_entry(line)
         if isinstance(entry, str):
             raise LedgerError(
                 f"The last entry of the chain is broken: {entry}.",
@@ -174,7 +174,7 @@ class Ledger:
         return entry
 
 
-def verified(chain: str, content: bytes) -> Chain:
+def verify_chain(chain: str, content: bytes) -> Chain:
     """Check every line of a chain: whole, in sequence, linked to the one before, and what its hash says."""
     entries: list[Entry] = []
     breaks: list[Break] = []
@@ -183,7 +183,7 @@ def verified(chain: str, content: bytes) -> Chain:
         breaks.append(Break(chain, len(lines), _TORN))
     previous: Entry | None = None
     for number, line in enumerate(lines[:-1], 1):
-        entry = parsed(line)
+        entry = parse_entry(line)
         if isinstance(entry, str):
             breaks.append(Break(chain, number, entry))
             continue
@@ -201,7 +201,7 @@ def first_link(chain: str) -> str:
     return digest(f"donewhen chain {chain}".encode())
 
 
-def parsed(line: bytes) -> Entry | str:
+def parse_entry(line: bytes) -> Entry | str:
     """One line as an entry, or what is wrong with it."""
     try:
         data = json.loads(line)
@@ -244,7 +244,7 @@ def _sealed(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor,
 def _readable_line(entry: Entry) -> bytes:
     """Nothing is written that could not be read again: it would be the end of the chain."""
     line = entry.line()
-    problem = parsed(line[:-1])
+    problem = parse_entry(line[:-1])
     if isinstance(problem, str):
         raise LedgerError(f"The event {entry.type!r} can't be written down: {problem}.")
     return line

@@ -49,13 +49,13 @@ def new_key(path: Path, passphrase: str) -> str:
     return _public(key)
 
 
-def opened(path: Path, passphrase: str) -> tuple[str, Callable[[bytes], str]]:
+def open_key(path: Path, passphrase: str) -> tuple[str, Callable[[bytes], str]]:
     """The public half of a key, and what signs with it."""
     key = _loaded(path, passphrase)
     return _public(key), lambda subject: base64.b64encode(key.sign(subject)).decode()
 
 
-def verify(public: str, signature: str, subject: bytes) -> bool:
+def verify_signature(public: str, signature: str, subject: bytes) -> bool:
     """Whether a signature fits; a key or a signature that can't be read fits nothing."""
     _, ed25519 = _library()
     from cryptography.exceptions import InvalidSignature

@@ -17,7 +17,7 @@ from pathlib import Path
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import read_regular
-from donewhen.foundation.plain_text import plain
+from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -81,7 +81,7 @@ class Lesson:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """What it says, word by word: two lessons with the same words are copies of each other."""
-        return tuple(word for one in self.said for word in words_of(one))
+        return tuple(word for one in self.said for word in words_in(one))
 
     @cached_property
     def snippet(self) -> str:
@@ -99,7 +99,7 @@ class Lesson:
         return job in self.text and re.search(rf"\b{re.escape(job)}\b", self.text) is not None
 
 
-def words_of(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     """The words of a text in any script, in lower case and normal width."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -108,13 +108,13 @@ def words_of(text: str) -> list[str]:
 
 def one_paragraph(text: str) -> str:
     """A text on one line, without what a reader would not see: control characters, and comments."""
-    flat = " ".join(plain(text).split())
+    flat = " ".join(plain_text(text).split())
     while "<!--" in flat:
         flat = flat.replace("<!--", "<! --")
     return flat
 
 
-def parse(text: str) -> tuple[Lesson, ...]:
+def parse_lessons(text: str) -> tuple[Lesson, ...]:
     """Every lesson of a text, in order. What belongs to none is nobody's."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     headings = list(_HEADING.finditer(text))
@@ -126,7 +126,7 @@ def parse(text: str) -> tuple[Lesson, ...]:
     return tuple(found)
 
 
-def rendered(lesson: Lesson) -> str:
+def render_lesson(lesson: Lesson) -> str:
     """A lesson in the form that is appended; each text is one line, so that none can look like another field."""
     head = (
         f"## {lesson.id}",
@@ -162,16 +162,16 @@ def raw_lessons(workspace: Workspace) -> bytes | None:
 
 def read_lessons(workspace: Workspace) -> tuple[Lesson, ...]:
     """Every lesson of a project, read now."""
-    return understood(raw_lessons(workspace) or b"")
+    return parse_lessons_cached(raw_lessons(workspace) or b"")
 
 
 @lru_cache(maxsize=2)
-def understood(raw: bytes) -> tuple[Lesson, ...]:
+def parse_lessons_cached(raw: bytes) -> tuple[Lesson, ...]:
     """One command looks several times, and thousands of lessons take a while."""
-    return parse(raw.decode("utf-8", errors="replace"))
+    return parse_lessons(raw.decode("utf-8", errors="replace"))
 
 
-def twin_of(lesson: Lesson, lessons: Sequence[Lesson]) -> Lesson | None:
+def find_same_lesson(lesson: Lesson, lessons: Sequence[Lesson]) -> Lesson | None:
     """The first of these lessons that says, word for word, the same."""
     longest = max(lesson.words, key=len, default="")
     for one in lessons:

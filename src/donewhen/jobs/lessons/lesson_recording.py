@@ -12,27 +12,27 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.locks import locked
-from donewhen.foundation.secrets import redacted
+from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lessons.lesson_file import (
     TITLE,
     Lesson,
     LessonError,
+    find_same_lesson,
     lessons_path,
     one_paragraph,
+    parse_lessons_cached,
     raw_lessons,
     read_lessons,
-    rendered,
-    twin_of,
-    understood,
-    words_of,
+    render_lesson,
+    words_in,
 )
-from donewhen.jobs.lessons.lesson_use import given_to, usage
+from donewhen.jobs.lessons.lesson_use import lesson_usage, lessons_given
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 SCHEMA = "theworkshop.lessons.v1"
 LONGEST = 4000
@@ -43,7 +43,7 @@ _HEAD = 400
 Answer = Literal["used", "not_relevant"]
 
 
-class Said(NamedTuple):
+class LessonDraft(NamedTuple):
     """A lesson as somebody tells it."""
 
     context: str
@@ -53,7 +53,7 @@ class Said(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-class Kept(NamedTuple):
+class RecordedLesson(NamedTuple):
     """A lesson that was written down, and the jobs in whose chains it is on record."""
 
     lesson: Lesson
@@ -62,7 +62,7 @@ class Kept(NamedTuple):
     """Linked jobs to which nothing has happened here yet, so that there is no chain to write to."""
 
 
-def capture(workspace: Workspace, said: Said, jobs: Sequence[Job], by: Actor) -> Kept:
+def capture_lesson(workspace: Workspace, said: LessonDraft, jobs: Sequence[Job], by: Actor) -> RecordedLesson:
     """Append a lesson to the file, and put it on record in the chain of each job that it is linked to."""
     texts = _checked(said)
     workspace.prepare()
@@ -70,9 +70,9 @@ def capture(workspace: Workspace, said: Said, jobs: Sequence[Job], by: Actor) ->
         raw = raw_lessons(workspace) or b""
         linked = tuple(dict.fromkeys(one.id for one in jobs))
         lesson = Lesson("", "", _tags(said.tags), linked, workspace.now(), *texts)
-        _refuse_copy(lesson, understood(raw), linked)
+        _refuse_copy(lesson, parse_lessons_cached(raw), linked)
         lesson = _named(workspace, lesson, raw)
-        text = _appended(raw, rendered(lesson))
+        text = _appended(raw, render_lesson(lesson))
         path = lessons_path(workspace)
         try:
             path.parent.mkdir(exist_ok=True)
@@ -81,13 +81,13 @@ def capture(workspace: Workspace, said: Said, jobs: Sequence[Job], by: Actor) ->
             where = workspace.where(path)
             raise LessonError(f"The lesson can't be written: {error.strerror}.", where=where) from error
         _write_index(workspace, text)
-    (lesson,) = (one for one in understood(text) if one.id == lesson.id)
+    (lesson,) = (one for one in parse_lessons_cached(text) if one.id == lesson.id)
     return _recorded(workspace, lesson, jobs, by)
 
 
-def adopt(workspace: Workspace, name: str, job: Job, by: Actor) -> Kept:
+def adopt_lesson(workspace: Workspace, name: str, job: Job, by: Actor) -> RecordedLesson:
     """Put a lesson on record that somebody else wrote into the file, by hand or with another tool."""
-    lesson = lesson_named(workspace, name)
+    lesson = find_lesson(workspace, name)
     if not lesson.names(job.id):
         raise UsageError(
             f"{name} does not name {job.id}.",
@@ -99,10 +99,10 @@ def adopt(workspace: Workspace, name: str, job: Job, by: Actor) -> Kept:
     return _recorded(workspace, lesson, [job], by)
 
 
-def answer(workspace: Workspace, name: str, job: Job, how: Answer, said: str, by: Actor) -> Entry:
+def answer_lesson(workspace: Workspace, name: str, job: Job, how: Answer, said: str, by: Actor) -> Entry:
     """A job's answer to a lesson: how it was used, or why it is not relevant."""
     words = one_paragraph(said)
-    if is_placeholder(words) or len(words_of(words)) < 2:
+    if is_placeholder(words) or len(words_in(words)) < 2:
         told, option = (
             ("Say how it was used.", "--how") if how == "used" else ("Say why it is not relevant.", "--reason")
         )
@@ -112,16 +112,16 @@ def answer(workspace: Workspace, name: str, job: Job, how: Answer, said: str, by
     entries = workspace.ledger.read(job.id).entries
     if not any(one.type == "started" for one in entries):
         raise UsageError(f"{job.id} was not started yet.", next_step=f"donewhen start {job.id}")
-    given = given_to(entries)
+    given = lessons_given(entries)
     if how == "not_relevant" and name not in given:
         raise UsageError(
             f"{job.id} was not given {name}, so nobody waits for an answer.", next_step=f"donewhen log {job.id}"
         )
-    value = given[name] if name in given else lesson_named(workspace, name).hash
+    value = given[name] if name in given else find_lesson(workspace, name).hash
     return _put(workspace, job, {"lesson": name, "hash": value, "how": how, "said": words}, by)
 
 
-def lesson_named(workspace: Workspace, name: str) -> Lesson:
+def find_lesson(workspace: Workspace, name: str) -> Lesson:
     """One lesson by its id; of two with one id, the later."""
     found = [one for one in read_lessons(workspace) if one.id == name]
     if not found:
@@ -129,7 +129,7 @@ def lesson_named(workspace: Workspace, name: str) -> Lesson:
     return found[-1]
 
 
-def refresh_index(workspace: Workspace) -> None:
+def refresh_lesson_index(workspace: Workspace) -> None:
     """Make the index anew where it was made from another file than the one that is there."""
     raw = raw_lessons(workspace)
     if raw is None or not workspace.folder.is_dir() or _is_current(workspace, raw):
@@ -139,7 +139,7 @@ def refresh_index(workspace: Workspace) -> None:
         _write_index(workspace, raw)
 
 
-def _checked(said: Said) -> tuple[str, str, str, str]:
+def _checked(said: LessonDraft) -> tuple[str, str, str, str]:
     names = {"context": "--context", "worked": "--worked", "recommendation": "--recommendation", "failed": "--failed"}
     texts = {name: one_paragraph(getattr(said, name)) for name in names}
     for name, option in names.items():
@@ -151,7 +151,7 @@ def _checked(said: Said) -> tuple[str, str, str, str]:
 
 
 def _refuse_secret(what: str, text: str) -> None:
-    if redacted(text) != text:
+    if redact_secrets(text) != text:
         raise UsageError(f"{what} has something in it that looks like a secret.", next_step="Say it without.")
 
 
@@ -171,7 +171,7 @@ def _tags(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refuse_copy(lesson: Lesson, lessons: Sequence[Lesson], linked: Sequence[str]) -> None:
-    twin = twin_of(lesson, lessons)
+    twin = find_same_lesson(lesson, lessons)
     if twin is None:
         return
     named = [one for one in linked if twin.names(one)]
@@ -182,7 +182,7 @@ def _refuse_copy(lesson: Lesson, lessons: Sequence[Lesson], linked: Sequence[str
 def _named(workspace: Workspace, lesson: Lesson, raw: bytes) -> Lesson:
     """With the next id of the day. One whose lesson is gone is not given again, as long as the ledger knows it."""
     today = f"{workspace.clock.now():%Y%m%d}"
-    taken = (*_DAY.findall(raw.decode("utf-8", "replace")), *_DAY.findall(" ".join(usage(workspace).known)))
+    taken = (*_DAY.findall(raw.decode("utf-8", "replace")), *_DAY.findall(" ".join(lesson_usage(workspace).known)))
     number = max((int(number) for day, number in taken if day == today), default=0) + 1
     return Lesson(f"LL-{today}-{number:03d}", "", lesson.tags, lesson.linked, lesson.captured_at, *lesson.said)
 
@@ -197,7 +197,7 @@ def _appended(raw: bytes, block: str) -> bytes:
     return raw + gap + block.encode().replace(b"\n", newline)
 
 
-def _recorded(workspace: Workspace, lesson: Lesson, jobs: Sequence[Job], by: Actor) -> Kept:
+def _recorded(workspace: Workspace, lesson: Lesson, jobs: Sequence[Job], by: Actor) -> RecordedLesson:
     recorded: list[str] = []
     unrecorded: list[str] = []
     for job in {one.id: one for one in jobs}.values():
@@ -207,14 +207,14 @@ def _recorded(workspace: Workspace, lesson: Lesson, jobs: Sequence[Job], by: Act
             continue
         _put(workspace, job, {"lesson": lesson.id, "hash": lesson.hash, "how": "captured"}, by)
         recorded.append(job.id)
-    return Kept(lesson, tuple(recorded), tuple(unrecorded))
+    return RecordedLesson(lesson, tuple(recorded), tuple(unrecorded))
 
 
 def _put(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
     with workspace.locked(job.path):
         entries = workspace.ledger.read(job.id).entries
-        document = repair(workspace, workspace.read(job.path), job.path, entries)
-        return record(workspace, job.id, document, job.path, "lesson", data, Approval(by), {})[0]
+        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, entries)
+        return record_and_project(workspace, job.id, document, job.path, "lesson", data, Approval(by), {})[0]
 
 
 def _is_current(workspace: Workspace, raw: bytes) -> bool:
@@ -240,7 +240,7 @@ def _write_index(workspace: Workspace, raw: bytes) -> None:
             "failed": one.failed,
             "recommendation": one.recommendation,
         }
-        for one in understood(raw)
+        for one in parse_lessons_cached(raw)
     ]
     content = {"schema": SCHEMA, "generated_at": workspace.now(), "source": digest(raw), "lessons": rows}
     # A view: where it can't be written, the lesson is kept all the same, and the next start makes it anew.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from donewhen.jobs.lessons.lesson_file import Lesson, words_of
+from donewhen.jobs.lessons.lesson_file import Lesson, words_in
 
 # The usual constants of BM25: how soon a repeated word counts no more, and how much a long text counts less.
 _SATURATION = 1.2
@@ -32,7 +32,7 @@ very was we were what when where which while who whom whose why will with within
 _EVERYDAY = frozenset(_EVERYDAY_TEXT.split())
 
 
-class Query(NamedTuple):
+class LessonQuery(NamedTuple):
     """What is looked for."""
 
     words: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Query(NamedTuple):
     """Its workstream, and the jobs in there."""
 
 
-class Found(NamedTuple):
+class LessonMatch(NamedTuple):
     """A lesson that fits, how well, and why in words."""
 
     lesson: Lesson
@@ -60,7 +60,7 @@ def query_words(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for text in texts for one in _telling(text)))
 
 
-def ranked(lessons: Sequence[Lesson], query: Query, used: Mapping[str, int]) -> list[Found]:
+def rank_lessons(lessons: Sequence[Lesson], query: LessonQuery, used: Mapping[str, int]) -> list[LessonMatch]:
     """The lessons that fit, best first; among equals the newest."""
     texts = [_Text(one) for one in lessons]
     wanted = [Counter(one.counted(query.words)) for one in texts]
@@ -87,7 +87,7 @@ def ranked(lessons: Sequence[Lesson], query: Query, used: Mapping[str, int]) -> 
             *([linked] if linked else []),
             *([f"used by {uses} job(s)"] if uses else []),
         ]
-        found.append(Found(lesson, round(score, 6), tuple(reasons), relevant))
+        found.append(LessonMatch(lesson, round(score, 6), tuple(reasons), relevant))
     found.sort(key=lambda one: one.lesson.age, reverse=True)
     return sorted(found, key=lambda one: -one.score)
 
@@ -106,11 +106,11 @@ class _Text:
         if self._text.isascii() and not any(one in self._text for one in words):
             return ()
         wanted = set(words)
-        return (one for one in map(_stem, words_of(self._text)) if one in wanted)
+        return (one for one in map(_stem, words_in(self._text)) if one in wanted)
 
 
 def _telling(text: str) -> Iterable[str]:
-    return (_stem(one) for one in words_of(text) if one not in _EVERYDAY and (len(one) > 1 or not one.isascii()))
+    return (_stem(one) for one in words_in(text) if one not in _EVERYDAY and (len(one) > 1 or not one.isascii()))
 
 
 def _stem(word: str) -> str:
@@ -131,7 +131,7 @@ def _tags(lesson: Lesson) -> frozenset[str]:
     return frozenset(one.casefold() for one in lesson.tags)
 
 
-def _link(lesson: Lesson, query: Query) -> tuple[float, str]:
+def _link(lesson: Lesson, query: LessonQuery) -> tuple[float, str]:
     """How close the jobs that it is linked to are to the one that asks."""
     linked = set(lesson.linked)
     if query.itself and query.itself in linked:

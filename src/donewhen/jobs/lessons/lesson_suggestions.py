@@ -14,12 +14,12 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_of
-from donewhen.jobs.lessons.lesson_recording import refresh_index
-from donewhen.jobs.lessons.lesson_search import Found, Query, query_words, ranked
-from donewhen.jobs.lessons.lesson_use import captured_in, usage
-from donewhen.jobs.plan.criteria import Section, find_section, is_placeholder, sections
-from donewhen.jobs.plan.document import Document, parse
+from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_in
+from donewhen.jobs.lessons.lesson_recording import refresh_lesson_index
+from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
+from donewhen.jobs.lessons.lesson_use import lesson_usage, lessons_captured
+from donewhen.jobs.plan.criteria import MarkdownSection, find_section, is_placeholder, markdown_sections
+from donewhen.jobs.plan.document import Document, parse_document
 from donewhen.jobs.plan.frontmatter import LINE_END
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job, read_job
@@ -37,37 +37,37 @@ _TOOLS_WORDS = re.compile(
 _MARKUP = re.compile(r"<(?=[A-Za-z!/?])")
 
 
-def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[Found, ...]:
+def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[LessonMatch, ...]:
     """The lessons that a job is given when it begins: the few that really fit, and none that it has written itself."""
     try:
         lessons = read_lessons(workspace)
     except LessonError:
         return ()
-    own = captured_in(entries)
+    own = lessons_captured(entries)
     others = [one for one in lessons if one.id not in own and one.substantive]
     if not others:
         return ()
     with suppress(LessonError):
-        refresh_index(workspace)
-    found = ranked(others, query_of(workspace, job, others), usage(workspace).used)
+        refresh_lesson_index(workspace)
+    found = rank_lessons(others, lesson_query_for(workspace, job, others), lesson_usage(workspace).used)
     return tuple([one for one in found if one.relevant][:MOST])
 
 
-def query_of(workspace: Workspace, job: Job, lessons: Sequence[Lesson]) -> Query:
+def lesson_query_for(workspace: Workspace, job: Job, lessons: Sequence[Lesson]) -> LessonQuery:
     """What a job asks for by what its plan says: its words, the tags that are among them, and the jobs around it."""
     objective = find_section(job.document.body, "Objective")
     about = f"{job.title} {objective.text if objective else ''}"
     criteria = [one.text for one in job.criteria if not one.placeholder]
-    said = set(words_of(about))
+    said = set(words_in(about))
     tags = {
-        tag.casefold() for one in lessons for tag in one.tags if (words := words_of(tag)) and said.issuperset(words)
+        tag.casefold() for one in lessons for tag in one.tags if (words := words_in(tag)) and said.issuperset(words)
     }
-    return Query(
+    return LessonQuery(
         query_words(about, *criteria), frozenset(tags), job.id, frozenset(job.depends_on), _around(workspace, job)
     )
 
 
-def quoted(found: Found) -> list[str]:
+def quote_lesson(found: LessonMatch) -> list[str]:
     """A lesson as it stands in a plan."""
     lesson = found.lesson
     names = ("Context", "What worked", "What failed", "Recommendation")
@@ -80,7 +80,7 @@ def quoted(found: Found) -> list[str]:
     return [f"- {lesson.id}{why}", *said]
 
 
-def write_into_plan(workspace: Workspace, job: Job, found: Sequence[Found]) -> Job:
+def write_lessons_into_plan(workspace: Workspace, job: Job, found: Sequence[LessonMatch]) -> Job:
     """Quote lessons in the plan; the caller holds the lock. What people wrote there stays, and no lesson stands twice.
 
     Nothing is written that would make anything else of the plan: an open code fence, for one, swallows what follows it.
@@ -93,7 +93,7 @@ def write_into_plan(workspace: Workspace, job: Job, found: Sequence[Found]) -> J
     return workspace.job_at(job.path)
 
 
-def with_lessons(body: str, found: Sequence[Found]) -> str:
+def with_lessons(body: str, found: Sequence[LessonMatch]) -> str:
     """The body of a plan with these lessons in their section; the section is made where there is none."""
     if not found:
         return body
@@ -120,23 +120,23 @@ def with_lessons(body: str, found: Sequence[Found]) -> str:
     return body[:start] + before + "".join(f"{line}{newline}" for line in ("", *new)) + body[start:]
 
 
-def _lines(found: Sequence[Found], written: str) -> list[str]:
+def _lines(found: Sequence[LessonMatch], written: str) -> list[str]:
     """What is to be added to what stands there; each lesson once."""
     new = [one for one in found if not re.search(rf"\b{re.escape(one.lesson.id)}\b", written)]
     lines = [] if _INTRODUCTION in written or not new else [_INTRODUCTION, ""]
-    return [*lines, *(line for one in new for line in quoted(one))]
+    return [*lines, *(line for one in new for line in quote_lesson(one))]
 
 
-def _untouched(section: Section) -> bool:
+def _untouched(section: MarkdownSection) -> bool:
     """Whether nobody has written anything there yet but a template."""
     lines = (line.strip().lstrip("-*+ ").strip() for _, line in section.lines)
     return all(not line or is_placeholder(line) or _TOOLS_WORDS.fullmatch(line) for line in lines)
 
 
-def _says_the_same(job: Job, text: str, found: Sequence[Found]) -> bool:
+def _says_the_same(job: Job, text: str, found: Sequence[LessonMatch]) -> bool:
     """Whether the plan with the lessons in it reads as before, and the lessons stand where they are meant to."""
     try:
-        after = read_job(parse(text.encode(), str(job.path)), job.path, str(job.path))
+        after = read_job(parse_document(text.encode(), str(job.path)), job.path, str(job.path))
     except (DonewhenError, UnicodeEncodeError):
         return False
     section = find_section(after.document.body, HEADING)
@@ -152,7 +152,7 @@ def _says_the_same(job: Job, text: str, found: Sequence[Found]) -> bool:
 
 def _headings(document: Document) -> list[tuple[str, int]]:
     """The headings of a plan; that of the lessons may come to them, and its own text is left out."""
-    found = [(one.title, one.level) for one in sections(document.body)]
+    found = [(one.title, one.level) for one in markdown_sections(document.body)]
     return [one for one in found if one[0].casefold() != HEADING.casefold()]
 
 
@@ -163,7 +163,7 @@ def _harmless(text: str) -> str:
 
 def _level(body: str) -> int:
     """The level of the plan's own headings: the highest, below its title."""
-    levels = [one.level for one in sections(body)]
+    levels = [one.level for one in markdown_sections(body)]
     if levels and levels[0] == 1 and levels.count(1) == 1:
         levels = levels[1:]
     return min(levels, default=2)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen import __version__
-from donewhen.jobs.board.file_index import Index
-from donewhen.jobs.ledger.ledger import Entry, verified
-from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, read_lessons, twin_of
+from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.ledger.ledger import Entry, verify_chain
+from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, find_same_lesson, read_lessons
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -32,7 +32,7 @@ class LessonFact(NamedTuple):
     """Those of them that it has answered: how it used them, or why they are not relevant."""
 
 
-class Usage(NamedTuple):
+class LessonUsage(NamedTuple):
     """What the ledger knows of lessons."""
 
     used: Mapping[str, int]
@@ -41,13 +41,13 @@ class Usage(NamedTuple):
     """Every lesson that was ever on record, whether it still stands in the file or not."""
 
 
-def usage(workspace: Workspace) -> Usage:
+def lesson_usage(workspace: Workspace) -> LessonUsage:
     """What all jobs have made of lessons. It orders what is found and decides nothing, so chains that have not changed
     since the last look are not read again."""
     used: Counter[str] = Counter()
     known: set[str] = set()
     folder = workspace.folder / "ledger"
-    with Index(workspace.folder / "index.sqlite" if folder.is_dir() else None) as index:
+    with FileIndex(workspace.folder / "index.sqlite" if folder.is_dir() else None) as index:
         for name in workspace.ledger.chains():
             try:
                 seen = index.remembered(
@@ -60,10 +60,10 @@ def usage(workspace: Workspace) -> Usage:
                 continue
             known.update(seen)
             used.update(one for one, was_used in seen.items() if was_used)
-    return Usage(used, frozenset(known))
+    return LessonUsage(used, frozenset(known))
 
 
-def given_to(entries: Sequence[Entry]) -> dict[str, str]:
+def lessons_given(entries: Sequence[Entry]) -> dict[str, str]:
     """The lessons that a job was given when it was started, each with the hash of what it said then."""
     found: dict[str, str] = {}
     for entry in entries:
@@ -73,7 +73,7 @@ def given_to(entries: Sequence[Entry]) -> dict[str, str]:
     return found
 
 
-def answers_in(entries: Sequence[Entry]) -> dict[str, Entry]:
+def lesson_answers(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The newest answer of a job to each lesson that says how it was used, or why it is not relevant."""
     return {
         str(one.data.get("lesson")): one
@@ -82,7 +82,7 @@ def answers_in(entries: Sequence[Entry]) -> dict[str, Entry]:
     }
 
 
-def captured_in(entries: Sequence[Entry]) -> dict[str, Entry]:
+def lessons_captured(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The lessons that a job has put on record since it was first started, each with the newest entry."""
     first = next((one.seq for one in entries if one.type == "started"), None)
     return {
@@ -92,15 +92,15 @@ def captured_in(entries: Sequence[Entry]) -> dict[str, Entry]:
     }
 
 
-def lessons_of(workspace: Workspace, job: str, entries: Sequence[Entry] = ()) -> LessonFact:
+def lesson_fact(workspace: Workspace, job: str, entries: Sequence[Entry] = ()) -> LessonFact:
     """What lessons there are that name this job, and what it has made of those it was given."""
     try:
         lessons = read_lessons(workspace)
     except LessonError:
         lessons = ()
     linked = [one for one in lessons if one.names(job)]
-    kept, lacking = _kept(lessons, job, captured_in(entries))
-    given, answered = given_to(entries), answers_in(entries)
+    kept, lacking = _kept(lessons, job, lessons_captured(entries))
+    given, answered = lessons_given(entries), lesson_answers(entries)
     return LessonFact(
         len(linked),
         sum(one.says_nothing for one in linked),
@@ -127,7 +127,7 @@ def _kept(
             lacking.append(f"{one.id} was changed since it was put on record")
         elif not one.substantive:
             lacking.append(f"{one.id} does not say what happened, what worked and what to do")
-        elif (twin := twin_of(one, lessons[:place])) is not None:
+        elif (twin := find_same_lesson(one, lessons[:place])) is not None:
             lacking.append(f"{one.id} says what {twin.id} says")
         else:
             kept.append(one.id)
@@ -139,10 +139,10 @@ def _reader(name: str) -> Callable[[bytes], dict[str, bool]]:
     def read(raw: bytes) -> dict[str, bool]:
         if b'"lesson' not in raw:
             return {}
-        entries = verified(name, raw).entries
+        entries = verify_chain(name, raw).entries
         ways = [(str(one.data.get("lesson")), one.data.get("how")) for one in entries if one.type == "lesson"]
         own = {name for name, how in ways if how == "captured"}
-        answers = answers_in(entries)
+        answers = lesson_answers(entries)
         used = {name for name, one in answers.items() if one.data["how"] == "used"} - own
         return {name: name in used for name in sorted({name for name, _ in ways})}
 

@@ -11,16 +11,16 @@ from donewhen.foundation.process import CommandResult, run_command
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.completion import Completion, complete, still_done
+from donewhen.jobs.lifecycle.completion import Completion, complete, valid_completion
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
-from donewhen.jobs.lifecycle.start import start
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 LoopEnding = Literal["done", "blocked", "waiting", "out_of_budget", "not_started", "turns_spent", "time_spent"]
 
 
-class Turn(NamedTuple):
+class LoopTurn(NamedTuple):
     """One run of the agent, and what the gates said after it."""
 
     number: int
@@ -28,7 +28,7 @@ class Turn(NamedTuple):
     completion: Completion
 
 
-class Looped(NamedTuple):
+class LoopResult(NamedTuple):
     """How the loop ended."""
 
     ending: LoopEnding
@@ -39,7 +39,7 @@ class Looped(NamedTuple):
     """What else was completed with it."""
 
 
-class Limits(NamedTuple):
+class LoopLimits(NamedTuple):
     """The loop's own caps, beside the budget that was agreed."""
 
     turns: int = 20
@@ -47,16 +47,16 @@ class Limits(NamedTuple):
     turn_seconds: float = 3600.0
 
 
-def loop(
+def run_agent_loop(
     workspace: Workspace,
     name: str,
     argv: Sequence[str],
     by: Actor,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - immutable
-    tell: Callable[[Turn], object] = lambda _: None,
+    limits: LoopLimits = LoopLimits(),  # noqa: B008 - immutable
+    tell: Callable[[LoopTurn], object] = lambda _: None,
     environ: Mapping[str, str] = os.environ,
-) -> Looped:
+) -> LoopResult:
     """Run ``argv`` until the job is done, rests, or has no tries left; what happened before counts, so it resumes.
 
     ``{prompt}``, ``{job}`` and ``{plan}`` in the words are replaced; the prompt is in DONEWHEN_PROMPT, too. The agent
@@ -65,49 +65,49 @@ def loop(
     job = workspace.job(name)
     give_up = time.monotonic() + limits.seconds
     if job.status == "planned":
-        begun = start(workspace, job.id, by)
+        begun = start_job(workspace, job.id, by)
         if not begun.started:
-            return Looped("not_started", 0, why=f"{begun.reasons[0].message} Next: {begun.next}")
+            return LoopResult("not_started", 0, why=f"{begun.reasons[0].message} Next: {begun.next}")
     said = ""
     for number in range(1, limits.turns + 1):
-        rest = resting(workspace, workspace.job_at(job.path))
+        rest = reason_to_rest(workspace, workspace.job_at(job.path))
         if rest is not None:
             return rest._replace(turns=number - 1)
         left = give_up - time.monotonic()
         if left <= 0:
-            return Looped("time_spent", number - 1)
+            return LoopResult("time_spent", number - 1)
         prompt = prompt_for(workspace, job, said)
         words = [_placed(word, job, workspace, prompt) for word in argv]
         env = {**environ, "DONEWHEN_PROMPT": prompt, "DONEWHEN_JOB": job.id, "DONEWHEN_AGENT": "loop"}
         agent = run_command(words, cwd=workspace.root, timeout=min(left, limits.turn_seconds), env=env)
-        rest = resting(workspace, workspace.job_at(job.path))
+        rest = reason_to_rest(workspace, workspace.job_at(job.path))
         if rest is not None:
             return rest._replace(turns=number)
         result = complete(workspace, job.id, by)
-        tell(Turn(number, agent, result))
+        tell(LoopTurn(number, agent, result))
         if result.promise is not None:
-            return Looped("done", number, result.promise, cascade=result.cascade)
+            return LoopResult("done", number, result.promise, cascade=result.cascade)
         said = "\n".join(_refusal(result))
-    rest = resting(workspace, workspace.job_at(job.path))
-    return Looped("turns_spent", limits.turns) if rest is None else rest._replace(turns=limits.turns)
+    rest = reason_to_rest(workspace, workspace.job_at(job.path))
+    return LoopResult("turns_spent", limits.turns) if rest is None else rest._replace(turns=limits.turns)
 
 
-def resting(workspace: Workspace, job: Job) -> Looped | None:
+def reason_to_rest(workspace: Workspace, job: Job) -> LoopResult | None:
     """Why a job needs no further run of the agent; None when it does."""
-    done = still_done(workspace, job)
+    done = valid_completion(workspace, job)
     if done is not None:
-        return Looped("done", 0, promise_of(job.id, done))
+        return LoopResult("done", 0, promise_of(job.id, done))
     facts = facts_of(workspace, job)
     history = facts.history
     if history.auto_blocked and not history.decided_since_block:
-        return Looped("out_of_budget", 0, why=f"{history.iteration} of {job.max_iterations} iterations are used.")
+        return LoopResult("out_of_budget", 0, why=f"{history.iteration} of {job.max_iterations} iterations are used.")
     if history.waiting is not None:
         asks = history.waiting.data.get("decision") in ("ask", "dispute")
-        return Looped("waiting" if asks else "blocked", 0, why=str(history.waiting.data.get("reason", "")))
+        return LoopResult("waiting" if asks else "blocked", 0, why=str(history.waiting.data.get("reason", "")))
     if history.status == "cancelled":
-        return Looped("blocked", 0, why=f"{job.id} was cancelled.")
+        return LoopResult("blocked", 0, why=f"{job.id} was cancelled.")
     evaluation = evaluate(facts)
-    return Looped("waiting", 0, why=evaluation.truth.reasons[0].message) if evaluation.waits_for_person else None
+    return LoopResult("waiting", 0, why=evaluation.truth.reasons[0].message) if evaluation.waits_for_person else None
 
 
 def prompt_for(workspace: Workspace, job: Job, said: str) -> str:

@@ -6,26 +6,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from donewhen.jobs.board.validity import Validities
-from donewhen.jobs.board.views import make_current, refresh, shown_open
-from donewhen.jobs.contract.agreement import policy_of, project_agreement, seal_tightened
+from donewhen.jobs.board.validity import ValidityChecker
+from donewhen.jobs.board.views import jobs_shown_open, update_stale_views, update_views
+from donewhen.jobs.contract.agreement import approval_policy, project_agreement, seal_tightened_terms
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
-from donewhen.jobs.evidence.requirements import Need
+from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-from donewhen.jobs.gates.evidence_status import collect
+from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.invalidation import Invalidated, invalidate
+from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.record.parents import at_work, chain_name, plans_above
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.parents import chain_name, mark_parents_in_progress, parent_plans
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 
 class Completion(NamedTuple):
@@ -38,7 +38,7 @@ class Completion(NamedTuple):
     repeated: bool = False
     """Whether it was done before and still is, so that its promise is given once more."""
     cascade: tuple[Promise, ...] = ()
-    invalidated: tuple[Invalidated, ...] = ()
+    invalidated: tuple[InvalidatedJob, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -46,43 +46,45 @@ class Completion(NamedTuple):
 
 
 def complete(
-    workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], None] = lambda _: None
+    workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Requirement], None] = lambda _: None
 ) -> Completion:
     """Complete a job if it is done: collect the evidence, ask every gate now, write, and mint the promise.
 
     A refusal is recorded and counts as an iteration; a job that has no iterations left becomes blocked.
     """
     job = workspace.job(name)
-    standing = still_done(workspace, job)
+    standing = valid_completion(workspace, job)
     if standing is not None:
         return _again(workspace, job, standing, by)
-    collect(workspace, job, by, tell=tell, lenient=True)
-    seal_tightened(workspace, workspace.job_at(job.path), by)
+    collect_evidence(workspace, job, by, tell=tell, lenient=True)
+    seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
-        repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
+        finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         job = workspace.job_at(job.path)
-        make_current(workspace, job)
+        update_stale_views(workspace, job)
         # Somebody else may have completed it meanwhile.
-        standing = still_done(workspace, job)
+        standing = valid_completion(workspace, job)
         facts = facts_of(workspace, job)
         evaluation = evaluate(facts)
         entry = standing or (_done if evaluation.passed else _refused)(workspace, facts, evaluation, by)
         job = workspace.job_at(job.path)
-        refresh(workspace, job)
+        update_views(workspace, job)
     if standing is not None:
         return _again(workspace, job, standing, by)
     if not evaluation.passed:
         if facts.history.completed is not None:
-            at_work(workspace, job, policy_of(workspace), by)
-            refresh(workspace, job)
+            mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
+            update_views(workspace, job)
         return Completion(job, evaluation, None, entry)
     before = earlier_outputs(workspace, job, entry)
-    invalidated = () if before in (None, entry.data["outputs"]) else invalidate(workspace, policy_of(workspace), by)
+    invalidated = (
+        () if before in (None, entry.data["outputs"]) else invalidate_jobs(workspace, approval_policy(workspace), by)
+    )
     for one in invalidated:
-        at_work(workspace, workspace.job(one.id), policy_of(workspace), by)
+        mark_parents_in_progress(workspace, workspace.job(one.id), approval_policy(workspace), by)
     cascade = tuple(_cascade(workspace, job, by))
     if cascade:
-        refresh(workspace, job)
+        update_views(workspace, job)
     return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
 
 
@@ -90,7 +92,7 @@ def _again(workspace: Workspace, job: Job, standing: Entry, by: Actor) -> Comple
     """The promise once more; what is above may have waited for something else that has been settled since."""
     cascade = tuple(_cascade(workspace, job, by))
     if cascade:
-        refresh(workspace, job)
+        update_views(workspace, job)
     return Completion(job, None, promise_of(job.id, standing), standing, repeated=True, cascade=cascade)
 
 
@@ -100,7 +102,7 @@ def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Any:
     return earlier[-1].data.get("outputs") if earlier else None
 
 
-def projected(evaluation: Evaluation, now: str) -> dict[str, Value]:
+def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
     """What an evaluation writes into the plan."""
     truth = evaluation.truth
     return {
@@ -114,7 +116,7 @@ def projected(evaluation: Evaluation, now: str) -> dict[str, Value]:
     }
 
 
-def told(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
     """What an entry keeps of an evaluation."""
     return {
         "score": evaluation.score.total,
@@ -122,7 +124,7 @@ def told(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def judged_by(facts: Facts) -> dict[str, Any]:
+def judges_of_criteria(facts: Facts) -> dict[str, Any]:
     """By whom the criteria were judged that a judge decides: by which guidance, or by which person."""
     found: dict[str, Any] = {}
     for one in facts.standings:
@@ -144,16 +146,16 @@ def promise_on_record(chain: str, history: History) -> Promise | None:
     return None if history.completed is None else promise_of(chain, history.completed)
 
 
-def still_done(workspace: Workspace, job: Job) -> Entry | None:
+def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
     """The completion of a job that is done and still valid."""
-    policy = policy_of(workspace)
+    policy = approval_policy(workspace)
     history = history_of(job.id, workspace.ledger.read(job.id).entries, policy)
     if history.completed is None or job.status != "done":
         return None
     facts = facts_of(workspace, job)
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
     sound = agreed and not facts.tampered and not facts.chain_breaks
-    valid = Validities(workspace, policy).of(job.id).state == "done"
+    valid = ValidityChecker(workspace, policy).of(job.id).state == "done"
     there = all(one.state == "good" for one in (*facts.outputs, *facts.evidence_files))
     return history.completed if sound and valid and there else None
 
@@ -161,15 +163,17 @@ def still_done(workspace: Workspace, job: Job) -> Entry | None:
 def _done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job = facts.job
     data: dict[str, Any] = {
-        **told(evaluation),
-        **judged_by(facts),
+        **evaluation_data(evaluation),
+        **judges_of_criteria(facts),
         "outputs": dict(output_manifest(workspace, job).files),
         "upstream": dict(upstream_manifest(workspace, job).files),
         "declared": dict(declared_manifest(workspace, job).files),
         "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
         "truth_mode": job.truth_mode,
     }
-    return _write_done(workspace, job.id, job.path, job.document, data, projected(evaluation, workspace.now()), by)
+    return _write_done(
+        workspace, job.id, job.path, job.document, data, evaluation_fields(evaluation, workspace.now()), by
+    )
 
 
 def _write_done(
@@ -184,7 +188,7 @@ def _write_done(
     """The only line of code that writes `status: done`."""
     now = workspace.now()
     done: dict[str, Value] = {**writes, "status": "done", "completed_at": now, "updated_at": now}
-    return record(workspace, chain, document, path, "completed", data, Approval(by), done)[0]
+    return record_and_project(workspace, chain, document, path, "completed", data, Approval(by), done)[0]
 
 
 def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
@@ -194,10 +198,10 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
     spent_before = any(one.code == GateCode.BUDGET_EXCEEDED for one in evaluation.reasons)
     free = evaluation.broken or evaluation.waits_for_person or spent_before
     iteration = facts.history.iteration + (0 if free else 1)
-    data: dict[str, Any] = {**told(evaluation), **judged_by(facts), "next": evaluation.next}
+    data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts), "next": evaluation.next}
     if evaluation.waits_for_person:
         data["waits_for_person"] = True
-    writes: dict[str, Value] = {**projected(evaluation, now), "iteration": iteration}
+    writes: dict[str, Value] = {**evaluation_fields(evaluation, now), "iteration": iteration}
     begun = facts.history.started is not None or facts.history.completed is not None
     if facts.history.status != "cancelled":
         spent = iteration > job.max_iterations
@@ -210,16 +214,16 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
     if facts.history.completed is not None:
         # It was done on something that has changed since.
         writes["completed_at"] = ""
-    return record(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
+    return record_and_project(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
 
 
 def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
     """Complete the workstream and the project, if this was the last job that they waited for."""
     # The views say which jobs may be open, so that most often one look at one of them is enough; what is so is asked
     # of the ledger.
-    validities = Validities(workspace, policy_of(workspace))
-    shown = shown_open(workspace)
-    for path in plans_above(workspace, job):
+    validities = ValidityChecker(workspace, approval_policy(workspace))
+    shown = jobs_shown_open(workspace)
+    for path in parent_plans(workspace, job):
         if path == workspace.project_file and any(_is_open(validities, one) for one in shown):
             return
         jobs = [one.id for one in workspace.places() if one.path.is_relative_to(path.parent)]
@@ -231,14 +235,14 @@ def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
         yield from _complete_above(workspace, path, jobs, by)
 
 
-def _is_open(validities: Validities, job: str) -> bool:
+def _is_open(validities: ValidityChecker, job: str) -> bool:
     return validities.of(job).state not in ("done", "cancelled")
 
 
 def _complete_above(workspace: Workspace, path: Path, jobs: Sequence[str], by: Actor) -> Iterator[Promise]:
     """Complete what is above jobs when all of them are done or cancelled, and at least one is done."""
-    policy = policy_of(workspace)
-    validities = Validities(workspace, policy)
+    policy = approval_policy(workspace)
+    validities = ValidityChecker(workspace, policy)
     states = {name: validities.of(name).state for name in jobs}
     agreed = project_agreement(workspace, workspace.project()).state == "agreed"
     if not agreed or "done" not in states.values() or any(one not in ("done", "cancelled") for one in states.values()):
@@ -246,6 +250,6 @@ def _complete_above(workspace: Workspace, path: Path, jobs: Sequence[str], by: A
     with workspace.locked(path):
         chain = chain_name(workspace, path)
         entries = workspace.ledger.read(chain).entries
-        document = repair(workspace, workspace.read(path), path, entries)
+        document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
         if history_of(chain, entries, policy).completed is None:
             yield promise_of(chain, _write_done(workspace, chain, path, document, {"jobs": states}, {}, by))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from donewhen.jobs.board.survey import Survey, survey
-from donewhen.jobs.board.validity import Validities, Validity
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.board.survey import Survey, survey_jobs
+from donewhen.jobs.board.validity import Validity, ValidityChecker
+from donewhen.jobs.board.views import update_views
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 
-class Invalidated(NamedTuple):
+class InvalidatedJob(NamedTuple):
     """A job that is not done any more, and the chain of jobs through which."""
 
     id: str
@@ -24,34 +24,36 @@ class Invalidated(NamedTuple):
     entry: Entry | None = None
 
 
-def find_invalid(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[Invalidated, ...]:
+def find_invalid_jobs(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[InvalidatedJob, ...]:
     """Jobs that say done and were done on something that has changed since, as far as the look at all jobs tells."""
-    return _invalid(Validities(workspace, policy, known={one.id: one.built for one in seen.jobs if one.built}), seen)
+    return _invalid(
+        ValidityChecker(workspace, policy, known={one.id: one.built for one in seen.jobs if one.built}), seen
+    )
 
 
-def _invalid(validities: Validities, seen: Survey) -> tuple[Invalidated, ...]:
+def _invalid(validities: ValidityChecker, seen: Survey) -> tuple[InvalidatedJob, ...]:
     # By the ledger, too: a plan in which somebody has typed something else hides nothing.
     found = [(one.id, validities.of(one.id)) for one in seen.jobs if "done" in (one.status, one.recorded)]
-    return tuple(Invalidated(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
+    return tuple(InvalidatedJob(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
 
 
-def invalidate(workspace: Workspace, policy: Policy, by: Actor) -> tuple[Invalidated, ...]:
+def invalidate_jobs(workspace: Workspace, policy: Policy, by: Actor) -> tuple[InvalidatedJob, ...]:
     """Put on record which done jobs are not done any more, and set them back to work."""
     recorded = []
-    seen = survey(workspace)
+    seen = survey_jobs(workspace)
     # The look chooses whom to ask; the answers come from the files.
-    asked = Validities(workspace, policy, places={one.id: one.path for one in seen.jobs})
+    asked = ValidityChecker(workspace, policy, places={one.id: one.path for one in seen.jobs})
     for one in _invalid(asked, seen):
         path = workspace.place(one.id).path
         with workspace.locked(path):
             entries = workspace.ledger.read(one.id).entries
-            document = repair(workspace, workspace.read(path), path, entries)
+            document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
             if history_of(one.id, entries, policy).completed is None:
                 continue
             writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}
             data = {"chain": list(one.chain), "why": one.why}
-            entry, _ = record(workspace, one.id, document, path, "invalidated", data, Approval(by), writes)
-        refresh(workspace, workspace.job_at(path))
+            entry, _ = record_and_project(workspace, one.id, document, path, "invalidated", data, Approval(by), writes)
+        update_views(workspace, workspace.job_at(path))
         recorded.append(one._replace(entry=entry))
     return tuple(recorded)
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen.jobs.board.survey import JobRecord, Survey
-from donewhen.jobs.contract.agreement import Problem
+from donewhen.jobs.contract.agreement import AgreementProblem
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.lifecycle.invalidation import find_invalid
+from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs
 from donewhen.jobs.plan.workspace import Workspace
 
 _OPEN = frozenset({"planned", "in_progress", "blocked"})
 
 
-class Ready(NamedTuple):
+class ReadyPlan(NamedTuple):
     """What can start now, and how the rest follows."""
 
     now: tuple[str, ...]
@@ -26,7 +26,7 @@ class Ready(NamedTuple):
     hours: float
 
 
-def ready(jobs: Sequence[JobRecord]) -> Ready:
+def find_ready_jobs(jobs: Sequence[JobRecord]) -> ReadyPlan:
     """What can be started, the waves, and the chain of jobs that takes longest."""
     open_jobs = {one.id: one for one in jobs if one.status in _OPEN}
     done = {one.id for one in jobs if one.status == "done"}
@@ -34,10 +34,10 @@ def ready(jobs: Sequence[JobRecord]) -> Ready:
     first = [open_jobs[name] for name in (waves[0] if waves else ())]
     now = tuple(one.id for one in first if one.status == "planned" and one.agreement == "agreed")
     path, hours = _longest(open_jobs, waves)
-    return Ready(now, waves, path, hours)
+    return ReadyPlan(now, waves, path, hours)
 
 
-def cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
+def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
     """Circles of jobs that depend on each other, each once."""
     depends = {one.id: one.depends_on for one in jobs}
     found: dict[frozenset[str], tuple[str, ...]] = {}
@@ -64,14 +64,14 @@ def cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
     return tuple(found.values())
 
 
-def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[Problem, ...]:
+def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[AgreementProblem, ...]:
     """Everything that is wrong with the plan: what the survey found, and what only shows between jobs."""
     by_id = {one.id: one for one in seen.jobs}
     problems = list(seen.problems)
     for one in seen.jobs:
         where = workspace.where(one.path)
         problems += [
-            Problem(
+            AgreementProblem(
                 FindingCode.TAMPERED,
                 f"{one.id}: {miss.field} says {miss.found!r}, the ledger {miss.expected!r}.",
                 where,
@@ -79,28 +79,32 @@ def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[Prob
             for miss in one.tampered
         ]
         problems += [
-            Problem(FindingCode.DEPENDENCY_DANGLING, f"{one.id} depends on {name}, which does not exist.", where)
+            AgreementProblem(
+                FindingCode.DEPENDENCY_DANGLING, f"{one.id} depends on {name}, which does not exist.", where
+            )
             for name in one.depends_on
             if name not in by_id
         ]
         if one.status == "done":
             problems += _done_too_early(one, by_id, where)
-    for circle in cycles(seen.jobs):
+    for circle in dependency_cycles(seen.jobs):
         told = f"Jobs depend on each other in a circle: {' → '.join((*circle, circle[0]))}."
-        problems.append(Problem(FindingCode.DEPENDENCY_CIRCLE, told, workspace.where(by_id[circle[0]].path)))
-    for invalid in find_invalid(workspace, policy, seen):
+        problems.append(AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, told, workspace.where(by_id[circle[0]].path)))
+    for invalid in find_invalid_jobs(workspace, policy, seen):
         told = f"{invalid.id} was done on something that has changed ({' → '.join(invalid.chain)}): {invalid.why}."
-        problems.append(Problem(FindingCode.DONE_INVALID, told, workspace.where(by_id[invalid.id].path)))
+        problems.append(AgreementProblem(FindingCode.DONE_INVALID, told, workspace.where(by_id[invalid.id].path)))
     return tuple(problems)
 
 
-def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) -> Iterator[Problem]:
+def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) -> Iterator[AgreementProblem]:
     if not job.events:
-        yield Problem(FindingCode.UNSEALED, f"{job.id} says done, and the ledger has nothing to show for it.", where)
+        yield AgreementProblem(
+            FindingCode.UNSEALED, f"{job.id} says done, and the ledger has nothing to show for it.", where
+        )
     for name in job.depends_on:
         if name in by_id and by_id[name].status != "done":
             told = f"{job.id} is done, but {name}, which it depends on, is {by_id[name].status}."
-            yield Problem(FindingCode.DONE_TOO_EARLY, told, where)
+            yield AgreementProblem(FindingCode.DONE_TOO_EARLY, told, where)
 
 
 def _waves(jobs: Mapping[str, JobRecord], done: set[str]) -> Iterator[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from donewhen.jobs.board.validity import Validities
+from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain, Entry
@@ -28,7 +28,7 @@ class Promise(NamedTuple):
         return f"<promise>{self.id}-DONE</promise>\nreceipt: {self.receipt}"
 
 
-class Verified(NamedTuple):
+class PromiseCheck(NamedTuple):
     """Whether a text holds a real promise."""
 
     id: str | None
@@ -36,7 +36,7 @@ class Verified(NamedTuple):
     why: str
 
 
-class Fallen(NamedTuple):
+class InvalidCompletion(NamedTuple):
     """Why a completion does not stand."""
 
     code: FindingCode
@@ -48,34 +48,34 @@ def promise_of(chain: str, entry: Entry) -> Promise:
     return Promise(chain, entry.hash)
 
 
-def verify_promise(workspace: Workspace, text: str, policy: Policy) -> Verified:
+def verify_promise(workspace: Workspace, text: str, policy: Policy) -> PromiseCheck:
     """Tell a real promise from a typed one: its receipt is a completion in the ledger, and that still stands."""
     found = _PROMISE.search(text)
     if found is None:
-        return Verified(None, False, "there is no promise in it")
+        return PromiseCheck(None, False, "there is no promise in it")
     receipt = _RECEIPT.search(text, found.end())
     if receipt is None:
-        return Verified(found[1], False, "it has no receipt, so anybody may have typed it")
+        return PromiseCheck(found[1], False, "it has no receipt, so anybody may have typed it")
     chain = workspace.ledger.read(found[1])
     entry = next((one for one in chain.entries if one.hash == receipt[1]), None)
     if chain.whole and (entry is None or entry.type != "completed"):
-        return Verified(found[1], False, "the ledger knows no completion with this receipt")
-    standing = completion_that_stands(workspace, found[1], chain, policy)
-    if isinstance(standing, Fallen):
-        return Verified(found[1], False, standing.why)
+        return PromiseCheck(found[1], False, "the ledger knows no completion with this receipt")
+    standing = standing_completion(workspace, found[1], chain, policy)
+    if isinstance(standing, InvalidCompletion):
+        return PromiseCheck(found[1], False, standing.why)
     if standing.hash != receipt[1]:
-        return Verified(found[1], False, _PAST)
-    return Verified(found[1], True, "the ledger has it")
+        return PromiseCheck(found[1], False, _PAST)
+    return PromiseCheck(found[1], True, "the ledger has it")
 
 
-def completion_that_stands(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | Fallen:
+def standing_completion(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | InvalidCompletion:
     """The completion of this chain, if it stands now: nothing was broken, taken back, or built on what has changed."""
     if not chain.whole:
-        return Fallen(FindingCode.CHAIN_BROKEN, "the ledger does not hold together")
+        return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger does not hold together")
     standing = history_of(name, chain.entries, policy).completed
     if standing is None:
         once = any(one.type == "completed" for one in chain.entries)
-        return Fallen(FindingCode.NOT_DONE, _PAST if once else "it was never completed")
-    if name.startswith("WI-") and Validities(workspace, policy).of(name).state != "done":
-        return Fallen(FindingCode.DONE_INVALID, "it was done on something that has changed since")
+        return InvalidCompletion(FindingCode.NOT_DONE, _PAST if once else "it was never completed")
+    if name.startswith("WI-") and ValidityChecker(workspace, policy).of(name).state != "done":
+        return InvalidCompletion(FindingCode.DONE_INVALID, "it was done on something that has changed since")
     return standing

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.board.survey import survey
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.contract.agreement import policy_of
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.requirements import VERIFICATION
-from donewhen.jobs.gates.evidence_status import standings
-from donewhen.jobs.ledger.approval import Approval, somebody
+from donewhen.jobs.gates.evidence_status import evidence_statuses
+from donewhen.jobs.ledger.approval import Approval, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 
-def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
+def set_job_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
     """Rest honestly: blocked for a reason, or waiting for a person's answer. Both are legal stops."""
     text = (reason or question).strip()
     if not text:
@@ -26,32 +26,34 @@ def set_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", q
     job = workspace.job(name)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
-        history = history_of(job.id, chain.entries, policy_of(workspace))
+        history = history_of(job.id, chain.entries, approval_policy(workspace))
         if history.completed is not None or history.status == "cancelled":
             state = "done" if history.completed is not None else "cancelled"
             raise UsageError(f"{job.id} is {state}, so there is nothing to wait for.", next_step="donewhen status")
-        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
         data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
         writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
-        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
-        refresh(workspace, workspace.job_at(job.path))
+        entry, _ = record_and_project(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
+        update_views(workspace, workspace.job_at(job.path))
     return entry
 
 
-def dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
+def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
     """Disagree with a refusal: what it was refused for goes to people, and the agent may rest meanwhile."""
     if not reason.strip():
         raise UsageError("Say why the refusal is wrong.", next_step='Give it with --reason "…".')
     job = workspace.job(name)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
-        history = history_of(job.id, chain.entries, policy_of(workspace))
+        history = history_of(job.id, chain.entries, approval_policy(workspace))
         last = next((one for one in reversed(chain.entries) if one.type in ("refused", "completed", "started")), None)
         if last is None or last.type != "refused" or history.status == "cancelled":
             raise UsageError(
                 f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
             )
-        shown = [one for one in standings(workspace, job) if one.need.name != VERIFICATION and one.state != "passed"]
+        shown = [
+            one for one in evidence_statuses(workspace, job) if one.need.name != VERIFICATION and one.state != "passed"
+        ]
         # What is checked by hand was refused by nobody: it waits to be signed off.
         disputed = [one.need.name for one in shown if one.need.check.kind != "manual"]
         if shown and not disputed:
@@ -64,11 +66,11 @@ def dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
                 f"No criterion of {job.id} is open; what else is in the way can't be disputed.",
                 next_step=f"donewhen complete {job.id}",
             )
-        document = repair(workspace, workspace.read(job.path), job.path, chain.entries)
+        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
         data = {"decision": "dispute", "reason": reason.strip(), "value": {"criteria": disputed}}
         writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
-        entry, _ = record(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
-        refresh(workspace, workspace.job_at(job.path))
+        entry, _ = record_and_project(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
+        update_views(workspace, workspace.job_at(job.path))
     return entry
 
 
@@ -76,7 +78,7 @@ def record_unverified_stop(root: Path, why: str) -> None:
     """Put on record that an agent was let go although its jobs are not shown to be done."""
 
     workspace = find_workspace(root)
-    for one in survey(workspace).jobs:
+    for one in survey_jobs(workspace).jobs:
         if one.recorded == "in_progress":
             with workspace.locked(one.path):
-                workspace.ledger.append(one.id, "unverified", {"why": why}, somebody())
+                workspace.ledger.append(one.id, "unverified", {"why": why}, unproved_actor())

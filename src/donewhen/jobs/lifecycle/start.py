@@ -6,14 +6,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from donewhen.foundation.cancellation import go_on
+from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.board.views import refresh
-from donewhen.jobs.contract.agreement import policy_of, seal_tightened
+from donewhen.jobs.board.views import update_views
+from donewhen.jobs.contract.agreement import approval_policy, seal_tightened_terms
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
-from donewhen.jobs.evidence.commands import reports_tests, run
-from donewhen.jobs.evidence.requirements import Need, needs
-from donewhen.jobs.evidence.test_config import harness_of
+from donewhen.jobs.evidence.commands import reports_tests, run_as_evidence
+from donewhen.jobs.evidence.requirements import Requirement, requirements_of
+from donewhen.jobs.evidence.test_config import test_config_hashes
 from donewhen.jobs.evidence.tree_diff import commit_of
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.budget_gate import budget_gate
@@ -22,23 +22,23 @@ from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lessons.lesson_search import Found
-from donewhen.jobs.lessons.lesson_suggestions import lessons_for, write_into_plan
+from donewhen.jobs.lessons.lesson_search import LessonMatch
+from donewhen.jobs.lessons.lesson_suggestions import lessons_for, write_lessons_into_plan
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.parents import at_work
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.parents import mark_parents_in_progress
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 
-class Started(NamedTuple):
+class StartResult(NamedTuple):
     """Whether a job was started, and if not, why."""
 
     job: Job
     reasons: tuple[GateReason, ...]
     next: str | None
     entry: Entry | None
-    lessons: tuple[Found, ...] = ()
+    lessons: tuple[LessonMatch, ...] = ()
     """What earlier jobs have learned and fits this one; it stands in the plan now."""
 
     @property
@@ -46,7 +46,9 @@ class Started(NamedTuple):
         return self.entry is not None
 
 
-def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], None] = lambda _: None) -> Started:
+def start_job(
+    workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Requirement], None] = lambda _: None
+) -> StartResult:
     """Begin a job, or begin it again, which counts as an iteration.
 
     What it builds on and what it puts out are noted by their contents, and its test commands are run once, so that it
@@ -55,24 +57,24 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
     job = workspace.job(name)
     closed = _may_start(facts_of(workspace, job))
     if closed is not None:
-        return Started(job, closed.reasons, closed.next, None)
-    for need in needs(job):
+        return StartResult(job, closed.reasons, closed.next, None)
+    for need in requirements_of(job):
         if need.check.kind == "run" and reports_tests(need.check.argv):
             tell(need)
             with suppress(CommandNotRunnableError):
-                run(workspace, job, need.check.argv, by)
-            go_on()
-    seal_tightened(workspace, workspace.job_at(job.path), by)
+                run_as_evidence(workspace, job, need.check.argv, by)
+            raise_if_cancelled()
+    seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
-        repair(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
+        finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         job = workspace.job_at(job.path)
         facts = facts_of(workspace, job)
         closed = _may_start(facts)
         if closed is not None:
-            return Started(job, closed.reasons, closed.next, None)
+            return StartResult(job, closed.reasons, closed.next, None)
         # Before the ledger: what is quoted shows nothing that the ledger decides, and a second start finds it there.
         lessons = lessons_for(workspace, job, workspace.ledger.read(job.id).entries)
-        job = write_into_plan(workspace, job, lessons)
+        job = write_lessons_into_plan(workspace, job, lessons)
         now = workspace.now()
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
@@ -82,17 +84,17 @@ def start(workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Need], 
         data: dict[str, Any] = {
             "outputs": dict(output_manifest(workspace, job).files),
             "upstream": dict(upstream_manifest(workspace, job).files),
-            "harness": harness_of(workspace, job),
+            "harness": test_config_hashes(workspace, job),
         }
         if (commit := commit_of(workspace.root)) is not None:
             data["commit"] = commit
         if lessons:
             data["lessons"] = {one.lesson.id: one.lesson.hash for one in lessons}
-        entry, _ = record(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
+        entry, _ = record_and_project(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)
-    at_work(workspace, job, policy_of(workspace), by)
-    refresh(workspace, job)
-    return Started(job, (), None, entry, lessons)
+    mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
+    update_views(workspace, job)
+    return StartResult(job, (), None, entry, lessons)
 
 
 def _may_start(facts: Facts) -> GateResult | None:

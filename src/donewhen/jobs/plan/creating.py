@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from donewhen.config.state_folder import prepared
+from donewhen.config.state_folder import prepare_state_folder
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import write_atomically
@@ -26,7 +26,7 @@ JOB_FOLDERS = ("inputs", "outputs", "artifacts", "notes", "logs")
 _LONGEST_TITLE = 200
 
 
-def init(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTEM_CLOCK) -> Workspace:
+def create_project(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTEM_CLOCK) -> Workspace:
     """Make a project: ``jobs/`` beside the code, or in the big form a folder of its own below ``folder``."""
     title = _title(title or folder.resolve().name)
     now = clock.now()
@@ -37,9 +37,9 @@ def init(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTE
             identifier = next_id("PJ", now, taken)
             _swept(folder)
             root = _new_folder(folder, f"{identifier}-{slug(title)}", project_plan(identifier, title, stamp), ())
-        prepared(root)
+        prepare_state_folder(root)
         return Workspace(root.resolve(), "big", clock)
-    prepared(folder)
+    prepare_state_folder(folder)
     workspace = Workspace(folder.resolve(), "small", clock)
     with workspace.locked(workspace.project_file):
         if workspace.project_file.exists():
@@ -90,7 +90,7 @@ def add_job(
 
 
 @contextmanager
-def making_jobs(workspace: Workspace, workstream: str | None = None) -> Iterator[Callable[[NewJob], Path]]:
+def job_maker(workspace: Workspace, workstream: str | None = None) -> Iterator[Callable[[NewJob], Path]]:
     """Make any number of jobs while nobody else makes one. Each is there, whole, once its plan's path is given back.
 
     What they depend on are ids that the caller knows to be there.
@@ -101,7 +101,7 @@ def making_jobs(workspace: Workspace, workstream: str | None = None) -> Iterator
 
 @contextmanager
 def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[NewJob], Path]]:
-    above = workstream_folder(workspace, workstream)
+    above = find_workstream_folder(workspace, workstream)
     if above is None and workstream is not None:
         above = _new_workstream(workspace, workstream)
     jobs = (above or workspace.root) / "jobs"
@@ -143,7 +143,7 @@ def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[
             _listed(workspace, workspace.project_file, "workstreams", above.parent)
 
 
-def workstream_folder(workspace: Workspace, name: str | None) -> Path | None:
+def find_workstream_folder(workspace: Workspace, name: str | None) -> Path | None:
     """The folder of the workstream that is meant; None where it is still to be made, or where the form has none."""
     if workspace.form == "small":
         if name is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.foundation.plain_text import plain
+from donewhen.foundation.plain_text import plain_text
 from donewhen.foundation.process import split_command
 from donewhen.jobs.plan.frontmatter import LINE_END
 
@@ -79,7 +79,7 @@ class Criterion:
 
 
 @dataclass(frozen=True)
-class Section:
+class MarkdownSection:
     """The lines below a heading, up to the next heading of the same or a higher level."""
 
     title: str
@@ -92,7 +92,7 @@ class Section:
         return "\n".join(line for _, line in self.lines).strip()
 
 
-def sections(body: str, first_line: int = 1) -> list[Section]:
+def markdown_sections(body: str, first_line: int = 1) -> list[MarkdownSection]:
     """Every heading of a Markdown text with what stands below it; headings inside code fences are text."""
     lines = LINE_END.split(body)
     if not lines[-1]:
@@ -115,7 +115,7 @@ def sections(body: str, first_line: int = 1) -> list[Section]:
         after = range(place + 1, len(headings))
         end = next((headings[other][0] for other in after if headings[other][1] <= level), len(lines))
         below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
-        found.append(Section(title, level, first_line + index, below))
+        found.append(MarkdownSection(title, level, first_line + index, below))
     return found
 
 
@@ -135,13 +135,13 @@ def _without_closing(title: str) -> str:
     return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else stripped
 
 
-def find_section(body: str, title: str, first_line: int = 1) -> Section | None:
+def find_section(body: str, title: str, first_line: int = 1) -> MarkdownSection | None:
     """The first section with this title, in any case."""
     wanted = title.casefold()
-    return next((one for one in sections(body, first_line) if one.title.casefold() == wanted), None)
+    return next((one for one in markdown_sections(body, first_line) if one.title.casefold() == wanted), None)
 
 
-def read_criteria(section: Section | None, where: str) -> tuple[Criterion, ...]:
+def read_criteria(section: MarkdownSection | None, where: str) -> tuple[Criterion, ...]:
     """The criteria of an *Acceptance Criteria* section; those without ids are numbered by their order."""
     if section is None:
         return ()
@@ -180,7 +180,7 @@ def parse_check(text: str, where: str) -> Check:
 
 def is_placeholder(text: str) -> bool:
     """Whether a text says nothing: empty, a template's words, or a single letter."""
-    stripped = unicodedata.normalize("NFKC", plain(text)).strip().strip("*_`'\"").strip()
+    stripped = unicodedata.normalize("NFKC", plain_text(text)).strip().strip("*_`'\"").strip()
     return len(stripped) < 2 or _PLACEHOLDER.fullmatch(stripped) is not None
 
 
@@ -194,7 +194,7 @@ def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
     return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
 
 
-def _items(section: Section, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
+def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
     """Each list item at the left margin: its line, its text with what continues it, and its check."""
     line, texts, check, fence = 0, [""], None, ""
     for number, content in section.lines:

@@ -10,7 +10,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from donewhen.jobs.plan.frontmatter import LINE_END, DocumentError, Span, Value, is_plain_word, line_number, read
+from donewhen.jobs.plan.frontmatter import (
+    LINE_END,
+    DocumentError,
+    Span,
+    Value,
+    is_plain_word,
+    line_number,
+    read_frontmatter,
+)
 
 _FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
 _CLOSE = re.compile(r"(?<=[\r\n])---[ \t]*(?=\r\n|\n|\r|\Z)")
@@ -49,7 +57,7 @@ class Document:
         return None if span is None else span.line
 
 
-def parse(raw: bytes, where: str) -> Document:
+def parse_document(raw: bytes, where: str) -> Document:
     """Read a plan file; ``where`` is its name for the reader of an error."""
     try:
         text = raw.decode("utf-8")
@@ -65,12 +73,12 @@ def parse(raw: bytes, where: str) -> Document:
     closing = _CLOSE.search(text, opening.end())
     if closing is None:
         raise DocumentError("The frontmatter has no end: a second line of three dashes is missing.", where=f"{where}:1")
-    fields, spans = read(text, opening.end(), closing.start(), where)
+    fields, spans = read_frontmatter(text, opening.end(), closing.start(), where)
     after = LINE_END.match(text, closing.end())
     return Document(text, fields, spans, after.end() if after else closing.end(), closing.start())
 
 
-def rewritten(document: Document, changes: Mapping[str, Value]) -> bytes:
+def rewrite_fields(document: Document, changes: Mapping[str, Value]) -> bytes:
     """The file with these fields changed; a field that is not there yet is added at the end of the frontmatter."""
     edits: list[tuple[int, int, str]] = []
     added: list[str] = []
@@ -96,7 +104,7 @@ def rewritten(document: Document, changes: Mapping[str, Value]) -> bytes:
     return raw
 
 
-def rendered_fields(fields: Mapping[str, Value]) -> str:
+def render_fields(fields: Mapping[str, Value]) -> str:
     """The lines of a new frontmatter."""
     return "".join(f"{_key(name)}:{_rendered(value, _NEW_LINE)}{_NEW_LINE}" for name, value in fields.items())
 
@@ -104,7 +112,7 @@ def rendered_fields(fields: Mapping[str, Value]) -> str:
 def _expect(raw: bytes, fields: Mapping[str, Value], document: Document, name: str) -> None:
     """Nothing is written that does not read as it was meant: YAML has corners (anchors, tags) where it would not."""
     try:
-        found = parse(raw, "the new text").fields
+        found = parse_document(raw, "the new text").fields
     except DocumentError:
         found = {}
     if found != fields:

@@ -45,12 +45,12 @@ class Span(NamedTuple):
     """Whether the value begins on a line of its own below its key."""
 
 
-def read(text: str, start: int, end: int, where: str) -> Read:
+def read_frontmatter(text: str, start: int, end: int, where: str) -> Read:
     """The fields in ``text[start:end]``, and their places in ``text``."""
-    return read_simple(text, start, end) or read_yaml(text, start, end, where)
+    return read_simple_fields(text, start, end) or read_yaml_fields(text, start, end, where)
 
 
-def read_yaml(text: str, start: int, end: int, where: str) -> Read:
+def read_yaml_fields(text: str, start: int, end: int, where: str) -> Read:
     """The same by a YAML parser, whatever it is."""
     return _Reader(text, start, end, where).read()
 
@@ -66,7 +66,7 @@ _SIMPLE_LINE = re.compile(
 _SIMPLE_ITEM = re.compile(rf"(?P<indent>[ ]*)-[ ]+(?:{_SIMPLE_VALUE})[ ]*\n")
 
 
-def read_simple(text: str, start: int, end: int) -> Read | None:
+def read_simple_fields(text: str, start: int, end: int) -> Read | None:
     """The fields, where all of them are of the simple kind; None for the parser to have a look."""
     fields: dict[str, Value] = {}
     spans: dict[str, Span] = {}

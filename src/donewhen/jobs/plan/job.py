@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.ledger.ledger import CHAIN_NAME
-from donewhen.jobs.plan.criteria import Criterion, Section, find_section, read_criteria
+from donewhen.jobs.plan.criteria import Criterion, MarkdownSection, find_section, read_criteria
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 
@@ -171,7 +171,7 @@ def read_project(document: Document, path: Path, where: str) -> Project:
     )
 
 
-def _criteria_section(document: Document) -> Section | None:
+def _criteria_section(document: Document) -> MarkdownSection | None:
     return find_section(document.body, "Acceptance Criteria", document.first_body_line)
 
 

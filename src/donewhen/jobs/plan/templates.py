@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from donewhen.jobs.plan.document import rendered_fields
+from donewhen.jobs.plan.document import render_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import BUDGETS, TARGETS, Stakes
 
@@ -133,4 +133,4 @@ def job_plan(
 
 def _plan(title: str, fields: Mapping[str, Value], sections: Mapping[str, str]) -> bytes:
     body = "".join(f"\n## {heading}\n" + (f"\n{text}\n" if text else "") for heading, text in sections.items())
-    return f"---\n{rendered_fields(fields)}---\n\n# {title}\n{body}".encode()
+    return f"---\n{render_fields(fields)}---\n\n# {title}\n{body}".encode()

@@ -16,13 +16,13 @@ from typing import Literal, NamedTuple
 
 from donewhen.config.loader import load
 from donewhen.config.settings import Settings
-from donewhen.config.state_folder import FOLDER, prepared
+from donewhen.config.state_folder import FOLDER, prepare_state_folder
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import read_regular, write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.jobs.ledger.ledger import Ledger
-from donewhen.jobs.plan.document import Document, parse, rewritten
+from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job, Project, read_job, read_project
@@ -120,7 +120,7 @@ class Workspace:
 
     def read(self, path: Path) -> Document:
         """A plan file, read now. A link is not followed: what it says could change outside of the project."""
-        return parse(self._bytes(path), self.where(path))
+        return parse_document(self._bytes(path), self.where(path))
 
     def job(self, name: str) -> Job:
         """One job, read now."""
@@ -144,7 +144,7 @@ class Workspace:
 
     def prepare(self) -> None:
         """Make ``.donewhen/`` where it is not there yet."""
-        prepared(self.root)
+        prepare_state_folder(self.root)
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:
@@ -158,7 +158,7 @@ class Workspace:
         """Change fields of a plan file, as it was read under the lock that the caller holds."""
         sweep(path.parent)
         try:
-            raw = rewritten(document, changes)
+            raw = rewrite_fields(document, changes)
         except DocumentError as error:
             raise DocumentError(
                 error.message, where=f"{self.where(path)} {error.where or ''}".strip(), next_step=error.next_step
@@ -166,7 +166,7 @@ class Workspace:
         if raw == document.raw:
             return document
         write_atomically(path, raw)
-        return parse(raw, self.where(path))
+        return parse_document(raw, self.where(path))
 
     def put(self, path: Path, data: bytes) -> None:
         """Replace a file that donewhen writes. A link is not written through: a branch can bring one with it."""

@@ -19,7 +19,7 @@ from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
-from donewhen.jobs.receipts.attested_criteria import NotShownError, Record, shown_command, shown_criterion
+from donewhen.jobs.receipts.attested_criteria import AttestedRecord, NotShownError, attested_command, attested_criterion
 from donewhen.jobs.record.history import history_of
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -56,7 +56,7 @@ class Claims(NamedTuple):
 def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
     """The statement that follows from a chain; an error where the chain does not bear it."""
     completed = _completion(claims, entries)
-    seal = sealed_at(claims.job, entries, completed, claims.policy)
+    seal = seal_at_completion(claims.job, entries, completed, claims.policy)
     return {
         "_type": STATEMENT,
         "subject": subjects_of(completed, claims.commit),
@@ -89,7 +89,7 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def sealed_at(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
+def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
     """The contract on which a job was completed."""
     seal = seal_in(job, entries[: completed.seq], policy)
     if seal is None or seal.hash != completed.data.get("terms"):
@@ -146,18 +146,18 @@ def _shown(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Sea
     if terms != set(seal.terms["criteria"]) or len({one.id for one in claims.criteria}) != len(claims.criteria):
         raise AttestationError(FindingCode.VOIDED, "The criteria are not those that were agreed.")
     commands = tuple(seal.terms["commands"])
-    record = Record(claims.job, entries[: completed.seq - 1], completed, claims.policy, commands)
+    record = AttestedRecord(claims.job, entries[: completed.seq - 1], completed, claims.policy, commands)
     try:
         criteria = [
             {
                 "id": one.id,
                 "text": one.text,
                 "check": None if one.check is None else one.check.normal,
-                "shown": shown_criterion(record, one),
+                "shown": attested_criterion(record, one),
             }
             for one in claims.criteria
         ]
-        verification = [{"command": one, "shown": shown_command(record, one)} for one in commands]
+        verification = [{"command": one, "shown": attested_command(record, one)} for one in commands]
     except NotShownError as error:
         raise AttestationError(FindingCode.NOT_SHOWN, f"By its chain, {error}.") from error
     return {"criteria": criteria, "verification": verification}

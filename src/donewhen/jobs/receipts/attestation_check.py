@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.jobs.contract.inputs import plain_hash
+from donewhen.jobs.contract.inputs import hash_file
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.ledger.ledger import Chain, verified
+from donewhen.jobs.ledger.ledger import Chain, verify_chain
 from donewhen.jobs.receipts.attestation import AttestationError, statement_of
 from donewhen.jobs.receipts.attestation_file import Attestation
-from donewhen.jobs.receipts.dsse import signers
+from donewhen.jobs.receipts.dsse import check_signers
 
 State = Literal["holds", "open", "broken"]
 # A chain that somebody made up can have any value anywhere; whatever trips over one, it is not one of ours.
@@ -31,7 +31,7 @@ _ADVICE = {
 }
 
 
-class Line(NamedTuple):
+class CheckLine(NamedTuple):
     """One thing that was checked. What is ``open`` does not speak against the file, and not for it."""
 
     check: str
@@ -46,10 +46,10 @@ class Line(NamedTuple):
         return _ADVICE.get(self.code, FINDINGS[self.code].next_step)
 
 
-class Verdict(NamedTuple):
+class AttestationVerdict(NamedTuple):
     """Everything that was checked."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[CheckLine, ...]
     signed_by: tuple[str, ...]
 
     @property
@@ -59,51 +59,51 @@ class Verdict(NamedTuple):
         return "broken" if "broken" in states else "holds" if self.signed_by else "open"
 
 
-def check(
+def check_attestation(
     attestation: Attestation, *, keys: Sequence[str] = (), files: Path | None = None, job: str | None = None
-) -> Verdict:
+) -> AttestationVerdict:
     """Check a file that was read: who signed it, its chain, what it says by that, and the files if they are there."""
     signature, signed_by = _signature(attestation, keys)
-    chain = verified(attestation.claims.job, attestation.chain)
+    chain = verify_chain(attestation.claims.job, attestation.chain)
     lines = [signature, _chain(attestation, chain), *(_content(attestation, chain) if chain.whole else ())]
     if job is not None and attestation.claims.job != job:
         told = f"it is about {attestation.claims.job}, not about {job}"
-        lines.append(Line("job", "broken", told, FindingCode.OTHER_JOB))
+        lines.append(CheckLine("job", "broken", told, FindingCode.OTHER_JOB))
     if files is not None:
         lines += _files(attestation.statement["subject"], files)
-    return Verdict(tuple(lines), signed_by)
+    return AttestationVerdict(tuple(lines), signed_by)
 
 
-def _signature(attestation: Attestation, keys: Sequence[str]) -> tuple[Line, tuple[str, ...]]:
+def _signature(attestation: Attestation, keys: Sequence[str]) -> tuple[CheckLine, tuple[str, ...]]:
     if attestation.envelope is None:
         told = "nobody has signed it, so anybody could have written it"
-        return Line("signature", "open", told, FindingCode.UNSIGNED), ()
+        return CheckLine("signature", "open", told, FindingCode.UNSIGNED), ()
     if not keys:
         names = ", ".join(one.keyid[:16] or "a key without a name" for one in attestation.envelope.signatures)
         told = f"signed by {names}, but no key was given that you trust"
-        return Line("signature", "open", told, FindingCode.SIGNER_UNKNOWN), ()
-    found = signers(attestation.envelope, keys)
+        return CheckLine("signature", "open", told, FindingCode.SIGNER_UNKNOWN), ()
+    found = check_signers(attestation.envelope, keys)
     if found.good:
         beside = len(found.wrong) + len(found.others)
         told = f"signed by {', '.join(found.good)}" + (f"; {beside} more signature(s) were not counted" * bool(beside))
-        return Line("signature", "holds", told), found.good
+        return CheckLine("signature", "holds", told), found.good
     if found.wrong:
         told = f"the signature that names {', '.join(found.wrong)} does not fit"
-        return Line("signature", "broken", told, FindingCode.SIGNATURE_WRONG), ()
+        return CheckLine("signature", "broken", told, FindingCode.SIGNATURE_WRONG), ()
     told = f"signed by {', '.join(one[:16] or 'a key without a name' for one in found.others)}, which you did not give"
-    return Line("signature", "open", told, FindingCode.SIGNER_UNKNOWN), ()
+    return CheckLine("signature", "open", told, FindingCode.SIGNER_UNKNOWN), ()
 
 
-def _chain(attestation: Attestation, chain: Chain) -> Line:
+def _chain(attestation: Attestation, chain: Chain) -> CheckLine:
     name = attestation.claims.job
     if chain.breaks:
         first = chain.breaks[0]
         told = f"the chain of {name} does not hold at entry {first.line}: {first.problem}"
-        return Line("chain", "broken", told, FindingCode.CHAIN_BROKEN)
-    return Line("chain", "holds", f"the {len(chain.entries)} entries of {name} follow each other")
+        return CheckLine("chain", "broken", told, FindingCode.CHAIN_BROKEN)
+    return CheckLine("chain", "holds", f"the {len(chain.entries)} entries of {name} follow each other")
 
 
-def _content(attestation: Attestation, chain: Chain) -> Iterator[Line]:
+def _content(attestation: Attestation, chain: Chain) -> Iterator[CheckLine]:
     """Derive the statement again, and compare."""
     try:
         derived = statement_of(attestation.claims, chain.entries)
@@ -111,23 +111,23 @@ def _content(attestation: Attestation, chain: Chain) -> Iterator[Line]:
     except AttestationError as error:
         done = error.finding is not FindingCode.NOT_DONE
         told = error.message.rstrip(".")
-        yield Line("receipt", "broken", told, FindingCode.PREDICATE_WRONG if done else FindingCode.RECEIPT_WRONG)
+        yield CheckLine("receipt", "broken", told, FindingCode.PREDICATE_WRONG if done else FindingCode.RECEIPT_WRONG)
         return
     except _TRIPPED:
         told = "an entry has a value that no entry of donewhen has"
-        yield Line("receipt", "broken", told, FindingCode.RECEIPT_WRONG)
+        yield CheckLine("receipt", "broken", told, FindingCode.RECEIPT_WRONG)
         return
     receipt, stated = derived["predicate"]["receipt"], attestation.statement["predicate"].get("receipt")
     if receipt != stated:
         told = f"the completion in the chain has the receipt {receipt}, not {stated}"
-        yield Line("receipt", "broken", told, FindingCode.RECEIPT_WRONG)
+        yield CheckLine("receipt", "broken", told, FindingCode.RECEIPT_WRONG)
     else:
-        yield Line("receipt", "holds", f"the completion that stands has the receipt {receipt}")
+        yield CheckLine("receipt", "holds", f"the completion that stands has the receipt {receipt}")
     if same:
-        yield Line("statement", "holds", "everything that the chain can show is what the chain says")
+        yield CheckLine("statement", "holds", "everything that the chain can show is what the chain says")
         return
     names = ", ".join(_differing(attestation.statement, derived))
-    yield Line("statement", "broken", f"not what the chain says: {names}", FindingCode.PREDICATE_WRONG)
+    yield CheckLine("statement", "broken", f"not what the chain says: {names}", FindingCode.PREDICATE_WRONG)
 
 
 def _differing(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterator[str]:
@@ -139,23 +139,23 @@ def _differing(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterato
             yield name
 
 
-def _files(subjects: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[Line]:
+def _files(subjects: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[CheckLine]:
     top = Path(os.path.realpath(folder))
     for one in subjects:
         if "sha256" not in one["digest"]:
-            yield Line("file", "open", f"{one['name']} is not looked at: that takes the repository")
+            yield CheckLine("file", "open", f"{one['name']} is not looked at: that takes the repository")
             continue
         name = one["name"]
         path = _inside(top, name)
         if path is None:
-            yield Line("file", "broken", f"{name} leads out of the folder", FindingCode.PATH_OUTSIDE)
+            yield CheckLine("file", "broken", f"{name} leads out of the folder", FindingCode.PATH_OUTSIDE)
             continue
-        found = plain_hash(path)
+        found = hash_file(path)
         if found == f"sha256:{one['digest']['sha256']}":
-            yield Line("file", "holds", f"{name} is what was attested")
+            yield CheckLine("file", "holds", f"{name} is what was attested")
         else:
             there = "is another content" if found.startswith("sha256:") else f"is {found}"
-            yield Line("file", "broken", f"{name} {there}", FindingCode.OUTPUT_CHANGED)
+            yield CheckLine("file", "broken", f"{name} {there}", FindingCode.OUTPUT_CHANGED)
 
 
 def _inside(top: Path, name: str) -> Path | None:

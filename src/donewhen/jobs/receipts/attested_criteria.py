@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from donewhen.foundation.secrets import redacted
-from donewhen.jobs.ledger.approval import Policy, approves
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
 
@@ -16,7 +16,7 @@ class NotShownError(ValueError):
     """The chain has nothing that shows a criterion or a command."""
 
 
-class Record(NamedTuple):
+class AttestedRecord(NamedTuple):
     """A chain up to the completion that is attested."""
 
     chain: str
@@ -32,7 +32,7 @@ class Record(NamedTuple):
         return self.completed.data.get("truth_mode") == "strict"
 
 
-def shown_command(record: Record, command: str) -> dict[str, Any]:
+def attested_command(record: AttestedRecord, command: str) -> dict[str, Any]:
     """How a verification command of the job was shown."""
     found = _verified(record, "command", command) if record.strict else _ASSERTED
     if found is None:
@@ -40,7 +40,7 @@ def shown_command(record: Record, command: str) -> dict[str, Any]:
     return dict(found)
 
 
-def shown_criterion(record: Record, criterion: Criterion) -> dict[str, Any]:
+def attested_criterion(record: AttestedRecord, criterion: Criterion) -> dict[str, Any]:
     """How a criterion was shown: by the gate's own run or look, by a judge, or by somebody's word that counts."""
     if not record.strict:
         return dict(_ASSERTED)
@@ -68,10 +68,10 @@ def shown_criterion(record: Record, criterion: Criterion) -> dict[str, Any]:
 _ASSERTED = {"how": "asserted"}
 
 
-def _verified(record: Record, what: str, evidence: str) -> dict[str, Any] | None:
+def _verified(record: AttestedRecord, what: str, evidence: str) -> dict[str, Any] | None:
     """The newest run of a command or look at a file, if it passed."""
     # What the patterns take for a secret is left out of the ledger; this machine's variables have no say in it.
-    names = (evidence, redacted(evidence, {}))
+    names = (evidence, redact_secrets(evidence, {}))
     runs = (one for one in reversed(record.before) if one.type == "ran" and one.data.get("what") == what)
     newest = next((one for one in runs if one.data.get("evidence") in names), None)
     if newest is None or newest.data.get("passed") is not True or newest.data.get("settled") is not True:
@@ -88,7 +88,7 @@ def _verified(record: Record, what: str, evidence: str) -> dict[str, Any] | None
     return told
 
 
-def _covered(record: Record) -> dict[str, Any] | None:
+def _covered(record: AttestedRecord) -> dict[str, Any] | None:
     """A criterion without a check of its own is as good as the job's verification."""
     runs = [_verified(record, "command", one) for one in record.commands]
     if any(one is None for one in runs):
@@ -96,29 +96,29 @@ def _covered(record: Record) -> dict[str, Any] | None:
     return {"how": "verified", "what": "verification", "entries": [one["entry"] for one in runs if one is not None]}
 
 
-def _signed_off(record: Record, criterion: Criterion) -> dict[str, Any] | None:
+def _signed_off(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | None:
     for one in reversed(record.before):
         value = one.data.get("value")
         text = value.get("text") if isinstance(value, Mapping) else None
         about = (one.type, one.data.get("decision"), text)
-        if about == ("decided", "sign_off", criterion.text) and approves(one, record.chain, record.policy):
+        if about == ("decided", "sign_off", criterion.text) and is_approval(one, record.chain, record.policy):
             return {"how": "signed_off", **_place(one), "by": one.by._asdict()}
     return None
 
 
-def _overruled(record: Record, criterion: Criterion) -> dict[str, Any] | None:
+def _overruled(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | None:
     """Somebody's word above the check. About which work it was, the gate knew; a chain does not say."""
     return next((told for one in reversed(record.before) if (told := _word(record, criterion, one))), None)
 
 
-def _word(record: Record, criterion: Criterion, entry: Entry) -> dict[str, Any] | None:
+def _word(record: AttestedRecord, criterion: Criterion, entry: Entry) -> dict[str, Any] | None:
     about = (entry.type, entry.data.get("text"), entry.data.get("verdict"))
-    if about != ("overridden", criterion.text, "pass") or not approves(entry, record.chain, record.policy):
+    if about != ("overridden", criterion.text, "pass") or not is_approval(entry, record.chain, record.policy):
         return None
     return {"how": "overruled", **_place(entry), "by": entry.by._asdict()}
 
 
-def _judged(record: Record, criterion: Criterion) -> dict[str, Any] | None:
+def _judged(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | None:
     """By the completion itself: it names the verdict, or the person's word, on which it rests."""
     listed = record.completed.data.get("judged")
     about = listed.get(criterion.id) if isinstance(listed, Mapping) else None
@@ -129,7 +129,7 @@ def _judged(record: Record, criterion: Criterion) -> dict[str, Any] | None:
         return None
     if entry.type == "overridden":
         return _word(record, criterion, entry)
-    asked = ("ran", "judge", redacted(f"judge {criterion.text}", {}), criterion.check.text, True)
+    asked = ("ran", "judge", redact_secrets(f"judge {criterion.text}", {}), criterion.check.text, True)
     found = (entry.type, *(entry.data.get(name) for name in ("what", "evidence", "mission", "passed")))
     if found != asked:
         return None

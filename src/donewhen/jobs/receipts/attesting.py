@@ -9,33 +9,33 @@ from typing import Any
 
 from donewhen import __version__
 from donewhen.foundation.git import git
-from donewhen.foundation.secrets import redacted
-from donewhen.jobs.contract.agreement import job_agreement, policy_of, project_agreement
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.jobs.contract.agreement import approval_policy, job_agreement, project_agreement
 from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain, Entry
-from donewhen.jobs.lifecycle.promise import Fallen, completion_that_stands
+from donewhen.jobs.lifecycle.promise import InvalidCompletion, standing_completion
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.receipts.attestation import AttestationError, Claims, sealed_at, statement_of
+from donewhen.jobs.receipts.attestation import AttestationError, Claims, seal_at_completion, statement_of
 from donewhen.jobs.record.projection import mismatches
 
 _SHOWN = 5
 
 
-def attested(workspace: Workspace, name: str) -> dict[str, Any]:
+def attest_job(workspace: Workspace, name: str) -> dict[str, Any]:
     """The statement about a job whose completion stands now, with outputs that are what they were then."""
     job = workspace.job(name)
-    policy = policy_of(workspace)
+    policy = approval_policy(workspace)
     chain = workspace.ledger.read(job.id)
-    completed = completion_that_stands(workspace, job.id, chain, policy)
+    completed = standing_completion(workspace, job.id, chain, policy)
     where = workspace.where(job.path)
-    if isinstance(completed, Fallen):
+    if isinstance(completed, InvalidCompletion):
         raise AttestationError(completed.code, f"{job.id} is not attested: {completed.why}.", where=where)
     _refuse_edited(workspace, job, chain, where)
     _refuse_other_outputs(workspace, job, completed, where)
-    agreed = set(sealed_at(job.id, chain.entries, completed, policy).terms["criteria"])
+    agreed = set(seal_at_completion(job.id, chain.entries, completed, policy).terms["criteria"])
     statement = statement_of(
         Claims(
             job.id,
@@ -94,11 +94,11 @@ def _refuse_private(workspace: Workspace, job: Job, statement: Mapping[str, Any]
     for number, entry in enumerate(statement["predicate"]["chain"], 1):
         for text in _texts(entry):
             told = f"{job.id} is not attested: entry {number} of its chain has"
-            if redacted(text) != text:
+            if redact_secrets(text) != text:
                 raise AttestationError(FindingCode.PRIVATE, f"{told} what looks like a secret.")
             if any(one in text for one in places) and json.dumps(text, ensure_ascii=False)[1:-1] not in agreed:
                 raise AttestationError(FindingCode.PRIVATE, f"{told} a path of this machine.")
-    if redacted(statement["predicate"]["title"]) != statement["predicate"]["title"]:
+    if redact_secrets(statement["predicate"]["title"]) != statement["predicate"]["title"]:
         raise AttestationError(FindingCode.PRIVATE, f"{job.id} is not attested: its title has a secret in it.")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.jobs.ledger.signing import key_id, verify
+from donewhen.jobs.ledger.signing import key_id, verify_signature
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _FIELDS = {"payload", "payloadType", "signatures"}
@@ -50,7 +50,7 @@ def pre_authentication_encoding(payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def signed(payload: bytes, public: str, sign: Callable[[bytes], str]) -> bytes:
+def sign_envelope(payload: bytes, public: str, sign: Callable[[bytes], str]) -> bytes:
     """An envelope with one signature, as it stands in a file."""
     signature = {"keyid": key_id(public), "sig": sign(pre_authentication_encoding(payload))}
     envelope = {"payload": _encoded(payload), "payloadType": PAYLOAD_TYPE, "signatures": [signature]}
@@ -74,7 +74,7 @@ def read_envelope(data: Mapping[str, Any]) -> Envelope:
     return Envelope(_decoded(data["payload"], "payload"), tuple(_signature(one) for one in signatures))
 
 
-def signers(envelope: Envelope, trusted: Iterable[str]) -> Signers:
+def check_signers(envelope: Envelope, trusted: Iterable[str]) -> Signers:
     """Look for signatures of the keys that somebody trusts. One that names another key is not tried with them."""
     keys = {key_id(one): one for one in trusted}
     subject = pre_authentication_encoding(envelope.payload)
@@ -83,7 +83,7 @@ def signers(envelope: Envelope, trusted: Iterable[str]) -> Signers:
     others: list[str] = []
     for one in envelope.signatures:
         candidates = [key for name, key in keys.items() if one.keyid in ("", name)]
-        fitting = {key for key in candidates if verify(key, one.sig, subject)}
+        fitting = {key for key in candidates if verify_signature(key, one.sig, subject)}
         good |= fitting
         if not fitting and one.keyid in keys:
             wrong.add(keys[one.keyid])

@@ -38,7 +38,7 @@ class AnchorError(DonewhenError):
     code = "anchor"
 
 
-def lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
+def anchor_lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
     """The heads as lines, which serve as trailers and as a note."""
     return tuple(
         f"{TRAILER}: {name} {chain.entries[-1].seq} {chain.entries[-1].hash}"
@@ -49,7 +49,7 @@ def lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
 
 def write_note(workspace: Workspace, chains: Mapping[str, Chain]) -> str:
     """Put the heads into a note on the current commit, whose hash is returned."""
-    heads = lines(chains)
+    heads = anchor_lines(chains)
     if not heads:
         raise AnchorError("There is no head to anchor: nothing has happened yet.", next_step="donewhen agree")
     commit = git(workspace.root, "rev-parse", "HEAD")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from donewhen.jobs.ledger.approval import Policy, approves
+from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.record.projection import adopted
+from donewhen.jobs.record.projection import adopted_fields
 
 _RESTING = frozenset({"block", "ask", "dispute"})
 _FREEING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
@@ -39,7 +39,7 @@ class History(NamedTuple):
 
 def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     """Fold a chain."""
-    first = adopted(_table(entries[0].data.get("adopted"))) if entries else {}
+    first = adopted_fields(_table(entries[0].data.get("adopted"))) if entries else {}
     status: Any = first.get("status", "planned")
     iteration: Any = first.get("iteration", 0)
     started: Entry | None = None
@@ -54,7 +54,7 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
         if entry.type in ("started", "ran", "refused", "completed", "decided"):
             waiting = entry if entry.data.get("decision") in _RESTING else None
             unanswered = _disputed(entry)
-        elif entry.type == "overridden" and waiting is not None and approves(entry, chain, policy):
+        elif entry.type == "overridden" and waiting is not None and is_approval(entry, chain, policy):
             unanswered -= {str(entry.data.get("criterion"))}
             waiting = waiting if unanswered else None
         match entry.type:
@@ -67,7 +67,7 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
                 completed = None
             case "refused" if entry.data.get("auto_blocked"):
                 blocked, decided = True, False
-            case "decided" if entry.data.get("decision") in _FREEING and approves(entry, chain, policy):
+            case "decided" if entry.data.get("decision") in _FREEING and is_approval(entry, chain, policy):
                 decided = True
         said_something = not _broken(entry) and not entry.data.get("waits_for_person")
         if entry.type == "refused" and isinstance(entry.data.get("score"), int) and said_something:

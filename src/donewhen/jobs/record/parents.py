@@ -11,10 +11,10 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 
-def plans_above(workspace: Workspace, job: Job) -> Iterator[Path]:
+def parent_plans(workspace: Workspace, job: Job) -> Iterator[Path]:
     """The plan files of the workstream, where there is one, and of the project."""
     if workspace.form == "big":
         yield job.folder.parent.parent / PLAN
@@ -26,19 +26,19 @@ def chain_name(workspace: Workspace, path: Path) -> str:
     return str(workspace.read(path).fields.get("id") or path.parent.name)
 
 
-def at_work(workspace: Workspace, job: Job, policy: Policy, by: Actor, *, begin: bool = True) -> None:
+def mark_parents_in_progress(workspace: Workspace, job: Job, policy: Policy, by: Actor, *, begin: bool = True) -> None:
     """What is above a job that is worked on is in progress; if it was done before, it is not any more.
 
     Without ``begin``, only what was done is set back.
     """
-    for path in plans_above(workspace, job):
+    for path in parent_plans(workspace, job):
         with workspace.locked(path):
             chain = chain_name(workspace, path)
             entries = workspace.ledger.read(chain).entries
-            document = repair(workspace, workspace.read(path), path, entries)
+            document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
             history = history_of(chain, entries, policy)
             if history.completed is None and (history.status == "in_progress" or not begin):
                 continue
             kind: EventKind = "started" if history.completed is None else "invalidated"
             writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}
-            record(workspace, chain, document, path, kind, {"job": job.id}, Approval(by), writes)
+            record_and_project(workspace, chain, document, path, kind, {"job": job.id}, Approval(by), writes)

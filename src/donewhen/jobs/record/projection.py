@@ -54,9 +54,9 @@ class Mismatch(NamedTuple):
     expected: Value
 
 
-def adopted(fields: Mapping[str, Value]) -> dict[str, Value]:
+def adopted_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
     """What is taken over from a plan file that others have written; never that something is agreed, true or done."""
-    refused = unproved(fields)
+    refused = unproved_claims(fields)
     return {
         name: fields[name]
         for name in PROJECTED
@@ -64,7 +64,7 @@ def adopted(fields: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-def unproved(fields: Mapping[str, Value]) -> dict[str, Value]:
+def unproved_claims(fields: Mapping[str, Value]) -> dict[str, Value]:
     """What a plan file claims and nothing shows, with what is to stand there instead."""
     found: dict[str, Value] = {}
     if fields.get("status") == "done":
@@ -74,23 +74,23 @@ def unproved(fields: Mapping[str, Value]) -> dict[str, Value]:
     return found
 
 
-def expected(entries: Iterable[Entry]) -> dict[str, Value]:
+def expected_fields(entries: Iterable[Entry]) -> dict[str, Value]:
     """The projected fields, as the entries of a chain have made them."""
     values = dict(PROJECTED)
     for number, entry in enumerate(entries):
         taken_over = entry.data.get("adopted")
         if number == 0 and isinstance(taken_over, Mapping):
-            values.update(adopted(taken_over))
+            values.update(adopted_fields(taken_over))
         values.update({name: after for name, (_, after) in _writes(entry).items() if name in PROJECTED})
     return values
 
 
 def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[Mismatch, ...]:
     """Where a plan file and its chain differ; a write that was cut short is not counted."""
-    return compared(fields, expected(entries), last_writes(entries))
+    return compare_fields(fields, expected_fields(entries), last_writes(entries))
 
 
-def compared(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:
+def compare_fields(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:
     """The same, from what the chain comes to."""
     late = _late(fields, last)
     return tuple(
@@ -100,7 +100,7 @@ def compared(fields: Mapping[str, Value], values: Mapping[str, Value], last: Wri
     )
 
 
-def pending(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:
+def pending_writes(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:
     """What the last entry wrote and the file does not have, because the writer was killed in between."""
     return _late(fields, last_writes(entries))
 
@@ -110,7 +110,7 @@ def last_writes(entries: Sequence[Entry]) -> Writes:
     return _writes(entries[-1]) if entries else {}
 
 
-def record(
+def record_and_project(
     workspace: Workspace,
     chain: str,
     document: Document,
@@ -128,8 +128,8 @@ def record(
     ledger = workspace.ledger
     head = ledger.head(chain)
     if head is None:
-        data = {**data, "adopted": adopted(document.fields)}
-        writes = {**unproved(document.fields), **writes}
+        data = {**data, "adopted": adopted_fields(document.fields)}
+        writes = {**unproved_claims(document.fields), **writes}
     writes = {**missing_fields(document.fields), **writes}
     changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
     content = {**data, "writes": changed} if changed else dict(data)
@@ -138,9 +138,11 @@ def record(
     return entry, workspace.write(document, path, writes)
 
 
-def repair(workspace: Workspace, document: Document, path: Path, entries: Sequence[Entry]) -> Document:
+def finish_interrupted_write(
+    workspace: Workspace, document: Document, path: Path, entries: Sequence[Entry]
+) -> Document:
     """Finish a write that was cut short; the caller holds the lock."""
-    missing = pending(document.fields, entries)
+    missing = pending_writes(document.fields, entries)
     return workspace.write(document, path, missing) if missing else document
 
 

@@ -1,6 +1,6 @@
 """Does a branch keep what was agreed on its base? The contract of the base is run again on the branch's work."""
 
-from donewhen.jobs.verifying.cases import Case, JobCases, Reason, Verification
-from donewhen.jobs.verifying.verify import verify
+from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
+from donewhen.jobs.verifying.verify import verify_branch
 
-__all__ = ["Case", "JobCases", "Reason", "Verification", "verify"]
+__all__ = ["CaseReason", "JobCases", "Verification", "VerificationCase", "verify_branch"]

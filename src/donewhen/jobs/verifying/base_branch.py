@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.git import Committed, committed, contents, git, toplevel
+from donewhen.foundation.git import CommittedFile, blob_contents, files_in_commit, git, worktree_root
 from donewhen.jobs.evidence.tree_diff import commit_of
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
@@ -31,10 +31,10 @@ class Base(NamedTuple):
     top: Path
     inside: str
     """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
-    files: Mapping[str, Committed]
+    files: Mapping[str, CommittedFile]
     fork: str
     """The commit at which the branch left it: this one, where the branch has all of it; empty where nobody knows."""
-    forked: Mapping[str, Committed]
+    forked: Mapping[str, CommittedFile]
     """The files of that commit; of this one, where nobody knows it."""
     repositories: Mapping[str, Path]
     """The repository of each commit's submodule that is checked out here, by its folder with a slash at its end."""
@@ -56,12 +56,12 @@ class Base(NamedTuple):
         """Whether the branch lacks something of the base."""
         return self.fork != self.commit
 
-    def contents(self, files: Sequence[Committed]) -> Iterator[bytes]:
+    def contents(self, files: Sequence[CommittedFile]) -> Iterator[bytes]:
         """What is in some of its files, in this order; fewer, where git can't read one."""
         for top, some in groupby(files, key=lambda one: self._repository(one.name)):
-            yield from contents(top, [one.blob for one in some])
+            yield from blob_contents(top, [one.blob for one in some])
 
-    def _of(self, found: Committed | None) -> bytes | None:
+    def _of(self, found: CommittedFile | None) -> bytes | None:
         return None if found is None else next(self.contents([found]), None)
 
     def _repository(self, name: str) -> Path:
@@ -71,7 +71,7 @@ class Base(NamedTuple):
 
 def base_of(workspace: Workspace, ref: str) -> Base:
     """The base that a name stands for."""
-    top = toplevel(workspace.root)
+    top = worktree_root(workspace.root)
     if top is None or not workspace.root.is_relative_to(top):
         raise BaseError(
             "The project is not in a git repository, so there is no base branch to compare with.",
@@ -98,9 +98,9 @@ def base_of(workspace: Workspace, ref: str) -> Base:
     return Base(ref, commit, top, inside, files, fork, forked, repositories)
 
 
-def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, Committed]:
+def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, CommittedFile]:
     """The files of a commit and of its submodules; of one that is not here, or lacks that commit, there are none."""
-    found = {f"{above}{one.name}": one._replace(name=f"{above}{one.name}") for one in committed(top, commit)}
+    found = {f"{above}{one.name}": one._replace(name=f"{above}{one.name}") for one in files_in_commit(top, commit)}
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
     for row in listed.split(b"\0"):
         meta, _, raw = row.partition(b"\t")
@@ -111,12 +111,12 @@ def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) ->
     return found
 
 
-def is_cut_short(base: Base) -> bool:
+def is_shallow(base: Base) -> bool:
     """Whether the history here ends before it begins, as in a shallow checkout."""
     return git(base.top, "rev-parse", "--is-shallow-repository") == b"true\n"
 
 
-def untracked(base: Base) -> int:
+def count_untracked(base: Base) -> int:
     """How many files stand in the working tree that git neither tracks nor ignores; they are not part of the work."""
     listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
     return sum(bool(one) for one in listed.split(b"\0"))

@@ -8,7 +8,7 @@ Outcome = Literal["passed", "failed", "skipped", "error"]
 CaseKind = Literal["gate", "criterion", "command", "project"]
 
 
-class Reason(NamedTuple):
+class CaseReason(NamedTuple):
     """Why a case did not pass: a code, one sentence, the place in the branch's files, and what to do next."""
 
     code: str
@@ -17,13 +17,13 @@ class Reason(NamedTuple):
     next: str | None = None
 
 
-class Case(NamedTuple):
+class VerificationCase(NamedTuple):
     """One thing that was looked at."""
 
     name: str
     kind: CaseKind
     outcome: Outcome
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[CaseReason, ...] = ()
     text: str = ""
     """What was asked for, or what was found."""
     output: str = ""
@@ -38,7 +38,7 @@ class JobCases(NamedTuple):
     where: str
     claimed: bool
     """Whether the branch says that it is done, or somebody asked for it."""
-    cases: tuple[Case, ...]
+    cases: tuple[VerificationCase, ...]
 
     @property
     def passed(self) -> bool:
@@ -52,9 +52,9 @@ class Verification(NamedTuple):
     base: str
     commit: str
     """The commit of the base branch that the contract was taken from; empty where there is none."""
-    project: tuple[Case, ...]
+    project: tuple[VerificationCase, ...]
     jobs: tuple[JobCases, ...]
-    notes: tuple[Reason, ...] = ()
+    notes: tuple[CaseReason, ...] = ()
     """Worth knowing, and nothing against the branch."""
     inside: str = ""
     """The project's folder in the repository, with a slash at its end; places are relative to the project."""
@@ -64,11 +64,11 @@ class Verification(NamedTuple):
     @classmethod
     def of_error(cls, base: str, code: str, message: str, where: str, next_step: str | None) -> Verification:
         """A look that could not be taken at all: that is reported, too, and is no pass."""
-        case = Case("verify", "project", "error", (Reason(code, message, where, next_step),))
+        case = VerificationCase("verify", "project", "error", (CaseReason(code, message, where, next_step),))
         return cls(base, "", (case,), ())
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> tuple[VerificationCase, ...]:
         return (*self.project, *(case for job in self.jobs for case in job.cases))
 
     @property
@@ -82,5 +82,5 @@ class Verification(NamedTuple):
         return any(one.passed for one in self.jobs) and all(one.outcome in ("passed", "skipped") for one in self.cases)
 
     @property
-    def reasons(self) -> tuple[Reason, ...]:
+    def reasons(self) -> tuple[CaseReason, ...]:
         return tuple(reason for case in self.cases for reason in case.reasons if case.outcome != "skipped")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from donewhen.jobs.contract.agreement import seal_in
 from donewhen.jobs.evidence.commands import newest_run
-from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
@@ -14,7 +14,7 @@ from donewhen.jobs.plan.job import Job
 _GATES = frozenset({"agreement", "budget", "dependency", "truth", "reward"})
 
 
-def unfounded(job: Job, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Iterator[str]:
+def missing_proof(job: Job, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Iterator[str]:
     """What a real completion has on record before it, and this one does not.
 
     Somebody who writes all of that by hand is not found here. Running the contract again finds them.
@@ -31,7 +31,7 @@ def unfounded(job: Job, entries: Sequence[Entry], completed: Entry, policy: Poli
         yield "it names another agreement than the one on record"
     if not any(one.type == "started" for one in before):
         yield "the job was never started"
-    for need in needs(job):
+    for need in requirements_of(job):
         if need.check.kind in ("run", "file"):
             run = newest_run(before, need.evidence, "file" if need.check.kind == "file" else "command")
             if run is None or run.data.get("passed") is not True or run.data.get("settled") is not True:

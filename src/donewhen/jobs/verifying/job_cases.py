@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from donewhen.foundation.plain_text import plain
+from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.board.validity import DependencyFact
 from donewhen.jobs.contract.agreement import Seal
-from donewhen.jobs.evidence.commands import store_of
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need
+from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.dependency_gate import dependency_gate
-from donewhen.jobs.gates.evidence_status import Standing
+from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.score import score_of
-from donewhen.jobs.gates.truth_gate import CRITERION_CODES, told_of, truth_gate
+from donewhen.jobs.gates.truth_gate import CRITERION_CODES, status_sentence, truth_gate
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.base_branch import Base
-from donewhen.jobs.verifying.branch_changes import Claim, receipt_reasons
-from donewhen.jobs.verifying.cases import Case, CaseKind, Reason
-from donewhen.jobs.verifying.rerun import Memory, Signed, lost_tests, run_tests, show_again, with_dependencies
+from donewhen.jobs.verifying.branch_changes import BranchClaim, receipt_reasons
+from donewhen.jobs.verifying.cases import CaseKind, CaseReason, VerificationCase
+from donewhen.jobs.verifying.rerun import Memory, SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
 
 Tell = Callable[[str], None]
 
@@ -35,7 +35,7 @@ _OF_NEEDS = frozenset({*CRITERION_CODES.values(), GateCode.COMMAND_NOT_PASSED})
 _RUN_AGAIN = ("acceptance", "verification")
 
 
-class Agreed(NamedTuple):
+class AgreedJob(NamedTuple):
     """A job of the base, with what was agreed about it there."""
 
     job: Job
@@ -43,12 +43,12 @@ class Agreed(NamedTuple):
     done: bool
     known: frozenset[str]
     """The hashes of its entries on the base."""
-    claim: Claim
+    claim: BranchClaim
     name: str
     """Its plan file, in the project."""
 
 
-class Tree(NamedTuple):
+class RunTree(NamedTuple):
     """A folder to run in, and what is special about it."""
 
     workspace: Workspace
@@ -60,15 +60,15 @@ def job_cases(
     base: Base,
     branch: Workspace,
     policy: Policy,
-    trees: Sequence[Tree],
-    one: Agreed,
+    trees: Sequence[RunTree],
+    one: AgreedJob,
     states: Mapping[str, DependencyFact],
     tell: Tell,
-) -> Iterator[Case]:
+) -> Iterator[VerificationCase]:
     """The gates in their order, then what they looked at. The facts are of each tree but the first, which is the base
     as it is; all of them must be good, and each must have the tests of the one before it."""
-    signed = Signed(branch.ledger.read(one.job.id).entries, policy)
-    looks: list[tuple[Tree, Facts]] = []
+    signed = SignedEntries(branch.ledger.read(one.job.id).entries, policy)
+    looks: list[tuple[RunTree, Facts]] = []
     before, *work = trees
     on_base = before.workspace.job_at(before.workspace.root / one.name)
     run_tests(
@@ -77,19 +77,21 @@ def job_cases(
     for tree in work:
         job = tree.workspace.job_at(tree.workspace.root / one.name)
 
-        def told(need: Need, label: str = tree.label) -> None:
+        def told(need: Requirement, label: str = tree.label) -> None:
             tell(f"{one.job.id}  {label}{need.evidence}")
 
-        facts = with_dependencies(show_again(base, tree.workspace, job, tree.memory, signed, told), states)
+        facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, told), states)
         if one.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
         lost = lost_tests(looks[0][0].workspace if looks else before.workspace, tree.workspace, job)
         looks.append((tree, facts._replace(suites=lost)))
     strict = looks[0][1]
     agreement = [_of_gate(one, reason) for reason in agreement_gate(strict).reasons]
-    yield case_of("agreement", "gate", [*agreement, *one.claim.reasons])
-    yield Case("budget", "gate", "skipped", text="How often it was tried can't be run again.")
-    yield case_of("dependency", "gate", [_of_gate(one, reason) for reason in _left(dependency_gate(strict).reasons)])
+    yield case_from_reasons("agreement", "gate", [*agreement, *one.claim.reasons])
+    yield VerificationCase("budget", "gate", "skipped", text="How often it was tried can't be run again.")
+    yield case_from_reasons(
+        "dependency", "gate", [_of_gate(one, reason) for reason in _left(dependency_gate(strict).reasons)]
+    )
     criteria = [_criterion_case(one, looks, place) for place in range(len(strict.standings))]
     yield _truth_case(one, looks, criteria)
     yield _reward_case(one, strict)
@@ -98,14 +100,16 @@ def job_cases(
     yield from _receipt_case(branch, one, policy, refuted=refuted)
 
 
-def case_of(name: str, kind: CaseKind, reasons: Iterable[Reason]) -> Case:
+def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:
     """A case that fails for reasons, and passes without any."""
     found = tuple(reasons)
-    return Case(name, kind, "failed" if found else "passed", found)
+    return VerificationCase(name, kind, "failed" if found else "passed", found)
 
 
-def _truth_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], criteria: Sequence[Case]) -> Case:
-    reasons: list[Reason] = []
+def _truth_case(
+    one: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], criteria: Sequence[VerificationCase]
+) -> VerificationCase:
+    reasons: list[CaseReason] = []
     for tree, facts in looks:
         beside = _OF_NEEDS
         if facts.lessons.captured > facts.lessons.empty:
@@ -115,45 +119,45 @@ def _truth_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], criteria: Sequ
         reasons += [_of_gate(one, reason, tree.label) for reason in others]
     unmet = sum(case.outcome != "passed" for case in criteria)
     if not reasons and unmet:
-        return Case(
+        return VerificationCase(
             "truth", "gate", "failed", text=f"{unmet} of {len(criteria)} things that it has to show are not met."
         )
-    return case_of("truth", "gate", dict.fromkeys(reasons))
+    return case_from_reasons("truth", "gate", dict.fromkeys(reasons))
 
 
-def _reward_case(one: Agreed, facts: Facts) -> Case:
+def _reward_case(one: AgreedJob, facts: Facts) -> VerificationCase:
     """The part of the score that can be run again. What was noted on the way is the branch's own word."""
     counted = [part for part in score_of(facts).components if part.name in _RUN_AGAIN]
     points = round(100 * sum(part.got for part in counted) / sum(part.possible for part in counted))
     target = facts.job.reward_target
     told = f"{points} of 100 for what was run again; {target} was agreed."
     if points >= target:
-        return Case("reward", "gate", "passed", text=told)
+        return VerificationCase("reward", "gate", "passed", text=told)
     code = GateCode.SCORE_TOO_LOW
-    return Case("reward", "gate", "failed", (Reason(code, told, one.claim.where, _next(one, code)),))
+    return VerificationCase("reward", "gate", "failed", (CaseReason(code, told, one.claim.where, _next(one, code)),))
 
 
-def _criterion_case(one: Agreed, looks: Sequence[tuple[Tree, Facts]], place: int) -> Case:
+def _criterion_case(one: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
     need = looks[0][1].standings[place].need
     kind: CaseKind = "command" if need.name == VERIFICATION else "criterion"
     name = f"`{need.evidence}`" if kind == "command" else need.name
-    reasons: list[Reason] = []
+    reasons: list[CaseReason] = []
     output = ""
     for tree, facts in looks:
         found = facts.standings[place]
         if found.state == "passed":
             continue
         code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[found.state]
-        reasons.append(Reason(code, f"{tree.label}{told_of(found)}", _line_of(one, need), _next(one, code)))
+        reasons.append(CaseReason(code, f"{tree.label}{status_sentence(found)}", _line_of(one, need), _next(one, code)))
         output = output or _said(tree.workspace, found)
     said = [one.message.removeprefix(tree.label) for one, (tree, _) in zip(reasons, looks, strict=False)]
     if len(said) > 1 and len(set(said)) == 1:
         # Whose tests they are makes no difference to it.
         reasons = [reasons[0]._replace(message=said[0])]
-    return Case(name, kind, "failed" if reasons else "passed", tuple(reasons), need.text, output)
+    return VerificationCase(name, kind, "failed" if reasons else "passed", tuple(reasons), need.text, output)
 
 
-def _receipt_case(branch: Workspace, one: Agreed, policy: Policy, *, refuted: bool) -> Iterator[Case]:
+def _receipt_case(branch: Workspace, one: AgreedJob, policy: Policy, *, refuted: bool) -> Iterator[VerificationCase]:
     """What the branch offers as proof. It is never asked; where it is false, that is told."""
     if one.claim.completed is None and (one.done or not one.claim.done):
         return
@@ -161,24 +165,24 @@ def _receipt_case(branch: Workspace, one: Agreed, policy: Policy, *, refuted: bo
     if refuted and one.claim.completed is not None:
         code = FindingCode.RECEIPT_REFUTED
         told = f"The branch says that {one.job.id} is done ({one.claim.completed.hash[:19]}…); run again, it is not."
-        reasons.append(Reason(code, told, one.claim.where, FINDINGS[code].next_step))
-    yield case_of("receipt", "gate", reasons)
+        reasons.append(CaseReason(code, told, one.claim.where, FINDINGS[code].next_step))
+    yield case_from_reasons("receipt", "gate", reasons)
 
 
 def _left(reasons: Sequence[GateReason]) -> list[GateReason]:
     return [one for one in reasons if one.code not in _NOT_HERE]
 
 
-def _of_gate(one: Agreed, reason: GateReason, label: str = "") -> Reason:
+def _of_gate(one: AgreedJob, reason: GateReason, label: str = "") -> CaseReason:
     where = one.claim.where if reason.where is None or reason.where.startswith(one.claim.where) else reason.where
-    return Reason(reason.code, f"{label}{reason.message}", where, _next(one, reason.code))
+    return CaseReason(reason.code, f"{label}{reason.message}", where, _next(one, reason.code))
 
 
-def _next(one: Agreed, code: GateCode) -> str:
+def _next(one: AgreedJob, code: GateCode) -> str:
     return GATE_REASONS[code].next_step.replace("JOB", one.job.id)
 
 
-def _line_of(one: Agreed, need: Need) -> str:
+def _line_of(one: AgreedJob, need: Requirement) -> str:
     """Where the branch's plan says it; the plan itself where it does not say it any more."""
     job = one.claim.job
     if job is None:
@@ -190,8 +194,8 @@ def _line_of(one: Agreed, need: Need) -> str:
     return f"{one.claim.where}:{line}" if line else one.claim.where
 
 
-def _said(tree: Workspace, standing: Standing) -> str:
+def _said(tree: Workspace, standing: EvidenceStatus) -> str:
     blob = None if standing.entry is None else standing.entry.data.get("output")
-    content = store_of(tree).get(blob) if isinstance(blob, str) else None
-    text = plain((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
+    content = evidence_store(tree).get(blob) if isinstance(blob, str) else None
+    text = plain_text((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
     return "\n".join(text.rstrip().splitlines()[-_LINES:])

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from donewhen.config.loader import PROJECT_FILE
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.contract.inputs import located
-from donewhen.jobs.evidence.requirements import needs
+from donewhen.jobs.contract.inputs import locate_path
+from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.base_branch import Base
@@ -61,7 +61,7 @@ _FRAMEWORKS = (
 _SHADOWED = sys.stdlib_module_names | {"pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli"}
 
 
-class Judges(NamedTuple):
+class JudgingFiles(NamedTuple):
     """What judges the jobs that are looked at."""
 
     base: Base
@@ -94,13 +94,15 @@ class Judges(NamedTuple):
         return name not in self.base.files and is_code and name.startswith(self.base.inside) and module in _SHADOWED
 
 
-def judges_of(base: Base, contract: Workspace, jobs: Collection[Job], open_jobs: Collection[Job]) -> Judges:
+def judging_files_of(
+    base: Base, contract: Workspace, jobs: Collection[Job], open_jobs: Collection[Job]
+) -> JudgingFiles:
     """What judges these jobs. What the ``open_jobs`` among them put out is work."""
     named: set[str] = set()
     read: set[str] = set()
     folders: set[str] = set()
     for job in jobs:
-        for need in needs(job):
+        for need in requirements_of(job):
             argv = need.check.argv
             words = [one for word in argv for one in _paths(word)]
             named |= {_normal(base, one) for one in words}
@@ -119,7 +121,7 @@ def judges_of(base: Base, contract: Workspace, jobs: Collection[Job], open_jobs:
     named = {one for one in named if not any(matches(base, one, pattern) for pattern in installed)}
     patterns = (*contract.settings().verify.from_base, *_FRAMEWORKS, *installed)
     results = _agreed_results(base, contract, open_jobs)
-    return Judges(base, _inside(named), _inside(read), patterns, results)
+    return JudgingFiles(base, _inside(named), _inside(read), patterns, results)
 
 
 def matches(base: Base, name: str, pattern: str) -> bool:
@@ -184,4 +186,4 @@ def _normal(base: Base, name: str) -> str:
 
 def in_repository(base: Base, tree: Workspace, job: Job, path: str) -> str:
     """A path of a plan file as a name in the repository."""
-    return f"{base.inside}{tree.where(located(tree, job, path, 'outputs'))}"
+    return f"{base.inside}{tree.where(locate_path(tree, job, path, 'outputs'))}"

@@ -11,11 +11,19 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.board.validity import DependencyFact
 from donewhen.jobs.contract.inputs import MISSING, result_manifest
-from donewhen.jobs.evidence.commands import append, look, newest_run, reports_tests, run, situation, store_of
-from donewhen.jobs.evidence.requirements import VERIFICATION, Need, needs
-from donewhen.jobs.gates.evidence_status import Standing, collect, is_sign_off
-from donewhen.jobs.gates.facts import Facts, SuiteFact, compared_suite, facts_of, outcomes_of
-from donewhen.jobs.ledger.approval import Policy, approves, somebody
+from donewhen.jobs.evidence.commands import (
+    append_run,
+    evidence_store,
+    newest_run,
+    record_file_check,
+    reports_tests,
+    run_as_evidence,
+    run_conditions,
+)
+from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
+from donewhen.jobs.gates.facts import Facts, SuiteFact, compare_suites, facts_of, test_outcomes
+from donewhen.jobs.ledger.approval import Policy, is_approval, unproved_actor
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -26,22 +34,22 @@ Memory = dict[str, Mapping[str, Any]]
 """What a command came to in this folder, by everything that it depends on."""
 
 
-class Signed(NamedTuple):
+class SignedEntries(NamedTuple):
     """Entries on the branch, and the keys by which some can be believed: those agreed to on the base."""
 
     entries: tuple[Entry, ...]
     policy: Policy
 
 
-def show_again(
-    base: Base, tree: Workspace, job: Job, memory: Memory, signed: Signed, tell: Callable[[Need], None]
+def rerun_job(
+    base: Base, tree: Workspace, job: Job, memory: Memory, signed: SignedEntries, tell: Callable[[Requirement], None]
 ) -> Facts:
     """Run and look at everything that a job has to show, and collect the facts. No proof that was there is used."""
-    by = somebody()
+    by = unproved_actor()
     entries = tree.ledger.read(job.id).entries
     if not any(one.type == "started" for one in entries):
         tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _outputs_on(base, tree, job)}, by)
-    asked = needs(job)
+    asked = requirements_of(job)
     for need in asked:
         if need.check.kind in ("run", "file"):
             tell(need)
@@ -52,7 +60,7 @@ def show_again(
             tell(need)
             # What speaks against the work already needs no judge; its criterion is then not shown.
             with suppress(UsageError):
-                collect(tree, job, by, again=True, only=need)
+                collect_evidence(tree, job, by, again=True, only=need)
     facts = facts_of(tree, tree.job_at(job.path))
     return facts._replace(
         standings=tuple(_signed_off(tree, job, one, signed) for one in facts.standings),
@@ -63,9 +71,9 @@ def show_again(
     )
 
 
-def run_tests(tree: Workspace, job: Job, memory: Memory, tell: Callable[[Need], None]) -> None:
+def run_tests(tree: Workspace, job: Job, memory: Memory, tell: Callable[[Requirement], None]) -> None:
     """Run a job's tests alone, to know which there are."""
-    for need in needs(job):
+    for need in requirements_of(job):
         if need.check.kind == "run" and reports_tests(need.check.argv):
             tell(need)
             with suppress(CommandNotRunnableError):
@@ -75,16 +83,16 @@ def run_tests(tree: Workspace, job: Job, memory: Memory, tell: Callable[[Need], 
 def lost_tests(before: Workspace, now: Workspace, job: Job) -> tuple[SuiteFact, ...]:
     """The tests that one folder runs, and the other one does not have or skips."""
     found: list[SuiteFact] = []
-    for evidence in dict.fromkeys(one.evidence for one in needs(job) if one.check.kind == "run"):
+    for evidence in dict.fromkeys(one.evidence for one in requirements_of(job) if one.check.kind == "run"):
         outcomes = []
         for tree in (before, now):
             entry = newest_run(tree.ledger.read(job.id).entries, evidence)
-            outcomes.append(None if entry is None else outcomes_of(store_of(tree), entry))
+            outcomes.append(None if entry is None else test_outcomes(evidence_store(tree), entry))
         old, new = outcomes
         if old is not None:
             # What could not be collected has a name of its own, which goes when it can.
             known = {name: one for name, one in old.items() if one != "errored" or (new or {}).get(name) == "skipped"}
-            found.append(compared_suite(evidence, new or {}, known))
+            found.append(compare_suites(evidence, new or {}, known))
     return tuple(found)
 
 
@@ -94,23 +102,23 @@ def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Fac
     return facts._replace(dependencies=tuple((open_ | dict(states))[name] for name in facts.job.depends_on))
 
 
-def _show(tree: Workspace, job: Job, need: Need, memory: Memory) -> None:
-    by = somebody()
+def _show(tree: Workspace, job: Job, need: Requirement, memory: Memory) -> None:
+    by = unproved_actor()
     criterion = None if need.name == VERIFICATION else need.name
     if need.check.kind == "file":
-        look(tree, job, need.check, need.evidence, by, criterion=criterion, again=True)
+        record_file_check(tree, job, need.check, need.evidence, by, criterion=criterion, again=True)
         return
-    key = situation(tree, job, need.check.argv).parts.key
+    key = run_conditions(tree, job, need.check.argv).parts.key
     if key in memory:
-        append(tree, job, {**memory[key], "criterion": criterion}, by)
+        append_run(tree, job, {**memory[key], "criterion": criterion}, by)
         return
-    data = run(tree, job, need.check.argv, by, criterion=criterion, again=True).entry.data
+    data = run_as_evidence(tree, job, need.check.argv, by, criterion=criterion, again=True).entry.data
     if data["settled"]:
         # Several jobs may ask for the same command on the same files.
         memory[key] = {name: value for name, value in data.items() if name not in ("writes", "adopted")}
 
 
-def _signed_off(tree: Workspace, job: Job, standing: Standing, signed: Signed) -> Standing:
+def _signed_off(tree: Workspace, job: Job, standing: EvidenceStatus, signed: SignedEntries) -> EvidenceStatus:
     """A sign-off by a key that was agreed to on the base can be believed, wherever it stands."""
     if standing.need.check.kind != "manual" or standing.state == "passed":
         return standing
@@ -121,8 +129,8 @@ def _signed_off(tree: Workspace, job: Job, standing: Standing, signed: Signed) -
     for entry in signed.entries:
         if entry.by.kind == "key" and is_sign_off(entry, standing.need.text):
             about = entry.data["value"].get("subject") == subject
-            if about and approves(entry, job.id, signed.policy):
-                return Standing(standing.need, "passed", (), entry)
+            if about and is_approval(entry, job.id, signed.policy):
+                return EvidenceStatus(standing.need, "passed", (), entry)
     return standing
 
 

@@ -18,13 +18,13 @@ from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.git import Committed, git
+from donewhen.foundation.git import CommittedFile, git
 from donewhen.jobs.contract.inputs import is_plan
-from donewhen.jobs.evidence.test_config import mark_of
+from donewhen.jobs.evidence.test_config import test_config_hash
 from donewhen.jobs.evidence.tree_diff import blob_name, commit_of
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying.base_branch import Base, BaseError
-from donewhen.jobs.verifying.judging_files import Judges
+from donewhen.jobs.verifying.judging_files import JudgingFiles
 
 ChangeKind = Literal["changed", "removed", "added"]
 
@@ -33,7 +33,7 @@ _AT_ONCE = 200
 _HARNESS = (PROJECT_FILE, "tox.ini", "setup.cfg")
 
 
-class Judging(NamedTuple):
+class ChangedJudgingFile(NamedTuple):
     """A file that judges the work, and what the branch did to it."""
 
     name: str
@@ -54,11 +54,11 @@ def lay_work(
     base: Base,
     workspace: Workspace,
     folder: Path,
-    judges: Judges,
-) -> tuple[Workspace, tuple[Judging, ...]]:
+    judges: JudgingFiles,
+) -> tuple[Workspace, tuple[ChangedJudgingFile, ...]]:
     """The branch's work with the contract and what judges from the base; and what of that the branch changed."""
     work = lay_branch(base, workspace, folder, judges)
-    changed: list[Judging] = []
+    changed: list[ChangedJudgingFile] = []
     settled = {*_of_settings(base, work)}
     ours = {name for name in base.files if judges.judges_on_base(name)}
     theirs = {name for name in _branch_files(base) if judges.judges(name)}
@@ -69,15 +69,15 @@ def lay_work(
             # A new test that an agreed command names is what was asked for.
             if name not in judges.named:
                 _remove(folder, name)
-                changed.append(Judging(name, "added"))
+                changed.append(ChangedJudgingFile(name, "added"))
         elif not _is_there(folder, base.files[name]):
-            changed.append(Judging(name, "changed" if os.path.lexists(folder / name) else "removed"))
+            changed.append(ChangedJudgingFile(name, "changed" if os.path.lexists(folder / name) else "removed"))
             _write_base(base, folder, [name])
     changed += _harness(base, folder, judges.is_work)
     return work, tuple(changed)
 
 
-def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: Judges | None = None) -> Workspace:
+def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles | None = None) -> Workspace:
     """The branch's work, tests and all, with the contract from the base. With ``judges``, nothing that git ignores
     tells the tests how to run."""
     _repository(base, folder, commit_of(base.top) or base.commit)
@@ -101,7 +101,7 @@ def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: Judges | 
     return found
 
 
-def lay_base(base: Base, workspace: Workspace, folder: Path, judges: Judges) -> Workspace:
+def lay_base(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles) -> Workspace:
     """The base as it is, with what is installed beside the branch's work."""
     _repository(base, folder, base.commit)
     _write_base(base, folder, list(base.files))
@@ -156,18 +156,20 @@ def _top_of(base: Base, found: Workspace) -> Path:
     return found.root.joinpath(*[".."] * base.inside.count("/"))
 
 
-def _harness(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[Judging]:
+def _harness(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[ChangedJudgingFile]:
     """Files of which a part tells the test framework how to run: where that part is another, the file is the base's."""
     for name in sorted({*base.files, *_branch_files(base)}):
         if name.rpartition("/")[2] not in _HARNESS or is_work(name):
             continue
-        now = mark_of(folder / name) if (folder / name).is_file() else None
+        now = test_config_hash(folder / name) if (folder / name).is_file() else None
         beside = folder / ".git" / "donewhen" / PurePosixPath(name).name
         beside.parent.mkdir(exist_ok=True)
         beside.write_bytes(base.content(name) or b"")
-        if now == mark_of(beside):
+        if now == test_config_hash(beside):
             continue
-        yield Judging(name, "added" if name not in base.files else "changed" if (folder / name).exists() else "removed")
+        yield ChangedJudgingFile(
+            name, "added" if name not in base.files else "changed" if (folder / name).exists() else "removed"
+        )
         _remove(folder, name)
         _write_base(base, folder, [name] if name in base.files else [])
 
@@ -179,7 +181,7 @@ def _branch_files(base: Base) -> list[str]:
     return [one for one in names if os.path.lexists(base.top / one)]
 
 
-def _link_ignored(base: Base, folder: Path, judges: Judges | None) -> None:
+def _link_ignored(base: Base, folder: Path, judges: JudgingFiles | None) -> None:
     """What was installed or built beside the work, such as an environment, serves here, too; caches do not."""
     listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
     for raw in listed.split(b"\0"):
@@ -259,7 +261,7 @@ def _remove(folder: Path, name: str) -> None:
             path.unlink()
 
 
-def _is_there(folder: Path, one: Committed) -> bool:
+def _is_there(folder: Path, one: CommittedFile) -> bool:
     """Whether a file is that of the commit, by its content; what a folder leads to that is a link is not."""
     path = folder / one.name
     if any(above.is_symlink() for above in path.parents if above.is_relative_to(folder)):

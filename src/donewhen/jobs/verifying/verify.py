@@ -16,15 +16,17 @@ from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.verifying.base_branch import Base, base_of, is_cut_short, untracked
+from donewhen.jobs.verifying.base_branch import Base, base_of, count_untracked, is_shallow
 from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
-from donewhen.jobs.verifying.cases import Case, JobCases, Reason, Verification
-from donewhen.jobs.verifying.job_cases import Agreed, Tell, Tree, case_of, job_cases
-from donewhen.jobs.verifying.judging_files import judges_of
-from donewhen.jobs.verifying.trees import Judging, lay_base, lay_branch, lay_contract, lay_work
+from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
+from donewhen.jobs.verifying.job_cases import AgreedJob, RunTree, Tell, case_from_reasons, job_cases
+from donewhen.jobs.verifying.judging_files import judging_files_of
+from donewhen.jobs.verifying.trees import ChangedJudgingFile, lay_base, lay_branch, lay_contract, lay_work
 
 
-def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell = lambda _: None) -> Verification:
+def verify_branch(
+    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell = lambda _: None
+) -> Verification:
     """Run the contract of ``ref`` again on the work that stands here: for every job that the branch says is done, or
     for those that are named and what they depend on. Nothing here is written to."""
     base = base_of(branch, ref)
@@ -49,21 +51,21 @@ def verify(branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell 
         rest = [_not_claimed(base, one, asked_for=not jobs) for name, one in agreed.items() if name not in found]
         every = (*found.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
     if not any(one.claimed for one in every):
-        cases.append(case_of("something is verified", "project", [_nothing(base)]))
+        cases.append(case_from_reasons("something is verified", "project", [_nothing(base)]))
     return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside, project_file)
 
 
 def _agreed(
     base: Base, contract: Workspace, branch: Workspace, policy: Policy
-) -> tuple[dict[str, Agreed], list[JobCases]]:
-    found: dict[str, Agreed] = {}
+) -> tuple[dict[str, AgreedJob], list[JobCases]]:
+    found: dict[str, AgreedJob] = {}
     unreadable: list[JobCases] = []
     for place in contract.places():
         try:
             job = contract.job_at(place.path)
         except DonewhenError as error:
-            reason = Reason(error.code, error.message, error.where or contract.where(place.path), error.next_step)
-            case = Case("plan", "gate", "failed", (reason,))
+            reason = CaseReason(error.code, error.message, error.where or contract.where(place.path), error.next_step)
+            case = VerificationCase("plan", "gate", "failed", (reason,))
             unreadable.append(JobCases(place.id, place.id, contract.where(place.path), True, (case,)))
             continue
         entries = contract.ledger.read(job.id).entries
@@ -71,11 +73,11 @@ def _agreed(
         known = {one.hash for one in entries}
         claim = claim_of(base, branch, job, contract.where(job.path), seal, policy, known)
         done = history_of(job.id, entries, policy).completed is not None
-        found[job.id] = Agreed(job, seal, done, frozenset(known), claim, contract.where(job.path))
+        found[job.id] = AgreedJob(job, seal, done, frozenset(known), claim, contract.where(job.path))
     return found, unreadable
 
 
-def _chosen(agreed: Mapping[str, Agreed], contract: Workspace, names: Sequence[str]) -> list[str]:
+def _chosen(agreed: Mapping[str, AgreedJob], contract: Workspace, names: Sequence[str]) -> list[str]:
     """The jobs to run again, each after those that it depends on."""
     claimed = [name for name, one in agreed.items() if one.claim.done]
     wanted = [_named(contract, name) for name in names] if names else claimed
@@ -103,26 +105,26 @@ def _named(contract: Workspace, name: str) -> str:
 
 
 def _trees(
-    base: Base, branch: Workspace, contract: Workspace, chosen: Sequence[Agreed], place: Path
-) -> tuple[list[Tree], tuple[Judging, ...]]:
+    base: Base, branch: Workspace, contract: Workspace, chosen: Sequence[AgreedJob], place: Path
+) -> tuple[list[RunTree], tuple[ChangedJudgingFile, ...]]:
     if not chosen:
         return [], ()
-    judges = judges_of(base, contract, [one.job for one in chosen], [one.job for one in chosen if not one.done])
-    before = Tree(lay_base(base, branch, _made(place / "base"), judges), f"On {base.ref}: ", {})
+    judges = judging_files_of(base, contract, [one.job for one in chosen], [one.job for one in chosen if not one.done])
+    before = RunTree(lay_base(base, branch, _made(place / "base"), judges), f"On {base.ref}: ", {})
     strict, changed = lay_work(base, branch, _made(place / "strict"), judges)
     if not changed:
-        return [before, Tree(strict, "", {})], ()
+        return [before, RunTree(strict, "", {})], ()
     own = lay_branch(base, branch, _made(place / "own"))
     labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
-    return [before, Tree(strict, labels[0], {}), Tree(own, labels[1], {})], changed
+    return [before, RunTree(strict, labels[0], {}), RunTree(own, labels[1], {})], changed
 
 
 def _run(
     base: Base,
     branch: Workspace,
     policy: Policy,
-    trees: Sequence[Tree],
-    agreed: Mapping[str, Agreed],
+    trees: Sequence[RunTree],
+    agreed: Mapping[str, AgreedJob],
     chosen: Sequence[str],
     tell: Tell,
 ) -> Iterator[tuple[str, JobCases]]:
@@ -133,14 +135,16 @@ def _run(
         try:
             cases = tuple(job_cases(base, branch, policy, trees, one, states, tell))
         except DonewhenError as error:
-            reason = Reason(error.code, error.message, error.where or where, error.next_step)
-            cases = (Case("gates", "gate", "error", (reason,)),)
+            reason = CaseReason(error.code, error.message, error.where or where, error.next_step)
+            cases = (VerificationCase("gates", "gate", "error", (reason,)),)
         except Exception as error:
             if os.environ.get("DONEWHEN_DEBUG"):
                 raise
             told = one_line(f"The gate broke: {type(error).__name__}: {error}", 400)
             next_step = GATE_REASONS[GateCode.GATE_ERROR].next_step
-            cases = (Case("gates", "gate", "error", (Reason(GateCode.GATE_ERROR, told, where, next_step),)),)
+            cases = (
+                VerificationCase("gates", "gate", "error", (CaseReason(GateCode.GATE_ERROR, told, where, next_step),)),
+            )
         found = JobCases(name, one.job.title, where, True, cases)
         why = "" if found.passed else "run again, it is not done"
         states[name] = DependencyFact(name, "done" if found.passed else "invalid", (name,), why)
@@ -159,34 +163,36 @@ def _before(base: Base, branch: Workspace, place: Path) -> Workspace | None:
 
 def _contract_case(
     base: Base, branch: Workspace, contract: Workspace, seal: Seal | None, before: Workspace | None
-) -> Case:
+) -> VerificationCase:
     if seal is None:
         told = f"Nothing is agreed on {base.ref}, so there is nothing that could be run again."
         where = contract.where(contract.project_file)
-        return case_of("contract", "project", [Reason(FindingCode.PROPOSED, told, where, "donewhen agree")])
+        return case_from_reasons(
+            "contract", "project", [CaseReason(FindingCode.PROPOSED, told, where, "donewhen agree")]
+        )
     try:
-        return case_of("contract", "project", project_reasons(branch, seal, before))
+        return case_from_reasons("contract", "project", project_reasons(branch, seal, before))
     except DonewhenError as error:
-        return case_of("contract", "project", [_unreadable(branch, error)])
+        return case_from_reasons("contract", "project", [_unreadable(branch, error)])
 
 
-def _record_case(base: Base, branch: Workspace) -> Case:
+def _record_case(base: Base, branch: Workspace) -> VerificationCase:
     try:
-        return case_of("record", "project", record_reasons(base, branch))
+        return case_from_reasons("record", "project", record_reasons(base, branch))
     except DonewhenError as error:
-        return case_of("record", "project", [_unreadable(branch, error)])
+        return case_from_reasons("record", "project", [_unreadable(branch, error)])
 
 
-def _unreadable(branch: Workspace, error: DonewhenError) -> Reason:
+def _unreadable(branch: Workspace, error: DonewhenError) -> CaseReason:
     """The branch has broken something that has to be read."""
     where = branch.where(Path(error.where)) if error.where else branch.where(branch.project_file)
-    return Reason(error.code, error.message, where, error.next_step)
+    return CaseReason(error.code, error.message, where, error.next_step)
 
 
-def _judging_case(base: Base, changed: Sequence[Judging]) -> list[Case]:
+def _judging_case(base: Base, changed: Sequence[ChangedJudgingFile]) -> list[VerificationCase]:
     """Tests that are gone. Those of the base were run all the same."""
     reasons = [
-        Reason(
+        CaseReason(
             GateCode.REPORT_TESTS_LOST,
             f"{one.name} judges the work on {base.ref}, and the branch removes it.",
             one.name.removeprefix(base.inside),
@@ -195,10 +201,10 @@ def _judging_case(base: Base, changed: Sequence[Judging]) -> list[Case]:
         for one in changed
         if one.kind == "removed"
     ]
-    return [case_of("tests", "project", reasons)]
+    return [case_from_reasons("tests", "project", reasons)]
 
 
-def _new_jobs(branch: Workspace, agreed: Mapping[str, Agreed]) -> Iterator[JobCases]:
+def _new_jobs(branch: Workspace, agreed: Mapping[str, AgreedJob]) -> Iterator[JobCases]:
     """Jobs that only the branch has: nobody has agreed to them on the base."""
     for place in branch.places():
         if place.id in agreed:
@@ -212,7 +218,7 @@ def _new_jobs(branch: Workspace, agreed: Mapping[str, Agreed]) -> Iterator[JobCa
         if job.id in agreed:
             continue
         if job.status != "done":
-            case = Case("agreement", "gate", "skipped", text="It is new on the branch.")
+            case = VerificationCase("agreement", "gate", "skipped", text="It is new on the branch.")
             yield JobCases(job.id, job.title, where, False, (case,))
             continue
         code = FindingCode.NOT_ON_BASE
@@ -222,42 +228,42 @@ def _new_jobs(branch: Workspace, agreed: Mapping[str, Agreed]) -> Iterator[JobCa
             job.title,
             where,
             True,
-            (case_of("agreement", "gate", [Reason(code, told, where, FINDINGS[code].next_step)]),),
+            (case_from_reasons("agreement", "gate", [CaseReason(code, told, where, FINDINGS[code].next_step)]),),
         )
 
 
-def _not_claimed(base: Base, one: Agreed, *, asked_for: bool) -> JobCases:
+def _not_claimed(base: Base, one: AgreedJob, *, asked_for: bool) -> JobCases:
     """A job that nobody says is done: nothing was run, which is no pass. What the branch did to its terms is told."""
     told = f"The branch says {one.claim.status}, so it was not run."
     if one.claim.done and not asked_for:
         told = "The branch says done. It was not asked for, so it was not run."
     elif one.done:
         told = f"It was done on {base.ref}; the branch says {one.claim.status}, so it was not run."
-    cases = [Case("not run", "gate", "skipped", text=told)]
+    cases = [VerificationCase("not run", "gate", "skipped", text=told)]
     if one.claim.reasons:
-        cases.insert(0, case_of("agreement", "gate", one.claim.reasons))
+        cases.insert(0, case_from_reasons("agreement", "gate", one.claim.reasons))
     return JobCases(one.job.id, one.job.title, one.claim.where, False, tuple(cases))
 
 
-def _notes(base: Base, changed: Sequence[Judging]) -> Iterator[Reason]:
-    if not base.fork and is_cut_short(base):
+def _notes(base: Base, changed: Sequence[ChangedJudgingFile]) -> Iterator[CaseReason]:
+    if not base.fork and is_shallow(base):
         told = f"The history here is cut short, so it is not known whether the branch has all of {base.ref}."
-        yield Reason(FindingCode.GIT, told, "", "git fetch --unshallow")
+        yield CaseReason(FindingCode.GIT, told, "", "git fetch --unshallow")
     elif base.is_behind:
         told = f"The branch lacks commits of {base.ref}; files that it has not touched were taken from there."
-        yield Reason(FindingCode.GIT, told, "", f"git merge {base.ref}")
-    if count := untracked(base):
-        yield Reason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")
+        yield CaseReason(FindingCode.GIT, told, "", f"git merge {base.ref}")
+    if count := count_untracked(base):
+        yield CaseReason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")
     for one in changed:
         if one.kind != "removed":
             told = f"{one.name} was {one.kind} on the branch; the work was judged without that change, too."
-            yield Reason(FindingCode.JUDGING_CHANGED, told, one.name.removeprefix(base.inside))
+            yield CaseReason(FindingCode.JUDGING_CHANGED, told, one.name.removeprefix(base.inside))
 
 
-def _nothing(base: Base) -> Reason:
+def _nothing(base: Base) -> CaseReason:
     code = FindingCode.NOTHING_VERIFIED
     told = f"The branch says of no job on {base.ref} that it is done, so nothing was verified."
-    return Reason(code, told, "", FINDINGS[code].next_step)
+    return CaseReason(code, told, "", FINDINGS[code].next_step)
 
 
 def _made(folder: Path) -> Path:

@@ -11,22 +11,22 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.after.report_building import cost_of, learned_from
+from donewhen.learning.after.report_building import cost_row, learned_from
 from donewhen.learning.after.report_data import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
-from donewhen.learning.after.report_notes import noted
-from donewhen.learning.measuring.keyed_baseline import words_of
-from donewhen.learning.measuring.metrics import mcnemar, measured
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.measuring.word_baseline import Learn, majority, out_of_fold
-from donewhen.models.metered import Asking
+from donewhen.learning.after.report_notes import with_notes
+from donewhen.learning.measuring.keyed_baseline import word_count_baseline_by_key
+from donewhen.learning.measuring.metrics import mcnemar, measure
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.measuring.word_baseline import Learn, majority_baseline, out_of_fold_predictions
+from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Binary
 
 
-async def audited(
-    mission: Mission, guidance: Guidance, asking: Asking, advance: Callable[[Verdict], None] = lambda _: None
+async def audit_judge(
+    mission: Mission, guidance: Guidance, asking: MeteredModel, advance: Callable[[Verdict], None] = lambda _: None
 ) -> LearningReport:
     """Judge every labelled ticket of a mission. Nothing is learned from any here; what was before, a note says."""
-    book = Book(mission)
+    book = TicketReader(mission)
     began = mission.clock.monotonic()
     counts: Counter[tuple[Binary, Binary | None]] = Counter()
     wrong: list[bool] = []
@@ -60,7 +60,7 @@ async def audited(
         clusters=len({one.cluster for one in book.members}),
         hash=book.hash,
     )
-    return noted(
+    return with_notes(
         LearningReport(
             mission=mission.name,
             run="audit",
@@ -69,24 +69,27 @@ async def audited(
             finished_at=mission.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             seed=mission.settings.seed,
             splits=SplitSizes(test=every, test_learned_from=learned_from(guidance, (one.key for one in book.members))),
-            before=measured(counts.elements()),
+            before=measure(counts.elements()),
             guidance_before=guidance.step,
             baselines=_baselines(book, wrong),
             rules=tuple(RuleRow(key=key, text=text) for key, text in guidance.rules.items()),
             votes=votes,
             malformed=malformed,
-            cost=cost_of(spent, mission),
+            cost=cost_row(spent, mission),
         )
     )
 
 
-def _baselines(book: Book, wrong: list[bool]) -> tuple[Baseline, ...]:
+def _baselines(book: TicketReader, wrong: list[bool]) -> tuple[Baseline, ...]:
     """Each ticket by what the tickets of other clusters say."""
     tickets = [(one.key, one.label, one.cluster) for one in book.members]
-    learners: dict[BaselineName, Learn] = {"majority": majority, "word_counts": words_of(book)}
+    learners: dict[BaselineName, Learn] = {
+        "majority": majority_baseline,
+        "word_counts": word_count_baseline_by_key(book),
+    }
     found = []
     for name, learn in learners.items():
-        said = list(zip((label for _, label, _ in tickets), out_of_fold(tickets, learn), strict=True))
+        said = list(zip((label for _, label, _ in tickets), out_of_fold_predictions(tickets, learn), strict=True))
         against = mcnemar([label != verdict for label, verdict in said], wrong)
-        found.append(Baseline(name=name, measures=measured(said), against=against))
+        found.append(Baseline(name=name, measures=measure(said), against=against))
     return tuple(found)

@@ -10,35 +10,35 @@ from typing import NamedTuple
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
-from donewhen.judging.mission_budget import open_answers
-from donewhen.learning.after.report_building import report_of
-from donewhen.learning.after.report_data import LearningReport, as_json
+from donewhen.judging.mission_budget import open_answer_store
+from donewhen.learning.after.report_building import build_report
+from donewhen.learning.after.report_data import LearningReport, report_to_json
 from donewhen.learning.running.artifacts import write_artifacts
 from donewhen.learning.running.events import EventLog, RunError, each_event, first_event
 from donewhen.learning.running.learner import Learner
-from donewhen.learning.running.pool_store import keep_waiting
+from donewhen.learning.running.pool_store import save_waiting_hypotheses
 from donewhen.learning.running.recorder import Watcher
 from donewhen.learning.running.run_folders import (
     EVENTS,
     REPORT,
-    Prepared,
-    adopt,
-    asking_for,
-    only_writer,
+    PreparedRun,
+    adopt_guidance,
+    lock_runs,
+    metered_model_for,
     open_log,
-    prepare,
-    prepare_again,
+    prepare_resumed_run,
+    prepare_run,
     run_folders,
 )
 from donewhen.learning.running.run_state import RunState
-from donewhen.models.metered import Asking
+from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Model
 
 
-class Learned(NamedTuple):
+class LearnResult(NamedTuple):
     """How a run ended."""
 
-    prepared: Prepared
+    prepared: PreparedRun
     state: RunState
     report: LearningReport
     guidance: Guidance | None
@@ -49,15 +49,15 @@ class Learned(NamedTuple):
 
 def learn(
     mission: Mission, model: Model, watcher: Watcher | None = None, *, resume: Path | None = None, adopting: bool = True
-) -> Learned:
+) -> LearnResult:
     """Run to the end. Cut off in between, everything up to the last event is kept, and ``resume`` goes on from there.
 
     What was learned becomes the mission's guidance, unless ``adopting`` is False.
     """
-    with only_writer(mission), open_answers(mission) as answers:
-        prepared = prepare(mission, model) if resume is None else prepare_again(mission, model, resume)
+    with lock_runs(mission), open_answer_store(mission) as answers:
+        prepared = prepare_run(mission, model) if resume is None else prepare_resumed_run(mission, model, resume)
         log = open_log(prepared)
-        asking = asking_for(prepared, model, answers)
+        asking = metered_model_for(prepared, model, answers)
         learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
         try:
             asyncio.run(_to_the_end(learner, asking))
@@ -68,40 +68,40 @@ def learn(
             raise
         try:
             _leave_behind(prepared, log, learner.state)
-            report = report_of(prepared, learner.state, openings=_openings(mission, prepared))
+            report = build_report(prepared, learner.state, openings=_openings(mission, prepared))
             guidance, problem = None, None
             if adopting and learner.state.changes:
                 try:
-                    guidance = adopt(mission, learner.state, prepared.id)
+                    guidance = adopt_guidance(mission, learner.state, prepared.id)
                 except GuidanceError as error:
                     problem = error
             if adopting and problem is None:
-                keep_waiting(mission, learner.state, prepared.id)
+                save_waiting_hypotheses(mission, learner.state, prepared.id)
             # Last, because a run that has its report has left nothing undone.
-            write_atomically(prepared.folder / REPORT, as_json(report))
+            write_atomically(prepared.folder / REPORT, report_to_json(report))
         except OSError as error:
             raise RunError(
                 f"The run has ended, and what it leaves behind can't be written: {error.strerror}.",
                 where=str(prepared.folder),
                 next_step="Make room, then: donewhen learn --resume",
             ) from error
-    return Learned(prepared, learner.state, report, guidance, problem)
+    return LearnResult(prepared, learner.state, report, guidance, problem)
 
 
-async def _to_the_end(learner: Learner, asking: Asking) -> None:
+async def _to_the_end(learner: Learner, asking: MeteredModel) -> None:
     try:
         await learner.run()
     finally:
         await asking.aclose()
 
 
-def _leave_behind(prepared: Prepared, log: EventLog, state: RunState) -> None:
+def _leave_behind(prepared: PreparedRun, log: EventLog, state: RunState) -> None:
     log.close()
     if state.manifest:
         write_artifacts(prepared.folder, each_event(log.path), state, prepared.mission.clock)
 
 
-def _openings(mission: Mission, prepared: Prepared) -> int:
+def _openings(mission: Mission, prepared: PreparedRun) -> int:
     """How many runs have looked at these very test tickets, this one included."""
     wanted = prepared.splits.hashes["test"]
     found = 0

@@ -11,7 +11,7 @@ from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta
 from donewhen.judging.guidance_store import GuidanceStore, read_guidance
 from donewhen.learning.running.events import RunError, read_events
 from donewhen.learning.running.run_folders import EVENTS
-from donewhen.learning.running.run_state import RunState, began_with
+from donewhen.learning.running.run_state import RunState, initial_guidance_of
 
 
 class Replay(NamedTuple):
@@ -23,7 +23,7 @@ class Replay(NamedTuple):
     differences: tuple[str, ...]
 
 
-def replay(folder: Path) -> Replay:
+def replay_run(folder: Path) -> Replay:
     """Rebuild a run's guidance from its events alone, and compare."""
     events = read_events(folder / EVENTS)
     if not events:
@@ -54,7 +54,7 @@ def replay(folder: Path) -> Replay:
 
 def _is_earlier(written: Guidance, state: RunState) -> bool:
     """Whether it is what the run had come to when it was first interrupted: it went on, and was then killed."""
-    first = began_with(state.manifest)
+    first = initial_guidance_of(state.manifest)
     hashes = [first.hash, *(one["hash"] for one in state.changes)]
     return written.hash in hashes[:-1] and hashes.index(written.hash) == written.step - first.step
 
@@ -74,7 +74,7 @@ def _compared(written: Guidance, replayed: Guidance) -> list[str]:
 
 def _snapshots(folder: Path, state: RunState) -> list[str]:
     """Every step before the last is there, as the events had it."""
-    first = began_with(state.manifest)
+    first = initial_guidance_of(state.manifest)
     store = GuidanceStore(folder / "guidance.json", first.mission)
     hashes = [first.hash, *(one["hash"] for one in state.changes)]
     found = []

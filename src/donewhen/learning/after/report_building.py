@@ -12,9 +12,9 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
 from donewhen.learning.after.report_data import (
-    Allowance,
     Baseline,
     BaselineName,
+    BudgetRow,
     Cost,
     DroppedRow,
     EpochRow,
@@ -29,16 +29,16 @@ from donewhen.learning.after.report_data import (
     Status,
     TrialRow,
 )
-from donewhen.learning.after.report_notes import noted
-from donewhen.learning.measuring.keyed_baseline import words_of
-from donewhen.learning.measuring.metrics import Measures, corrected_prevalence, mcnemar, measured, paired_bootstrap
+from donewhen.learning.after.report_notes import with_notes
+from donewhen.learning.measuring.keyed_baseline import word_count_baseline_by_key
+from donewhen.learning.measuring.metrics import Measures, corrected_prevalence, mcnemar, measure, paired_bootstrap
 from donewhen.learning.measuring.splits import PARTS, Splits
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.measuring.word_baseline import Predict, majority
-from donewhen.learning.reflection.hypotheses import Pooled, missing
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.measuring.word_baseline import Predict, majority_baseline
+from donewhen.learning.reflection.hypotheses import PooledHypothesis, missing_support
 from donewhen.learning.reflection.rejections import MEANINGS
-from donewhen.learning.running.run_folders import Prepared
-from donewhen.learning.running.run_state import EpochState, RunState, began_with
+from donewhen.learning.running.run_folders import PreparedRun
+from donewhen.learning.running.run_state import EpochState, RunState, initial_guidance_of
 from donewhen.models.roles import Binary
 
 _RESAMPLES = 2000
@@ -47,7 +47,7 @@ _EXAMPLES = 5
 Row = tuple[str, Binary, Binary | None]
 
 
-def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> LearningReport:
+def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -> LearningReport:
     """The report of a run, however far it has come."""
     mission, book, splits = prepared.mission, prepared.book, prepared.splits
     before, after = (_rows(state.evaluations.get(when, [])) for when in ("before", "after"))
@@ -55,7 +55,7 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
     paired = bool(after) and mistakes.keys() == {key for key, _, _ in before}
     wrong = [label != verdict for _, label, verdict in before], [mistakes.get(key, True) for key, _, _ in before]
     learned = (*splits.train, *splits.validation)
-    now = measured((label, verdict) for _, label, verdict in after or before)
+    now = measure((label, verdict) for _, label, verdict in after or before)
     report = LearningReport(
         mission=mission.name,
         run=prepared.id,
@@ -64,13 +64,14 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
         finished_at=state.finished_at,
         seed=mission.settings.seed,
         splits=msgspec.structs.replace(
-            _sizes(book, splits, openings), test_learned_from=learned_from(began_with(state.manifest), splits.test)
+            _sizes(book, splits, openings),
+            test_learned_from=learned_from(initial_guidance_of(state.manifest), splits.test),
         ),
-        before=measured((label, verdict) for _, label, verdict in before),
-        after=measured((label, verdict) for _, label, verdict in after) if after else None,
+        before=measure((label, verdict) for _, label, verdict in before),
+        after=measure((label, verdict) for _, label, verdict in after) if after else None,
         comparison=mcnemar(*wrong) if paired else None,
         difference=paired_bootstrap(*wrong, _RESAMPLES, mission.settings.seed) if paired else None,
-        guidance_before=began_with(state.manifest).step,
+        guidance_before=initial_guidance_of(state.manifest).step,
         guidance_after=state.guidance.step,
         baselines=_baselines(book, learned, after or before) if before else (),
         prevalence=_prevalence(state, now),
@@ -84,9 +85,9 @@ def report_of(prepared: Prepared, state: RunState, *, openings: int = 1) -> Lear
         queue=tuple(_queued(row, state) for row in state.queue),
         votes=state.votes,
         malformed=dict(state.malformed),
-        cost=cost_of(state.spent, mission),
+        cost=cost_row(state.spent, mission),
     )
-    return noted(report)
+    return with_notes(report)
 
 
 def learned_from(guidance: Guidance, keys: Iterable[str]) -> int:
@@ -94,7 +95,7 @@ def learned_from(guidance: Guidance, keys: Iterable[str]) -> int:
     return len({key for one in guidance.metadata.values() for key in one.sources} & set(keys))
 
 
-def cost_of(spent: Mapping[str, float], mission: Mission) -> Cost:
+def cost_row(spent: Mapping[str, float], mission: Mission) -> Cost:
     """What was spent, beside what was allowed."""
     budget = mission.settings.budget
     whole = ("rollout_calls", "reflection_calls", "reused", "errors")
@@ -103,24 +104,24 @@ def cost_of(spent: Mapping[str, float], mission: Mission) -> Cost:
         **{name: int(spent.get(name, 0)) for name in (*whole, *tokens)},
         cost=float(spent.get("cost", 0.0)),
         seconds=float(spent.get("seconds", 0.0)),
-        budget=Allowance(calls=budget.calls, tokens=budget.tokens, cost=budget.cost, seconds=budget.seconds),
+        budget=BudgetRow(calls=budget.calls, tokens=budget.tokens, cost=budget.cost, seconds=budget.seconds),
     )
 
 
-def _baselines(book: Book, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
+def _baselines(book: TicketReader, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
     """Majority and word counts, learned from some tickets and tried on others, beside a judge's mistakes there."""
     known = [(key, _label(key)) for key in sorted(learned)]
     if not known or not rows:
         return ()
     wrong = [label != verdict for _, label, verdict in rows]
-    predictors: dict[BaselineName, Predict] = {"majority": majority(known)}
+    predictors: dict[BaselineName, Predict] = {"majority": majority_baseline(known)}
     if len({label for _, label in known}) > 1:
-        predictors["word_counts"] = words_of(book)(known)
+        predictors["word_counts"] = word_count_baseline_by_key(book)(known)
     found = []
     for name, predict in predictors.items():
         said: list[tuple[Binary, Binary]] = [(label, predict(key)) for key, label, _ in rows]
         against = mcnemar([label != verdict for label, verdict in said], wrong)
-        found.append(Baseline(name=name, measures=measured(said), against=against))
+        found.append(Baseline(name=name, measures=measure(said), against=against))
     return tuple(found)
 
 
@@ -148,7 +149,7 @@ def _status(state: RunState) -> Status:
     return "interrupted" if state.status == "running" else state.status
 
 
-def _sizes(book: Book, splits: Splits, openings: int) -> SplitSizes:
+def _sizes(book: TicketReader, splits: Splits, openings: int) -> SplitSizes:
     part_of = {key: part for part in PARTS for key in getattr(splits, part)}
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     clusters: dict[str, set[str]] = defaultdict(set)
@@ -208,7 +209,7 @@ def _removed(state: RunState) -> Iterable[RemovedRow]:
             yield RemovedRow(key=key, text=text, why=one["change"]["rationale"], epoch=one["epoch"])
 
 
-def _hypothesis(one: Pooled, mission: Mission) -> HypothesisRow:
+def _hypothesis(one: PooledHypothesis, mission: Mission) -> HypothesisRow:
     reflection = mission.settings.reflection
     enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
     return HypothesisRow(
@@ -218,7 +219,7 @@ def _hypothesis(one: Pooled, mission: Mission) -> HypothesisRow:
         cycles=len(one.cycles),
         evidence=one.evidence,
         dimension=one.dimension,
-        why=one.why if one.fate == "promoted" else missing(one, *enough),
+        why=one.why if one.fate == "promoted" else missing_support(one, *enough),
         became=one.key,
     )
 

@@ -194,7 +194,7 @@ class QueueRow(_Record, frozen=True, kw_only=True):
     """Whether the judge has it right by now, through what it learned from others."""
 
 
-class Allowance(_Record, frozen=True, kw_only=True):
+class BudgetRow(_Record, frozen=True, kw_only=True):
     """What was allowed; None is no limit."""
 
     calls: int | None = None
@@ -216,7 +216,7 @@ class Cost(_Record, frozen=True, kw_only=True):
     cached_tokens: int = 0
     cost: float = 0.0
     seconds: float = 0.0
-    budget: Allowance = Allowance()
+    budget: BudgetRow = BudgetRow()
 
     @property
     def calls(self) -> int:
@@ -227,7 +227,7 @@ class Cost(_Record, frozen=True, kw_only=True):
         return self.prompt_tokens + self.completion_tokens
 
 
-class Note(_Record, frozen=True, kw_only=True):
+class ReportNote(_Record, frozen=True, kw_only=True):
     """An honest remark. A serious one says that the judge, or the report, is not to be relied on yet."""
 
     code: NoteCode
@@ -269,7 +269,7 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     malformed: Mapping[str, int] = {}
     """How many answers were no vote, by what was wrong with them."""
     cost: Cost = Cost()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ReportNote, ...] = ()
     """As ``noted`` puts them there, for those who read the file."""
 
     @property
@@ -284,19 +284,19 @@ class LearningReport(_Record, frozen=True, kw_only=True):
         return tuple(one for one in self.queue if one.reason_code == reason)
 
 
-def as_json(report: LearningReport) -> bytes:
+def report_to_json(report: LearningReport) -> bytes:
     """The report as a file."""
     return msgspec.json.format(msgspec.json.encode(report), indent=1)
 
 
-def from_json(data: bytes | str) -> LearningReport:
+def report_from_json(data: bytes | str) -> LearningReport:
     """Read a report; msgspec.DecodeError where it is none."""
     return msgspec.json.decode(data, type=LearningReport)
 
 
-def report_in(folder: Path) -> LearningReport | None:
+def read_report(folder: Path) -> LearningReport | None:
     """The report of a run; None where there is none yet, or none that can be read."""
     try:
-        return from_json((folder / REPORT).read_bytes())
+        return report_from_json((folder / REPORT).read_bytes())
     except (OSError, msgspec.DecodeError):
         return None

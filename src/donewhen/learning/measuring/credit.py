@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.mission_settings import Rules
-from donewhen.learning.measuring.trial import Judged
+from donewhen.learning.measuring.trial import LabelledVerdict
 
 
-class Credit(NamedTuple):
+class RuleCredit(NamedTuple):
     """Tickets that are right only with a rule, and tickets that are wrong only with it."""
 
     hits: tuple[str, ...]
@@ -21,16 +21,16 @@ class Credit(NamedTuple):
         return (len(self.hits) + 1) / (len(self.hits) + len(self.misses) + 2)
 
 
-def credit_of(with_rule: Mapping[str, Judged], without: Mapping[str, Judged]) -> Credit:
+def rule_credit(with_rule: Mapping[str, LabelledVerdict], without: Mapping[str, LabelledVerdict]) -> RuleCredit:
     """Compare the same tickets with and without a rule."""
     keys = sorted(with_rule)
-    return Credit(
+    return RuleCredit(
         tuple(one for one in keys if not with_rule[one].wrong and without[one].wrong),
         tuple(one for one in keys if with_rule[one].wrong and not without[one].wrong),
     )
 
 
-def not_paying(guidance: Guidance, measured: Mapping[str, Credit], rules: Rules) -> tuple[str, ...]:
+def rules_not_paying(guidance: Guidance, measured: Mapping[str, RuleCredit], rules: Rules) -> tuple[str, ...]:
     """The rules that should go, the worst first."""
     found = [
         (one.confidence, key)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from donewhen.learning.measuring.splits import Member
+from donewhen.learning.measuring.splits import SplitMember
 
 MIN_EPOCHS = 2
 MIN_SHARE = 0.25
 """Of the tickets that speak of a condition, so many must speak for the rarer verdict: fewer are mistakes, no policy."""
 
 
-def suspected(mistakes: Mapping[str, AbstractSet[int]], epochs: int, unlike: AbstractSet[str]) -> tuple[str, ...]:
+def suspected_label_noise(
+    mistakes: Mapping[str, AbstractSet[int]], epochs: int, unlike: AbstractSet[str]
+) -> tuple[str, ...]:
     """Tickets that every vote spoke against in every epoch since, and whose text is like those of the other label.
 
     One epoch is not enough, unless the run was to have only ``epochs`` = 1: at first, a judge is wrong about many.
@@ -22,7 +24,7 @@ def suspected(mistakes: Mapping[str, AbstractSet[int]], epochs: int, unlike: Abs
 
 
 def policy_questions(
-    members: Sequence[Member], opposed: Sequence[tuple[Sequence[str], Sequence[str]]]
+    members: Sequence[SplitMember], opposed: Sequence[tuple[Sequence[str], Sequence[str]]]
 ) -> dict[str, str]:
     """Tickets about which the labels disagree, each with why. ``opposed`` are the tickets for either verdict."""
     labels: dict[str, set[str]] = {}

@@ -113,7 +113,7 @@ class PairedResult:
     high: float
 
 
-def confusion_of(judged: Iterable[tuple[Binary, Binary | None]]) -> Confusion:
+def count_confusion(judged: Iterable[tuple[Binary, Binary | None]]) -> Confusion:
     """Count (label, verdict)."""
     counts = dict.fromkeys(Confusion.__dataclass_fields__, 0)
     for label, verdict in judged:
@@ -124,9 +124,9 @@ def confusion_of(judged: Iterable[tuple[Binary, Binary | None]]) -> Confusion:
     return Confusion(**counts)
 
 
-def measured(judged: Iterable[tuple[Binary, Binary | None]]) -> Measures:
+def measure(judged: Iterable[tuple[Binary, Binary | None]]) -> Measures:
     """All measures of (label, verdict)."""
-    return measures_of(confusion_of(judged))
+    return measures_of(count_confusion(judged))
 
 
 def measures_of(found: Confusion) -> Measures:

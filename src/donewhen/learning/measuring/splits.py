@@ -15,7 +15,7 @@ Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
 
 
-class Member(NamedTuple):
+class SplitMember(NamedTuple):
     """As much of a ticket as dividing needs."""
 
     key: str
@@ -37,7 +37,7 @@ class Splits(NamedTuple):
         return {part: digest_of(sorted(getattr(self, part))) for part in PARTS}
 
 
-def divided(members: Iterable[Member], shares: Split, seed: int) -> Splits:
+def split_tickets(members: Iterable[SplitMember], shares: Split, seed: int) -> Splits:
     """Divide tickets. A cluster is never divided, and neither is a group: its two labels stay together."""
     together = _together(list(members))
     shuffled = [together[name] for name in sorted(together)]
@@ -59,12 +59,12 @@ def divided(members: Iterable[Member], shares: Split, seed: int) -> Splits:
     return Splits(tuple(chosen["train"]), tuple(chosen["validation"]), tuple(chosen["test"]))
 
 
-def _room(cluster: list[Member], share: float, have: Mapping[Binary, int], totals: Mapping[Binary, int]) -> float:
+def _room(cluster: list[SplitMember], share: float, have: Mapping[Binary, int], totals: Mapping[Binary, int]) -> float:
     """How far a part is from its share of the labels that a cluster brings."""
     return sum((share * totals[one.label] - have[one.label]) / (share * totals[one.label]) for one in cluster)
 
 
-def _together(members: list[Member]) -> dict[str, list[Member]]:
+def _together(members: list[SplitMember]) -> dict[str, list[SplitMember]]:
     """Clusters, joined where they share a group."""
     leads: dict[str, str] = {}
 
@@ -77,7 +77,7 @@ def _together(members: list[Member]) -> dict[str, list[Member]]:
     for one in members:
         first, second = sorted((lead(f"c {one.cluster}"), lead(f"g {one.group}")))
         leads[second] = first
-    found: dict[str, list[Member]] = defaultdict(list)
+    found: dict[str, list[SplitMember]] = defaultdict(list)
     for one in sorted(members):
         found[lead(f"c {one.cluster}")].append(one)
     return found

@@ -9,10 +9,10 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.judging.mission import Mission
-from donewhen.judging.ticket import Ticket, TicketError, from_lines, parse_ticket
-from donewhen.learning.measuring.splits import Member
+from donewhen.judging.ticket import Ticket, TicketError, parse_ticket, tickets_from_lines
+from donewhen.learning.measuring.splits import SplitMember
 
 _AT_HAND = 8_000_000
 """Characters of tickets that are kept, because they are often wanted again soon."""
@@ -20,23 +20,25 @@ _ANYWAY = 600
 """What a ticket takes however short it is."""
 
 
-class Book:
+class TicketReader:
     """Opened once for a run; the files must stay what they were."""
 
     def __init__(self, mission: Mission) -> None:
         self._mission = mission.name
         self._files = mission.ticket_files
-        self.members: list[Member] = []
+        self.members: list[SplitMember] = []
         # Of each member: which file, which line, and where that begins. As bare numbers, for there may be millions.
         self._file, self._number, self._start = array("I"), array("Q"), array("Q")
         content = hashlib.sha256()
         superseded = mission.superseded()
-        with Spilling() as seen:
+        with DiskDict() as seen:
             for file, path in enumerate(self._files):
                 without = superseded.without(path)
                 for number, line, start in _lines(path):
                     content.update(line)
-                    for found in from_lines([line], str(path), self._mission, seen, first=number, without=without):
+                    for found in tickets_from_lines(
+                        [line], str(path), self._mission, seen, first=number, without=without
+                    ):
                         if isinstance(found, TicketError):
                             raise found
                         self.members.append(_member(found))
@@ -82,10 +84,10 @@ class Book:
         return ticket
 
 
-def _member(ticket: Ticket) -> Member:
+def _member(ticket: Ticket) -> SplitMember:
     """As much of a ticket as stays in memory."""
     assert ticket.label is not None  # noqa: S101 - only labelled tickets are read
-    return Member(ticket.key, ticket.group_id, ticket.cluster, ticket.label)
+    return SplitMember(ticket.key, ticket.group_id, ticket.cluster, ticket.label)
 
 
 def _size(ticket: Ticket) -> int:

@@ -25,7 +25,7 @@ MEANINGS: dict[TrialReason, str] = {
 }
 
 
-class Judged(NamedTuple):
+class LabelledVerdict(NamedTuple):
     """A label and the verdict on it."""
 
     label: Binary
@@ -58,7 +58,9 @@ class TrialResult(NamedTuple):
         return {**self._asdict(), "fixed": list(self.fixed), "broken": list(self.broken)}
 
 
-def tried(op: Op, before: Mapping[str, Judged], after: Mapping[str, Judged], settings: Trial, seed: int) -> TrialResult:
+def run_trial(
+    op: Op, before: Mapping[str, LabelledVerdict], after: Mapping[str, LabelledVerdict], settings: Trial, seed: int
+) -> TrialResult:
     """Compare two guidances on the same tickets."""
     keys: Sequence[str] = sorted(before)
     wrong = [before[key].wrong for key in keys], [after[key].wrong for key in keys]

@@ -10,23 +10,23 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.learning.measuring.splits import Splits
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.measuring.trial import Judged
-from donewhen.models.metered import Asking
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.measuring.trial import LabelledVerdict
+from donewhen.models.metered import MeteredModel
 
 CREDIT_TICKETS_FREE = 200
 CREDIT_TICKETS_PAID = 40
 _REMEMBERED = 6
 
 
-class Panel:
+class ValidationPanel:
     """Judges a part of the tickets, and remembers what the last few guidances came to."""
 
-    def __init__(self, mission: Mission, book: Book, splits: Splits, asking: Asking) -> None:
+    def __init__(self, mission: Mission, book: TicketReader, splits: Splits, asking: MeteredModel) -> None:
         self._mission = mission
         self._book = book
         self._asking = asking
-        self._known: OrderedDict[tuple[str, str], dict[str, Judged] | None] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], dict[str, LabelledVerdict] | None] = OrderedDict()
         settings = mission.settings
         most = len(splits.validation) if settings.trial == "off" else settings.trial.max_tickets
         self.validation = _sample(splits.validation, most, settings.seed)
@@ -35,15 +35,15 @@ class Panel:
             wanted = CREDIT_TICKETS_FREE if asking.free else CREDIT_TICKETS_PAID
         self.credit = _sample(splits.train, wanted, settings.seed)
 
-    async def on_validation(self, guidance: Guidance) -> dict[str, Judged]:
+    async def on_validation(self, guidance: Guidance) -> dict[str, LabelledVerdict]:
         """The unseen tickets under a guidance."""
         return await self._judged(guidance, "validation", self.validation)
 
-    async def on_credit(self, guidance: Guidance) -> dict[str, Judged]:
+    async def on_credit(self, guidance: Guidance) -> dict[str, LabelledVerdict]:
         """The tickets on which rules are left out."""
         return await self._judged(guidance, "credit", self.credit)
 
-    async def _judged(self, guidance: Guidance, part: str, keys: Sequence[str]) -> dict[str, Judged]:
+    async def _judged(self, guidance: Guidance, part: str, keys: Sequence[str]) -> dict[str, LabelledVerdict]:
         name = guidance.hash, part
         known = self._known.get(name)
         if known is not None:
@@ -51,14 +51,14 @@ class Panel:
             return known
         # Judged before the run was cut off, it is on the bill. Kept answers know that; free ones are not kept.
         paid = name in self._known and self._asking.free
-        found: dict[str, Judged] = {}
-        asking = Asking(self._asking.model) if paid else self._asking
+        found: dict[str, LabelledVerdict] = {}
+        asking = MeteredModel(self._asking.model) if paid else self._asking
         judge = Judge(self._mission, guidance, asking, reasons=asking.reads_reasons)
         stream = judge.stream(self._book.tickets(keys))
         try:
             async for verdict in stream:
                 assert verdict.label is not None  # noqa: S101 - only labelled tickets are in a split
-                found[verdict.ticket_key] = Judged(verdict.label, verdict.verdict)
+                found[verdict.ticket_key] = LabelledVerdict(verdict.label, verdict.verdict)
         finally:
             await stream.aclose()
         self._remember(name, found)
@@ -78,7 +78,7 @@ class Panel:
         """Know nothing of what was judged before."""
         self._known.clear()
 
-    def _remember(self, name: tuple[str, str], found: dict[str, Judged] | None) -> None:
+    def _remember(self, name: tuple[str, str], found: dict[str, LabelledVerdict] | None) -> None:
         self._known[name] = found
         self._known.move_to_end(name)
         if len(self._known) > _REMEMBERED:

@@ -36,14 +36,14 @@ class Sparse(NamedTuple):
     values: array[float]
 
 
-def majority(train: Iterable[tuple[str, Binary]]) -> Predict:
+def majority_baseline(train: Iterable[tuple[str, Binary]]) -> Predict:
     """Always the commoner label; *fail* where neither is."""
     counts = Counter(label for _, label in train)
     common: Binary = "pass" if counts["pass"] > counts["fail"] else "fail"
     return lambda text: common
 
 
-def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
+def word_count_baseline(train: Iterable[tuple[str, Binary]]) -> Predict:
     """Learn from (text, label) which words and pairs of words go with which label: TF-IDF and logistic regression.
 
     Both labels weigh the same, however rare one is. Of very many tickets, evenly spaced ones are learned from.
@@ -52,19 +52,19 @@ def word_counts(train: Iterable[tuple[str, Binary]]) -> Predict:
     known = known[:: -(-len(known) // MOST_TICKETS) or 1]
     labels = [label for _, label in known]
     if len(set(labels)) < 2:
-        return majority(known)
+        return majority_baseline(known)
     # Every text is read twice, because the terms of all of them at once would fill the memory.
-    features = features_of([text for text, _ in known])
-    vectors = [vector_of(text, features) for text, _ in known]
-    weights = fitted(vectors, labels, len(features))
+    features = count_features([text for text, _ in known])
+    vectors = [feature_vector(text, features) for text, _ in known]
+    weights = fit_weights(vectors, labels, len(features))
 
     def predict(text: str) -> Binary:
-        return "pass" if _score(vector_of(text, features), weights) > 0 else "fail"
+        return "pass" if _score(feature_vector(text, features), weights) > 0 else "fail"
 
     return predict
 
 
-def out_of_fold(tickets: Sequence[tuple[str, Binary, str]], learn: Learn, folds: int = 5) -> list[Binary]:
+def out_of_fold_predictions(tickets: Sequence[tuple[str, Binary, str]], learn: Learn, folds: int = 5) -> list[Binary]:
     """A prediction for each (text, label, cluster), learned from other clusters only: for where nothing is held out."""
     sizes = Counter(cluster for _, _, cluster in tickets)
     filled = [0] * folds
@@ -98,7 +98,7 @@ class Feature(NamedTuple):
     rarity: float
 
 
-def features_of(texts: Sequence[str]) -> dict[str, Feature]:
+def count_features(texts: Sequence[str]) -> dict[str, Feature]:
     """The terms that are counted, each with its inverse document frequency."""
     tickets: Counter[str] = Counter()
     for text in texts:
@@ -112,7 +112,7 @@ def features_of(texts: Sequence[str]) -> dict[str, Feature]:
     }
 
 
-def vector_of(text: str, features: Mapping[str, Feature]) -> Sparse:
+def feature_vector(text: str, features: Mapping[str, Feature]) -> Sparse:
     """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
     counts = Counter(term for term in terms(text) if term in features)
     there = [(features[term].place, (1 + log(count)) * features[term].rarity) for term, count in counts.items()]
@@ -128,7 +128,7 @@ def _score(vector: Sparse, weights: array[float]) -> float:
     return sum(weights[place] * value for place, value in zip(vector.places, vector.values, strict=True))
 
 
-def fitted(vectors: list[Sparse], labels: list[Binary], features: int) -> array[float]:
+def fit_weights(vectors: list[Sparse], labels: list[Binary], features: int) -> array[float]:
     """Logistic regression with an L2 penalty, by coordinate ascent in the dual: ticket after ticket, each to its best.
 
     The weights are always the sum of the tickets, each by its pull: ``limit * sigmoid(-side * score)`` at the optimum.

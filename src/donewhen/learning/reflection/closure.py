@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 
-class Closing(NamedTuple):
+class ClosureResult(NamedTuple):
     """What becomes of the tickets of one question."""
 
     covered: tuple[str, ...]
@@ -14,27 +14,29 @@ class Closing(NamedTuple):
     exhausted: tuple[str, ...]
 
 
-def closing(asked: Sequence[str], covered: Collection[str], attempts: Mapping[str, int], budget: int) -> Closing:
+def close_batch(
+    asked: Sequence[str], covered: Collection[str], attempts: Mapping[str, int], budget: int
+) -> ClosureResult:
     """Divide the tickets of a question. ``attempts`` are the questions that each was part of, this one included."""
     left = [one for one in asked if one not in covered]
-    return Closing(
+    return ClosureResult(
         tuple(one for one in asked if one in covered),
         tuple(one for one in left if attempts[one] <= budget),
         tuple(one for one in left if attempts[one] > budget),
     )
 
 
-def shrunk(size: int, attempt: int) -> int:
+def retry_batch_size(size: int, attempt: int) -> int:
     """How many tickets a question has at the nth try."""
     return max(1, size >> attempt)
 
 
-def batches(keys: Sequence[str], size: int) -> tuple[tuple[str, ...], ...]:
+def split_batches(keys: Sequence[str], size: int) -> tuple[tuple[str, ...], ...]:
     """Keys in groups of at most ``size``."""
     return tuple(tuple(keys[at : at + size]) for at in range(0, len(keys), size))
 
 
-def mixed(passes: Sequence[str], fails: Sequence[str]) -> tuple[str, ...]:
+def mix_labels(passes: Sequence[str], fails: Sequence[str]) -> tuple[str, ...]:
     """Both labels in turn, in proportion, so that every batch has something to compare."""
     total = len(passes) + len(fails)
     placed = [((at + 0.5) * total / len(kind), key) for kind in (passes, fails) for at, key in enumerate(kind)]

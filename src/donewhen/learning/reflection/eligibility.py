@@ -10,20 +10,20 @@ from donewhen.judging.verdict import Verdict
 Signal = Literal["label_mismatch", "contradiction", "low_agreement", "conflict_flag", "needs_manual_review"]
 
 
-class Candidate(NamedTuple):
+class GradientCandidate(NamedTuple):
     """A ticket with a learnable signal."""
 
     ticket_key: str
     signals: tuple[Signal, ...]
 
 
-def candidates(verdicts: Sequence[Verdict]) -> tuple[Candidate, ...]:
+def gradient_candidates(verdicts: Sequence[Verdict]) -> tuple[GradientCandidate, ...]:
     """The gradient candidates. A ticket without any well-formed answer says nothing: it is a failure, on record."""
-    found = (Candidate(one.ticket_key, eligible(one)) for one in verdicts)
+    found = (GradientCandidate(one.ticket_key, eligibility_signals(one)) for one in verdicts)
     return tuple(one for one in found if one.signals)
 
 
-def eligible(verdict: Verdict) -> tuple[Signal, ...]:
+def eligibility_signals(verdict: Verdict) -> tuple[Signal, ...]:
     """Why a ticket is eligible; nothing where it is not."""
     if verdict.verdict is None:
         return ()

@@ -9,13 +9,13 @@ import msgspec
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.judging.language import Language
-from donewhen.learning.reflection.proposals import Hypothesis
-from donewhen.learning.reflection.wording import normalised, polarity
+from donewhen.learning.reflection.proposals import HypothesisProposal
+from donewhen.learning.reflection.wording import normalise_rule, polarity
 
 Fate = Literal["waiting", "promoted", "refused"]
 
 
-class Pooled(msgspec.Struct, frozen=True):
+class PooledHypothesis(msgspec.Struct, frozen=True):
     """A hypothesis and its support."""
 
     signature: str
@@ -32,21 +32,23 @@ class Pooled(msgspec.Struct, frozen=True):
     """How many tickets supported it when it was last tried."""
 
 
-Pool = Mapping[str, Pooled]
+Pool = Mapping[str, PooledHypothesis]
 
 
-def signature_of(text: str, language: Language) -> str:
+def rule_signature(text: str, language: Language) -> str:
     """The same rule, however it is written; two rules with opposite verdicts are never the same."""
-    return digest_of([normalised(text, language), polarity(text, language)])[7:23]
+    return digest_of([normalise_rule(text, language), polarity(text, language)])[7:23]
 
 
-def supported(pool: Pool, hypothesis: Hypothesis, cycle: str, language: Language) -> Pooled:
+def add_support(pool: Pool, hypothesis: HypothesisProposal, cycle: str, language: Language) -> PooledHypothesis:
     """A hypothesis with the support that a cycle adds."""
-    signature = signature_of(hypothesis.text, language)
+    signature = rule_signature(hypothesis.text, language)
     known = pool.get(signature)
     if known is None:
         evidence = tuple(dict.fromkeys(hypothesis.evidence))
-        return Pooled(signature, hypothesis.text, hypothesis.falsifier, hypothesis.dimension, (cycle,), evidence)
+        return PooledHypothesis(
+            signature, hypothesis.text, hypothesis.falsifier, hypothesis.dimension, (cycle,), evidence
+        )
     return msgspec.structs.replace(
         known,
         cycles=known.cycles if cycle in known.cycles else (*known.cycles, cycle),
@@ -54,19 +56,19 @@ def supported(pool: Pool, hypothesis: Hypothesis, cycle: str, language: Language
     )
 
 
-def promotable(pool: Pool, min_cycles: int, min_tickets: int) -> tuple[Pooled, ...]:
+def promotable_hypotheses(pool: Pool, min_cycles: int, min_tickets: int) -> tuple[PooledHypothesis, ...]:
     """Those that have enough support, the best supported first. One that was refused needs new tickets."""
-    ripe = (one for one in pool.values() if is_ripe(one, min_cycles, min_tickets))
+    ripe = (one for one in pool.values() if is_promotable(one, min_cycles, min_tickets))
     return tuple(sorted(ripe, key=lambda one: (-len(one.evidence), -len(one.cycles), one.signature)))
 
 
-def is_ripe(one: Pooled, min_cycles: int, min_tickets: int) -> bool:
+def is_promotable(one: PooledHypothesis, min_cycles: int, min_tickets: int) -> bool:
     """Whether a hypothesis may be tried now."""
     enough = len(one.cycles) >= min_cycles and len(one.evidence) >= min_tickets
     return enough and one.fate != "promoted" and len(one.evidence) > one.tried_with
 
 
-def missing(one: Pooled, min_cycles: int, min_tickets: int) -> str:
+def missing_support(one: PooledHypothesis, min_cycles: int, min_tickets: int) -> str:
     """What a waiting hypothesis waits for."""
     if one.fate == "refused":
         return f"tried and refused ({one.why}); it is tried again with new tickets"
@@ -78,12 +80,14 @@ def missing(one: Pooled, min_cycles: int, min_tickets: int) -> str:
     return ", ".join(lacking) or "its turn"
 
 
-def opposed(pool: Iterable[Pooled], language: Language) -> tuple[tuple[Pooled, Pooled], ...]:
+def opposed_pairs(
+    pool: Iterable[PooledHypothesis], language: Language
+) -> tuple[tuple[PooledHypothesis, PooledHypothesis], ...]:
     """Pairs that say opposite verdicts of the same condition: the labels disagree about what the rule is."""
-    words = [normalised(word, language) for word in (language.answer.pass_, language.answer.fail, *language.plain)]
-    by_condition: dict[str, list[Pooled]] = {}
+    words = [normalise_rule(word, language) for word in (language.answer.pass_, language.answer.fail, *language.plain)]
+    by_condition: dict[str, list[PooledHypothesis]] = {}
     for one in pool:
-        condition = normalised(one.text, language)
+        condition = normalise_rule(one.text, language)
         for word in sorted(words, key=len, reverse=True):
             condition = condition.replace(word, "")
         by_condition.setdefault(condition, []).append(one)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.judging.guidance import FIRST, KEY, Change, Guidance, same_text
+from donewhen.judging.guidance import FIRST, KEY, Guidance, GuidanceChange, same_text
 from donewhen.judging.language import Language
 from donewhen.judging.mission_settings import Rules
 from donewhen.learning.reflection.rejections import ItemReason, Rejection
-from donewhen.learning.reflection.strict_json import Unusable, read_object
-from donewhen.learning.reflection.wording import fixed_parts, is_brand, normalised, objection, polarity
+from donewhen.learning.reflection.strict_json import UnusableAnswer, read_json_object
+from donewhen.learning.reflection.wording import fixed_parts, is_brand, normalise_rule, polarity, wording_objection
 from donewhen.models.roles import Case
 
 _LIST_OF_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -73,7 +73,7 @@ _FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
-class Hypothesis(NamedTuple):
+class HypothesisProposal(NamedTuple):
     """A rule that may hold."""
 
     text: str
@@ -82,7 +82,7 @@ class Hypothesis(NamedTuple):
     dimension: str = ""
 
 
-class Decision(NamedTuple):
+class DecisionPass(NamedTuple):
     """What of a decision pass is taken."""
 
     no_evidence: tuple[str, ...]
@@ -90,11 +90,11 @@ class Decision(NamedTuple):
     rejections: tuple[Rejection, ...]
 
 
-class Proposal(NamedTuple):
+class OpsPass(NamedTuple):
     """What of an ops pass is taken."""
 
-    operations: tuple[Change, ...]
-    hypotheses: tuple[Hypothesis, ...]
+    operations: tuple[GuidanceChange, ...]
+    hypotheses: tuple[HypothesisProposal, ...]
     analysis: str
     rejections: tuple[Rejection, ...]
 
@@ -105,7 +105,7 @@ class Proposal(NamedTuple):
         return frozenset(key for evidence in kept for key in evidence)
 
 
-class Terms(NamedTuple):
+class ReadingTerms(NamedTuple):
     """Under which an answer is read."""
 
     guidance: Guidance
@@ -120,10 +120,10 @@ class Terms(NamedTuple):
     """Ids of other tickets, which the model may have seen in another question."""
 
 
-def read_decision(text: str, cases: Sequence[Case]) -> Decision | Unusable:
+def read_decision(text: str, cases: Sequence[Case]) -> DecisionPass | UnusableAnswer:
     """Read the answer of a decision pass."""
-    data = read_object(text)
-    if isinstance(data, Unusable):
+    data = read_json_object(text)
+    if isinstance(data, UnusableAnswer):
         return data
     problem = _top_level(data, {"no_evidence_group_ids": list, "decision_analysis": str}, {})
     if problem is not None:
@@ -136,13 +136,13 @@ def read_decision(text: str, cases: Sequence[Case]) -> Decision | Unusable:
             found[key] = None
         else:
             rejections.append(Rejection("ticket", "unknown_ticket_key", one_line(str(key), 100), key))
-    return Decision(tuple(found), one_line(data["decision_analysis"], 2000), tuple(rejections))
+    return DecisionPass(tuple(found), one_line(data["decision_analysis"], 2000), tuple(rejections))
 
 
-def read_proposal(text: str, terms: Terms) -> Proposal | Unusable:
+def read_proposal(text: str, terms: ReadingTerms) -> OpsPass | UnusableAnswer:
     """Read the answer of an ops pass."""
-    data = read_object(text)
-    if isinstance(data, Unusable):
+    data = read_json_object(text)
+    if isinstance(data, UnusableAnswer):
         return data
     required = {"has_evidence": bool, "evidence_analysis": str, "operations": list}
     problem = _top_level(data, required, {"hypotheses": list, "coverage": dict})
@@ -154,7 +154,7 @@ def read_proposal(text: str, terms: Terms) -> Proposal | Unusable:
     for item in data.get("hypotheses", []):
         reader.hypothesis(item)
     analysis = one_line(data["evidence_analysis"], 2000)
-    return Proposal(tuple(reader.operations), tuple(reader.hypotheses), analysis, tuple(reader.rejections))
+    return OpsPass(tuple(reader.operations), tuple(reader.hypotheses), analysis, tuple(reader.rejections))
 
 
 class _Refused(Exception):  # noqa: N818 - it never leaves this file
@@ -167,7 +167,7 @@ class _Refused(Exception):  # noqa: N818 - it never leaves this file
 class _Reader:
     """Takes items one by one; what it has taken before decides about doubles and caps."""
 
-    def __init__(self, terms: Terms, has_evidence: bool) -> None:
+    def __init__(self, terms: ReadingTerms, has_evidence: bool) -> None:
         self._terms = terms
         self._has_evidence = has_evidence
         self._learnable = {one.ticket_key for one in terms.cases}
@@ -176,8 +176,8 @@ class _Reader:
         self._texts = tuple("\n".join(one.evidence.values()) for one in terms.cases)
         self._touched: set[str] = set()
         self._said: set[str] = set()
-        self.operations: list[Change] = []
-        self.hypotheses: list[Hypothesis] = []
+        self.operations: list[GuidanceChange] = []
+        self.hypotheses: list[HypothesisProposal] = []
         self.rejections: list[Rejection] = []
 
     def operation(self, item: Any) -> None:
@@ -192,7 +192,7 @@ class _Reader:
         except _Refused as refused:
             self.rejections.append(Rejection("hypothesis", refused.reason, refused.detail, item))
 
-    def _operation(self, item: Any) -> Change:
+    def _operation(self, item: Any) -> GuidanceChange:
         self._expect_evidence()
         if not isinstance(item, dict):
             raise _Refused("malformed_item", "not an object")
@@ -207,7 +207,7 @@ class _Reader:
         if op == "delete" and key == FIRST:
             raise _Refused("g0_removal", FIRST)
         text = self._text(item["text"]) if "text" in item else None
-        change = Change(
+        change = GuidanceChange(
             op="add" if op == "add" else "update" if op == "update" else "delete" if op == "delete" else "merge",
             key=key,
             text=text,
@@ -223,10 +223,10 @@ class _Reader:
         self._caps(change)
         self._touched |= touched
         if text is not None:
-            self._said.add(normalised(text, self._terms.language))
+            self._said.add(normalise_rule(text, self._terms.language))
         return change
 
-    def _hypothesis(self, item: Any) -> Hypothesis:
+    def _hypothesis(self, item: Any) -> HypothesisProposal:
         self._expect_evidence()
         if not isinstance(item, dict):
             raise _Refused("malformed_item", "not an object")
@@ -238,8 +238,8 @@ class _Reader:
         if is_brand(dimension, self._terms.language):
             raise _Refused("brand", one_line(dimension, 60))
         text = self._text(item["text"])
-        self._said.add(normalised(text, self._terms.language))
-        return Hypothesis(text, one_line(item["falsifier"], 500), evidence, one_line(dimension, 60))
+        self._said.add(normalise_rule(text, self._terms.language))
+        return HypothesisProposal(text, one_line(item["falsifier"], 500), evidence, one_line(dimension, 60))
 
     def _expect_evidence(self) -> None:
         if not self._has_evidence:
@@ -279,22 +279,22 @@ class _Reader:
             raise _Refused("malformed_item", "the text is not a text")
         clean = " ".join(text.split())
         terms = self._terms
-        against = objection(clean, terms.language, terms.rules.max_length, self._groups, self._texts)
+        against = wording_objection(clean, terms.language, terms.rules.max_length, self._groups, self._texts)
         if against is not None:
             raise _Refused(against.reason, one_line(against.detail, 200))
-        if normalised(clean, terms.language) in self._said:
+        if normalise_rule(clean, terms.language) in self._said:
             raise _Refused("duplicate", one_line(clean, 100))
         twin = next((key for key, known in terms.guidance.experiences.items() if same_text(known, clean)), None)
         if twin is not None:
             raise _Refused("duplicate", f"{twin} says so already")
         return clean
 
-    def _as_update(self, change: Change) -> Change:
+    def _as_update(self, change: GuidanceChange) -> GuidanceChange:
         """A new rule that says nearly the same as an old one, with the same verdict, takes its place."""
         key = None if change.op != "add" or change.text is None else self._similar(change.text)
         if key is None:
             return change
-        return Change(
+        return GuidanceChange(
             op="update",
             key=key,
             text=change.text,
@@ -310,12 +310,12 @@ class _Reader:
                 continue
             if polarity(known, terms.language) != polarity(text, terms.language):
                 continue
-            one, other = normalised(known, terms.language), normalised(text, terms.language)
+            one, other = normalise_rule(known, terms.language), normalise_rule(text, terms.language)
             if difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= terms.rules.similar:
                 return key
         return None
 
-    def _caps(self, change: Change) -> None:
+    def _caps(self, change: GuidanceChange) -> None:
         """What is over a cap is not made, so it covers nobody."""
         terms = self._terms
         if len(self.operations) >= terms.max_operations:
@@ -339,12 +339,14 @@ def _fields(item: Mapping[str, Any], required: frozenset[str], optional: frozens
             raise _Refused("malformed_item", f"{name} is not a text")
 
 
-def _top_level(data: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]) -> Unusable | None:
+def _top_level(
+    data: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]
+) -> UnusableAnswer | None:
     missing = [one for one in required if one not in data]
     if missing:
-        return Unusable("missing_field", missing[0])
+        return UnusableAnswer("missing_field", missing[0])
     unknown = [one for one in data if one not in required and one not in optional]
     if unknown:
-        return Unusable("unknown_field", one_line(unknown[0], 60))
+        return UnusableAnswer("unknown_field", one_line(unknown[0], 60))
     wrong = [name for name, kind in {**required, **optional}.items() if name in data and type(data[name]) is not kind]
-    return Unusable("wrong_type", wrong[0]) if wrong else None
+    return UnusableAnswer("wrong_type", wrong[0]) if wrong else None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
-from donewhen.judging.prompt_rendering import evidence_block, shared_part, tamed
+from donewhen.judging.prompt_rendering import escape_block, evidence_block, shared_prompt_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.reflection.proposals import DECISION_SCHEMA, OPS_SCHEMA
@@ -19,7 +19,7 @@ _ALONE = 0.8
 """A single case may take so much of a prompt; what is longer is cut in the middle."""
 
 
-class Packed(NamedTuple):
+class PackedCases(NamedTuple):
     """The cases that fit into one prompt, and those that must wait."""
 
     shown: tuple[Case, ...]
@@ -27,7 +27,7 @@ class Packed(NamedTuple):
     waiting: tuple[Case, ...]
 
 
-def case_of(ticket: Ticket, verdict: Verdict) -> Case:
+def reflection_case(ticket: Ticket, verdict: Verdict) -> Case:
     """A judged ticket as reflection sees it."""
     assert ticket.label is not None  # noqa: S101 - only labelled tickets are learned from
     return Case(
@@ -43,7 +43,7 @@ def case_of(ticket: Ticket, verdict: Verdict) -> Case:
     )
 
 
-def packed(cases: Sequence[Case], mission: Mission, shared: int) -> Packed:
+def pack_cases(cases: Sequence[Case], mission: Mission, shared: int) -> PackedCases:
     """As many cases as fit, from the first on. The first always fits."""
     room = max(1000, mission.settings.reflection.max_prompt_chars - shared)
     parts: list[str] = []
@@ -51,16 +51,16 @@ def packed(cases: Sequence[Case], mission: Mission, shared: int) -> Packed:
     for number, case in enumerate(cases):
         part = _rendered(case, mission, int(room * _ALONE))
         if parts and used + len(part) > room:
-            return Packed(tuple(cases[:number]), "".join(parts), tuple(cases[number:]))
+            return PackedCases(tuple(cases[:number]), "".join(parts), tuple(cases[number:]))
         parts.append(part)
         used += len(part)
-    return Packed(tuple(cases), "".join(parts), ())
+    return PackedCases(tuple(cases), "".join(parts), ())
 
 
-def decision_request(mission: Mission, guidance: Guidance, shown: Packed, attempt: int) -> ReflectionRequest:
+def decision_request(mission: Mission, guidance: Guidance, shown: PackedCases, attempt: int) -> ReflectionRequest:
     """The question of the decision pass."""
     return ReflectionRequest(
-        Prompt(shared_of(mission, guidance, "decision"), shown.own),
+        Prompt(shared_prompt(mission, guidance, "decision"), shown.own),
         guidance.rules,
         shown.shown,
         mission.language.name,
@@ -69,10 +69,10 @@ def decision_request(mission: Mission, guidance: Guidance, shown: Packed, attemp
     )
 
 
-def ops_request(mission: Mission, guidance: Guidance, shown: Packed, attempt: int) -> ReflectionRequest:
+def ops_request(mission: Mission, guidance: Guidance, shown: PackedCases, attempt: int) -> ReflectionRequest:
     """The question of the ops pass."""
     return ReflectionRequest(
-        Prompt(shared_of(mission, guidance, "ops"), shown.own),
+        Prompt(shared_prompt(mission, guidance, "ops"), shown.own),
         guidance.rules,
         shown.shown,
         mission.language.name,
@@ -82,10 +82,10 @@ def ops_request(mission: Mission, guidance: Guidance, shown: Packed, attempt: in
     )
 
 
-def shared_of(mission: Mission, guidance: Guidance, prompt: str) -> str:
+def shared_prompt(mission: Mission, guidance: Guidance, prompt: str) -> str:
     """The part of a reflection prompt that all batches share."""
     settings = mission.settings
-    return shared_part(
+    return shared_prompt_part(
         guidance,
         mission.language,
         prompt,
@@ -101,5 +101,5 @@ def _rendered(case: Case, mission: Mission, limit: int) -> str:
     judged = spoken[case.verdict] if case.verdict else "-"
     head = f'\n<case key={json.dumps(case.ticket_key, ensure_ascii=False)} label="{spoken[case.label]}">\n'
     votes = f"{words.pass_} {case.passes}, {words.fail} {case.fails}"
-    told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {tamed(one_line(case.reason, 300))}\n"
+    told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {escape_block(one_line(case.reason, 300))}\n"
     return f"{head}{told}{evidence_block(case.evidence, limit)}\n</case>\n"

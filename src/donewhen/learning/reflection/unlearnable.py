@@ -16,7 +16,7 @@ MEANINGS: dict[ReasonCode, str] = {
 }
 
 
-class Queued(NamedTuple):
+class QueuedTicket(NamedTuple):
     """One row of the queue."""
 
     ticket_key: str

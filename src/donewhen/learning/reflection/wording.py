@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from donewhen.foundation.plain_text import plain
+from donewhen.foundation.plain_text import plain_text
 from donewhen.judging.language import Language
 from donewhen.learning.reflection.rejections import ItemReason
 from donewhen.models.roles import Binary
@@ -23,42 +23,42 @@ _COPIED_WORDS = 8
 _COPIED_CJK = 14
 
 
-class Objection(NamedTuple):
+class WordingObjection(NamedTuple):
     """What is wrong with a text."""
 
     reason: ItemReason
     detail: str
 
 
-def objection(
+def wording_objection(
     text: str, language: Language, max_length: int, groups: Iterable[str], texts: Sequence[str]
-) -> Objection | None:
+) -> WordingObjection | None:
     """The first thing that speaks against a rule, if any. ``groups`` and ``texts`` are those of the cases shown."""
     if not text.strip():
-        return Objection("empty_text", "")
-    if plain(text) != text:
+        return WordingObjection("empty_text", "")
+    if plain_text(text) != text:
         # They would hide a word from whoever looks for it here, and from the people who read the rule.
-        return Objection("malformed_item", "characters that can't be seen")
+        return WordingObjection("malformed_item", "characters that can't be seen")
     if len(text) > max_length:
-        return Objection("too_long", f"{len(text)} characters, {max_length} allowed")
+        return WordingObjection("too_long", f"{len(text)} characters, {max_length} allowed")
     wording = language.wording
     for phrase in wording.third_state:
         if contains(text, phrase, language):
-            return Objection("third_state", phrase)
+            return WordingObjection("third_state", phrase)
     for phrase in wording.ambiguous_negation:
         if contains(text, phrase, language):
-            return Objection("ambiguous_negation", phrase)
+            return WordingObjection("ambiguous_negation", phrase)
     for phrase in wording.negation:
         if contains(_marked(text, language), phrase.format(_VERDICT), language):
-            return Objection("ambiguous_negation", phrase.format("…"))
+            return WordingObjection("ambiguous_negation", phrase.format("…"))
     said = polarity(text, language)
     if said in ("none", "both"):
-        return Objection("no_verdict" if said == "none" else "both_verdicts", text)
+        return WordingObjection("no_verdict" if said == "none" else "both_verdicts", text)
     named = sample_id(text, groups)
     if named is not None:
-        return Objection("sample_id", named)
+        return WordingObjection("sample_id", named)
     copied = copied_chain(text, texts)
-    return Objection("copied_chain", copied) if copied is not None else None
+    return WordingObjection("copied_chain", copied) if copied is not None else None
 
 
 def polarity(text: str, language: Language) -> Polarity:
@@ -157,7 +157,7 @@ def copied_chain(text: str, texts: Sequence[str]) -> str | None:
     return None
 
 
-def normalised(text: str, language: Language) -> str:
+def normalise_rule(text: str, language: Language) -> str:
     """A text in the form in which two that say the same are the same. What belongs to a number says something."""
     folded = _folded(text, language).replace("−", "-")
     kept = {found.start() for found in _OF_NUMBERS.finditer(folded)}

@@ -13,8 +13,8 @@ import msgspec
 from donewhen.foundation.clock import Clock
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance_store import GuidanceStore
-from donewhen.learning.running.events import Event
-from donewhen.learning.running.run_state import RunState, began_with
+from donewhen.learning.running.events import RunEvent
+from donewhen.learning.running.run_state import RunState, initial_guidance_of
 
 _TRAJECTORIES = "trajectories.jsonl"
 _LINES: dict[str, tuple[str, ...]] = {
@@ -25,7 +25,7 @@ _LINES: dict[str, tuple[str, ...]] = {
 }
 
 
-def write_artifacts(folder: Path, events: Iterable[Event], state: RunState, clock: Clock) -> None:
+def write_artifacts(folder: Path, events: Iterable[RunEvent], state: RunState, clock: Clock) -> None:
     """Write everything but the report."""
     with ExitStack() as stack:
         # Trajectories of many tickets are long: they go from file to file.
@@ -55,7 +55,7 @@ def _replaced(path: Path) -> Iterator[IO[bytes]]:
 
 def _write_guidance(folder: Path, state: RunState, clock: Clock) -> None:
     """The run's own guidance with its snapshots, as far as it has come."""
-    first = began_with(state.manifest)
+    first = initial_guidance_of(state.manifest)
     store = GuidanceStore(folder / "guidance.json", first.mission, clock=clock)
     now = store.seed(first)
     for change in state.applied[now.step - first.step :]:

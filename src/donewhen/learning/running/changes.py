@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.judging.guidance import FIRST, Change, Guidance, GuidanceError, changed, next_key
+from donewhen.judging.guidance import FIRST, Guidance, GuidanceChange, GuidanceError, apply_change, next_key
 from donewhen.judging.mission_settings import MissionFile
-from donewhen.learning.measuring.credit import Credit, credit_of, not_paying
-from donewhen.learning.measuring.trial import Judged, tried
-from donewhen.learning.measuring.validation import Panel
-from donewhen.learning.running.recorder import Recorder
+from donewhen.learning.measuring.credit import RuleCredit, rule_credit, rules_not_paying
+from donewhen.learning.measuring.trial import LabelledVerdict, run_trial
+from donewhen.learning.measuring.validation import ValidationPanel
+from donewhen.learning.running.recorder import RunRecorder
 from donewhen.learning.running.run_state import RunState
 
 
-class Changes:
+class GuidanceChanges:
     """The one way in which a run changes its guidance."""
 
-    def __init__(self, settings: MissionFile, recorder: Recorder, panel: Panel) -> None:
+    def __init__(self, settings: MissionFile, recorder: RunRecorder, panel: ValidationPanel) -> None:
         self._settings = settings
         self._recorder = recorder
         self._panel = panel
@@ -35,11 +35,11 @@ class Changes:
         """How many changes this epoch may still make."""
         return max(0, self._settings.reflection.max_changes_per_epoch - self._state.epoch.changes)
 
-    async def make(self, change: Change, origin: str) -> tuple[bool, str]:
+    async def make(self, change: GuidanceChange, origin: str) -> tuple[bool, str]:
         """Make a change, if it stands its trial; with the trial switched off, make it. And why, or why not."""
         now = self._state.guidance
         try:
-            after = changed(now, change, now.updated_at)
+            after = apply_change(now, change, now.updated_at)
         except GuidanceError as error:
             return False, error.message
         known = self._state.refused.get((now.hash, after.hash))
@@ -59,14 +59,14 @@ class Changes:
         self._recorder.record("guidance_changed", {**told, "origin": origin})
         return True, why
 
-    async def _trial(self, now: Guidance, after: Guidance, change: Change, origin: str) -> dict[str, Any]:
+    async def _trial(self, now: Guidance, after: Guidance, change: GuidanceChange, origin: str) -> dict[str, Any]:
         trial = self._settings.trial
         assert trial != "off"  # noqa: S101 - asked before
-        judged: tuple[dict[str, Judged], dict[str, Judged]] = {}, {}
+        judged: tuple[dict[str, LabelledVerdict], dict[str, LabelledVerdict]] = {}, {}
         if len(self._panel.validation) >= trial.min_tickets:
             judged = await self._panel.on_validation(now), await self._panel.on_validation(after)
         seed = int(digest_of([self._settings.seed, msgspec.to_builtins(change)])[7:15], 16)
-        result = tried(change.op, *judged, trial, seed)
+        result = run_trial(change.op, *judged, trial, seed)
         told = {"change": msgspec.to_builtins(change), "origin": origin, "epoch": self._state.epoch.number}
         return {**told, "step": now.step, "before": now.hash, "after": after.hash, **result.as_dict()}
 
@@ -78,12 +78,12 @@ class Changes:
         now = self._state.guidance
         data = await self._recorder.step("credited", partial(self._credit, epoch))
         self._panel.was_on_credit(now, *(now.without(key) for key in data["rules"]))
-        found = {key: Credit(tuple(one["hits"]), tuple(one["misses"])) for key, one in data["rules"].items()}
-        for key in not_paying(self._state.guidance, found, rules):
+        found = {key: RuleCredit(tuple(one["hits"]), tuple(one["misses"])) for key, one in data["rules"].items()}
+        for key in rules_not_paying(self._state.guidance, found, rules):
             if not self.left:
                 return
             told = f"{len(found[key].hits)} hits and {len(found[key].misses)} misses when it is left out"
-            change = Change(
+            change = GuidanceChange(
                 op="delete", key=key, rationale=told, evidence=found[key].misses, reflection_id=f"{epoch}.clean-up"
             )
             await self.make(change, "clean-up")
@@ -95,7 +95,7 @@ class Changes:
         base = await self._panel.on_credit(now)
         found: dict[str, Any] = {}
         for key in names:
-            credit = credit_of(base, await self._panel.on_credit(now.without(key)))
+            credit = rule_credit(base, await self._panel.on_credit(now.without(key)))
             found[key] = {"hits": list(credit.hits), "misses": list(credit.misses)}
             advance(len(found))
         return {"epoch": epoch, "tickets": len(base), "rules": found}

@@ -10,26 +10,40 @@ from typing import Any, NamedTuple
 import msgspec
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.judging.guidance import Change, next_key
+from donewhen.judging.guidance import GuidanceChange, next_key
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.reflection.closure import batches, closing, shrunk
-from donewhen.learning.reflection.hypotheses import promotable, supported
-from donewhen.learning.reflection.proposals import Decision, Hypothesis, Proposal, Terms, read_decision, read_proposal
-from donewhen.learning.reflection.requests import Packed, case_of, decision_request, ops_request, packed, shared_of
-from donewhen.learning.reflection.strict_json import Unusable
-from donewhen.learning.running.changes import Changes
-from donewhen.learning.running.epoch_verdicts import Rolled
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.reflection.closure import close_batch, retry_batch_size, split_batches
+from donewhen.learning.reflection.hypotheses import add_support, promotable_hypotheses
+from donewhen.learning.reflection.proposals import (
+    DecisionPass,
+    HypothesisProposal,
+    OpsPass,
+    ReadingTerms,
+    read_decision,
+    read_proposal,
+)
+from donewhen.learning.reflection.requests import (
+    PackedCases,
+    decision_request,
+    ops_request,
+    pack_cases,
+    reflection_case,
+    shared_prompt,
+)
+from donewhen.learning.reflection.strict_json import UnusableAnswer
+from donewhen.learning.running.changes import GuidanceChanges
+from donewhen.learning.running.epoch_verdicts import EpochVerdicts
 from donewhen.learning.running.events import EventType
-from donewhen.learning.running.recorder import Recorder
-from donewhen.learning.running.review_queue import Queue
+from donewhen.learning.running.recorder import RunRecorder
+from donewhen.learning.running.review_queue import ReviewQueue
 from donewhen.learning.running.run_state import RunState
-from donewhen.models.metered import Asking
+from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Case, Completion, ModelError, Studious
 
 
-class Reflected(Exception):  # noqa: N818 - a turn in the flow, not an error
+class ReflectionLimitReached(Exception):  # noqa: N818 - a turn in the flow, not an error
     """No further question of reflection is allowed in this epoch."""
 
 
@@ -40,18 +54,18 @@ class _Question(NamedTuple):
     """Whether the decision pass has spoken of these cases."""
 
 
-class Cycles:
+class ReflectionCycles:
     """The reflection of one epoch. ``open_cases`` are those whose fate is not decided yet; nobody else leaves it."""
 
     def __init__(
         self,
         mission: Mission,
-        book: Book,
-        asking: Asking,
-        recorder: Recorder,
-        changes: Changes,
-        queue: Queue,
-        rolled: Rolled,
+        book: TicketReader,
+        asking: MeteredModel,
+        recorder: RunRecorder,
+        changes: GuidanceChanges,
+        queue: ReviewQueue,
+        rolled: EpochVerdicts,
         open_cases: dict[str, None],
     ) -> None:
         self._mission = mission
@@ -88,11 +102,11 @@ class Cycles:
                 attempts[one.ticket_key] += 1
             again, decided = await self._ask(question, cycle, f"{cycle}.{asked}", shown, attempts)
             attempt = question.attempt + 1
-            size = shrunk(self._settings.reflection.batch_size, attempt)
-            waiting.extend(_Question(one, attempt, decided) for one in batches(again, size))
+            size = retry_batch_size(self._settings.reflection.batch_size, attempt)
+            waiting.extend(_Question(one, attempt, decided) for one in split_batches(again, size))
 
     async def _ask(
-        self, question: _Question, cycle: str, reflection_id: str, shown: Packed, attempts: Mapping[str, int]
+        self, question: _Question, cycle: str, reflection_id: str, shown: PackedCases, attempts: Mapping[str, int]
     ) -> tuple[tuple[str, ...], bool]:
         """Put one question; whom it must be put to again, and whether the decision pass has spoken of them."""
         learnable: tuple[Case, ...] | None = shown.shown
@@ -103,7 +117,7 @@ class Cycles:
             covered = await self._propose(cycle, reflection_id, question.attempt, learnable)
         # Whom the decision pass has set aside is closed; whom it could not be asked about is not.
         still = [one.ticket_key for one in shown.shown if one.ticket_key in self._open]
-        close = closing(still, covered, attempts, self._settings.reflection.retry_budget_per_group_per_epoch)
+        close = close_batch(still, covered, attempts, self._settings.reflection.retry_budget_per_group_per_epoch)
         told = {name: list(keys) for name, keys in close._asdict().items()}
         self._recorder.record("closed", {"cycle": cycle, "reflection_id": reflection_id, **told})
         for key in close.covered:
@@ -112,21 +126,23 @@ class Cycles:
         self._queue.put(gone, "budget_exhausted", cycle, reflection_id, "asked about as often as is allowed")
         return close.retry, learnable is not None
 
-    async def _decide(self, cycle: str, reflection_id: str, attempt: int, shown: Packed) -> tuple[Case, ...] | None:
+    async def _decide(
+        self, cycle: str, reflection_id: str, attempt: int, shown: PackedCases
+    ) -> tuple[Case, ...] | None:
         """The cases that something can be learned from; None where the answer can't be used."""
         request = decision_request(self._mission, self._state.guidance, shown, attempt)
 
         async def ask() -> dict[str, Any]:
             self._study()
             found = await _answered(partial(self._asking.decide, request))
-            usable = found if isinstance(found, Unusable) else read_decision(found.text, shown.shown)
-            decision = usable if isinstance(usable, Decision) else Decision((), "", ())
+            usable = found if isinstance(found, UnusableAnswer) else read_decision(found.text, shown.shown)
+            decision = usable if isinstance(usable, DecisionPass) else DecisionPass((), "", ())
             return {
                 **self._about(cycle, reflection_id, attempt, shown.shown, "decision"),
                 "no_evidence": list(decision.no_evidence),
                 "analysis": decision.analysis,
                 "rejections": [one.as_dict() for one in decision.rejections],
-                "unusable": usable._asdict() if isinstance(usable, Unusable) else None,
+                "unusable": usable._asdict() if isinstance(usable, UnusableAnswer) else None,
             }
 
         data = await self._step("decided", ask)
@@ -145,7 +161,7 @@ class Cycles:
         shown = self._shown(learnable)
         request = ops_request(self._mission, guidance, shown, attempt)
         most = self._settings.reflection.max_operations
-        terms = Terms(
+        terms = ReadingTerms(
             guidance,
             self._mission.language,
             self._settings.rules,
@@ -159,8 +175,8 @@ class Cycles:
         async def ask() -> dict[str, Any]:
             self._study()
             found = await _answered(partial(self._asking.propose, request))
-            usable = found if isinstance(found, Unusable) else read_proposal(found.text, terms)
-            proposal = usable if isinstance(usable, Proposal) else Proposal((), (), "", ())
+            usable = found if isinstance(found, UnusableAnswer) else read_proposal(found.text, terms)
+            proposal = usable if isinstance(usable, OpsPass) else OpsPass((), (), "", ())
             return {
                 **self._about(cycle, reflection_id, attempt, shown.shown, "ops"),
                 "operations": [msgspec.to_builtins(one) for one in proposal.operations],
@@ -168,26 +184,26 @@ class Cycles:
                 "covered": sorted(proposal.covered),
                 "analysis": proposal.analysis,
                 "rejections": [one.as_dict() for one in proposal.rejections],
-                "unusable": usable._asdict() if isinstance(usable, Unusable) else None,
+                "unusable": usable._asdict() if isinstance(usable, UnusableAnswer) else None,
             }
 
         data = await self._step("proposed", ask)
         for one in data["hypotheses"]:
             self._support(one, cycle)
         for change in data["operations"]:
-            await self._changes.make(msgspec.convert(change, Change), reflection_id)
+            await self._changes.make(msgspec.convert(change, GuidanceChange), reflection_id)
         return frozenset(data["covered"])
 
     async def promote(self, cycle: str) -> None:
         """Try the hypotheses that have enough support."""
         reflection = self._settings.reflection
         enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
-        for one in promotable(self._state.pool, *enough):
+        for one in promotable_hypotheses(self._state.pool, *enough):
             full = len(self._state.guidance.learned) >= self._settings.rules.max_rules
             capped = self._state.epoch.promotions >= reflection.max_promotions_per_epoch
             if full or capped or not self._changes.left:
                 return
-            change = Change(
+            change = GuidanceChange(
                 op="add",
                 text=one.text,
                 rationale=f"a hypothesis with {len(one.evidence)} tickets in {len(one.cycles)} cycles",
@@ -206,14 +222,14 @@ class Cycles:
             self._recorder.record("fated", {"cycle": cycle, "hypothesis": msgspec.to_builtins(fate)})
 
     def _support(self, data: Mapping[str, Any], cycle: str) -> None:
-        one = Hypothesis(data["text"], data["falsifier"], tuple(data["evidence"]), data["dimension"])
-        pooled = supported(self._state.pool, one, cycle, self._mission.language)
+        one = HypothesisProposal(data["text"], data["falsifier"], tuple(data["evidence"]), data["dimension"])
+        pooled = add_support(self._state.pool, one, cycle, self._mission.language)
         self._recorder.record("supported", {"cycle": cycle, "hypothesis": msgspec.to_builtins(pooled)})
 
     async def _step(self, kind: EventType, ask: Callable[[], Awaitable[dict[str, Any]]]) -> Mapping[str, Any]:
         limit = self._settings.reflection.max_calls_per_epoch
         if limit is not None and self._state.epoch.reflection_calls >= limit:
-            raise Reflected
+            raise ReflectionLimitReached
         return await self._recorder.step(kind, ask)
 
     def _closed(self, key: str) -> Verdict:
@@ -222,11 +238,11 @@ class Cycles:
         return self._rolled[key]
 
     def _case(self, key: str) -> Case:
-        return case_of(self._book.ticket(key), self._rolled[key])
+        return reflection_case(self._book.ticket(key), self._rolled[key])
 
-    def _shown(self, cases: Sequence[Case]) -> Packed:
-        shared = max(len(shared_of(self._mission, self._state.guidance, one)) for one in ("decision", "ops"))
-        return packed(cases, self._mission, shared)
+    def _shown(self, cases: Sequence[Case]) -> PackedCases:
+        shared = max(len(shared_prompt(self._mission, self._state.guidance, one)) for one in ("decision", "ops"))
+        return pack_cases(cases, self._mission, shared)
 
     def _about(
         self, cycle: str, reflection_id: str, attempt: int, cases: Sequence[Case], prompt: str
@@ -249,11 +265,11 @@ class Cycles:
         self._studied = True
 
 
-async def _answered(ask: Callable[[], Awaitable[Completion]]) -> Completion | Unusable:
+async def _answered(ask: Callable[[], Awaitable[Completion]]) -> Completion | UnusableAnswer:
     try:
         completion = await ask()
     except ModelError as error:
-        return Unusable("no_answer", one_line(str(error), 300))
+        return UnusableAnswer("no_answer", one_line(str(error), 300))
     if completion.finish_reason != "stop":
-        return Unusable("cut_off", one_line(completion.text[-200:], 200))
+        return UnusableAnswer("cut_off", one_line(completion.text[-200:], 200))
     return completion

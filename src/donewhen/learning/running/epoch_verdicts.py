@@ -7,15 +7,15 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from donewhen.foundation.disk_dict import Spilling
+from donewhen.foundation.disk_dict import DiskDict
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.reflection.eligibility import Signal, candidates
+from donewhen.learning.reflection.eligibility import Signal, gradient_candidates
 
 _STUDIED = 5000
 _AT_HAND = 2000
 
 
-class Rolled:
+class EpochVerdicts:
     """The verdicts of one epoch. Those that can teach something are found again, and a sample of all the others."""
 
     def __init__(self, keys: Sequence[str], seed: int) -> None:
@@ -26,13 +26,13 @@ class Rolled:
         """The tickets that can teach something, with why."""
         self.count = 0
         self._found_again = frozenset(self.studied)
-        self._rows = Spilling(_AT_HAND)
+        self._rows = DiskDict(_AT_HAND)
 
     def take(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Take in some verdicts, as they are on record."""
         verdicts = [Verdict.from_dict(row)._replace(answers=()) for row in rows]
         self.count += len(verdicts)
-        self.candidates |= {one.ticket_key: one.signals for one in candidates(verdicts)}
+        self.candidates |= {one.ticket_key: one.signals for one in gradient_candidates(verdicts)}
         for one in verdicts:
             if one.ticket_key in self.candidates or one.ticket_key in self._found_again:
                 self._rows[one.ticket_key] = json.dumps(one.as_dict())

@@ -43,7 +43,7 @@ class RunError(DonewhenError):
     exit_code = ExitCode.USAGE
 
 
-class Event(NamedTuple):
+class RunEvent(NamedTuple):
     """One thing that happened."""
 
     number: int
@@ -72,22 +72,22 @@ class EventLog:
         self._count = 0
 
     @property
-    def recorded(self) -> tuple[Event, ...]:
+    def recorded(self) -> tuple[RunEvent, ...]:
         """All of them, from the file."""
         return read_events(self.path)
 
-    def earlier(self) -> Event | None:
+    def earlier(self) -> RunEvent | None:
         """The next of the events that were there when the log was opened; None when there are no more."""
         event = next(self._earlier, None)
         self._count += event is not None
         return event
 
-    def append(self, kind: EventType, data: Mapping[str, Any], spent: Mapping[str, float]) -> Event:
+    def append(self, kind: EventType, data: Mapping[str, Any], spent: Mapping[str, float]) -> RunEvent:
         """Write an event down; when this returns, a process that is killed has not lost it."""
         # As it will be read again: what was a tuple comes back as a list.
         content = json.loads(canonical_json(data))
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        event = Event(self._count + 1, kind, at, content, dict(spent))
+        event = RunEvent(self._count + 1, kind, at, content, dict(spent))
         row = {"number": event.number, "type": kind, "at": at, "data": content, "spent": event.spent}
         try:
             self._file.write(canonical_json(row) + b"\n")
@@ -120,22 +120,22 @@ def _cut_torn_line(path: Path) -> None:
             file.truncate(size + tail.rfind(b"\n") + 1)
 
 
-def read_events(path: Path) -> tuple[Event, ...]:
+def read_events(path: Path) -> tuple[RunEvent, ...]:
     """The events of a run; half a line at the end is left out."""
     return tuple(_events(path))
 
 
-def each_event(path: Path) -> Iterator[Event]:
+def each_event(path: Path) -> Iterator[RunEvent]:
     """The same one by one, for runs with many."""
     return _events(path)
 
 
-def first_event(path: Path) -> Event | None:
+def first_event(path: Path) -> RunEvent | None:
     """The first event of a run, which says what it began with."""
     return next(_events(path), None)
 
 
-def _events(path: Path, up_to: int | None = None) -> Iterator[Event]:
+def _events(path: Path, up_to: int | None = None) -> Iterator[RunEvent]:
     position = 0
     try:
         with path.open("rb") as file:
@@ -149,10 +149,10 @@ def _events(path: Path, up_to: int | None = None) -> Iterator[Event]:
         raise RunError(f"The events of the run can't be read: {error.strerror}.", where=str(path)) from error
 
 
-def _event(line: bytes, number: int, where: str) -> Event:
+def _event(line: bytes, number: int, where: str) -> RunEvent:
     try:
         row = json.loads(line)
-        event = Event(row["number"], row["type"], row["at"], row["data"], row["spent"])
+        event = RunEvent(row["number"], row["type"], row["at"], row["data"], row["spent"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunError(f"The line is not an event: {error}.", where=where) from error
     if event.number != number or event.type not in _TYPES or not isinstance(event.data, dict):

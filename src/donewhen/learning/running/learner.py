@@ -16,18 +16,18 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.learning.measuring.splits import Splits
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.measuring.trial import Judged
-from donewhen.learning.measuring.validation import Panel
-from donewhen.learning.reflection.closure import batches, mixed
-from donewhen.learning.running.changes import Changes
-from donewhen.learning.running.cycle import Cycles, Reflected
-from donewhen.learning.running.epoch_verdicts import Rolled
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.measuring.trial import LabelledVerdict
+from donewhen.learning.measuring.validation import ValidationPanel
+from donewhen.learning.reflection.closure import mix_labels, split_batches
+from donewhen.learning.running.changes import GuidanceChanges
+from donewhen.learning.running.cycle import ReflectionCycles, ReflectionLimitReached
+from donewhen.learning.running.epoch_verdicts import EpochVerdicts
 from donewhen.learning.running.events import EventLog, RunError
-from donewhen.learning.running.recorder import Recorder, Stopped, Watcher
-from donewhen.learning.running.review_queue import Queue
+from donewhen.learning.running.recorder import BudgetStop, RunRecorder, Watcher
+from donewhen.learning.running.review_queue import ReviewQueue
 from donewhen.learning.running.run_state import RunState
-from donewhen.models.metered import Asking, BudgetError
+from donewhen.models.metered import BudgetError, MeteredModel
 
 _CHUNK = 64
 _QUIET_EPOCHS = 2
@@ -39,9 +39,9 @@ class Learner:
     def __init__(
         self,
         mission: Mission,
-        book: Book,
+        book: TicketReader,
         splits: Splits,
-        asking: Asking,
+        asking: MeteredModel,
         log: EventLog,
         manifest: Mapping[str, Any],
         watcher: Watcher | None = None,
@@ -52,10 +52,10 @@ class Learner:
         self._splits = splits
         self._asking = asking
         self._manifest = manifest
-        self._recorder = Recorder(log, asking, mission.clock, watcher)
-        self._panel = Panel(mission, book, splits, asking)
-        self._changes = Changes(mission.settings, self._recorder, self._panel)
-        self._queue = Queue(mission, book, splits, self._recorder)
+        self._recorder = RunRecorder(log, asking, mission.clock, watcher)
+        self._panel = ValidationPanel(mission, book, splits, asking)
+        self._changes = GuidanceChanges(mission.settings, self._recorder, self._panel)
+        self._queue = ReviewQueue(mission, book, splits, self._recorder)
 
     @property
     def state(self) -> RunState:
@@ -68,7 +68,7 @@ class Learner:
         first = self.state.guidance
         # The test tickets must still be judged when all the rest is spent.
         self._asking.meter.reserved = len(self._splits.test) * len(self._mission.decodes)
-        with suppress(Stopped):
+        with suppress(BudgetStop):
             await self._evaluate("before", first)
             quiet = 0
             for number in range(1, self._settings.epochs + 1):
@@ -83,7 +83,7 @@ class Learner:
         self._asking.meter.end_epoch()
         self._queue.for_people()
         if self.state.evaluations.get("before"):
-            with suppress(Stopped):
+            with suppress(BudgetStop):
                 await self._evaluate("after", first)
         self._recorder.record(
             "run_finished",
@@ -111,18 +111,18 @@ class Learner:
         frozen = self.state.guidance
         # In their order, which a set would not keep.
         open_cases: dict[str, None] = {}
-        with Rolled(self._splits.train, self._settings.seed) as rolled:
+        with EpochVerdicts(self._splits.train, self._settings.seed) as rolled:
             try:
                 await self._roll(frozen, rolled)
                 order = self._selected(number, rolled)
                 open_cases |= dict.fromkeys(order)
                 await self._reflect(number, order, rolled, open_cases)
                 await self._changes.clean_up(number)
-            except Reflected:
+            except ReflectionLimitReached:
                 self._give_up(open_cases, rolled, "no further question of reflection is allowed in this epoch")
                 with self._unless_the_whole_run():
                     await self._changes.clean_up(number)
-            except Stopped as stopped:
+            except BudgetStop as stopped:
                 self._give_up(open_cases, rolled, "the budget was used up")
                 with self._unless_the_whole_run():
                     raise stopped
@@ -137,22 +137,22 @@ class Learner:
         """Go on where only the epoch's budget is used up."""
         try:
             yield
-        except Stopped as stopped:
+        except BudgetStop as stopped:
             # What was judged half is not on record, so that nobody may build on it.
             self._panel.forget()
             if stopped.whole_run:
                 raise
 
-    def _give_up(self, open_cases: Iterable[str], rolled: Rolled, why: str) -> None:
+    def _give_up(self, open_cases: Iterable[str], rolled: EpochVerdicts, why: str) -> None:
         self._queue.put({key: rolled[key] for key in open_cases}, "budget_exhausted", "", "", why)
 
-    async def _roll(self, guidance: Guidance, rolled: Rolled) -> None:
+    async def _roll(self, guidance: Guidance, rolled: EpochVerdicts) -> None:
         keys = self._splits.train
         watcher = self._recorder.watcher
         watcher.phase(f"epoch {self.state.epoch.number}: judging", len(keys))
         judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
         # Larger than what is under way at once: at the end of each there is less and less of it.
-        for chunk in batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
+        for chunk in split_batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
             data = await self._recorder.step("rolled", partial(self._chunk, judge, chunk))
             rolled.take(data["rows"])
             watcher.advance(rolled.count)
@@ -177,26 +177,28 @@ class Learner:
         self._asking.meter.admit("rollout")
         raise RunError("Tickets were left unjudged without a reason.")
 
-    def _selected(self, number: int, rolled: Rolled) -> tuple[str, ...]:
+    def _selected(self, number: int, rolled: EpochVerdicts) -> tuple[str, ...]:
         signals = rolled.candidates
         shuffled = sorted(signals)
         random.Random(f"{self._settings.seed} {number}").shuffle(shuffled)
         passes = [one for one in shuffled if one.endswith("::pass")]
-        order = mixed(passes, [one for one in shuffled if not one.endswith("::pass")])
+        order = mix_labels(passes, [one for one in shuffled if not one.endswith("::pass")])
         told = [{"ticket_key": key, "signals": list(signals[key])} for key in order]
         self._recorder.record("selected", {"epoch": number, "candidates": told})
         return order
 
-    async def _reflect(self, epoch: int, order: Sequence[str], rolled: Rolled, open_cases: dict[str, None]) -> None:
+    async def _reflect(
+        self, epoch: int, order: Sequence[str], rolled: EpochVerdicts, open_cases: dict[str, None]
+    ) -> None:
         watcher = self._recorder.watcher
         watcher.phase(f"epoch {epoch}: reflecting", len(order))
-        cycles = Cycles(
+        cycles = ReflectionCycles(
             self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, rolled, open_cases
         )
-        for number, keys in enumerate(batches(order, self._settings.reflection.batch_size), 1):
+        for number, keys in enumerate(split_batches(order, self._settings.reflection.batch_size), 1):
             try:
                 await cycles.reflect(f"{epoch}.{number}", keys)
-            except Reflected:
+            except ReflectionLimitReached:
                 # What was supported by then may be ripe all the same.
                 await cycles.promote(f"{epoch}.{number}")
                 raise
@@ -243,5 +245,5 @@ class Learner:
         return {**told, "rows": rows}
 
 
-def _accuracy(judged: Mapping[str, Judged]) -> float:
+def _accuracy(judged: Mapping[str, LabelledVerdict]) -> float:
     return round(sum(not one.wrong for one in judged.values()) / len(judged), 6)

@@ -11,14 +11,14 @@ import msgspec
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.judging.mission import Mission
-from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.reflection.hypotheses import PooledHypothesis
 from donewhen.learning.running.events import RunError
 from donewhen.learning.running.run_state import RunState
 
 POOL = "hypotheses.json"
 
 
-def carried_over(mission: Mission, train: Collection[str]) -> tuple[Pooled, ...]:
+def carried_over_hypotheses(mission: Mission, train: Collection[str]) -> tuple[PooledHypothesis, ...]:
     """What waits since earlier runs, as far as tickets support it from which this run may learn.
 
     A ticket that is now kept back for a trial or a test is no support any more: it would no longer be unseen.
@@ -33,7 +33,7 @@ def carried_over(mission: Mission, train: Collection[str]) -> tuple[Pooled, ...]
     return tuple(found)
 
 
-def keep_waiting(mission: Mission, state: RunState, run: str) -> None:
+def save_waiting_hypotheses(mission: Mission, state: RunState, run: str) -> None:
     """Write down what a run leaves undecided. Its cycles are named after it, so that another's are others."""
     waiting = [
         msgspec.structs.replace(one, cycles=tuple(name if ":" in name else f"{run}:{name}" for name in one.cycles))
@@ -45,12 +45,12 @@ def keep_waiting(mission: Mission, state: RunState, run: str) -> None:
         _write(path, waiting)
 
 
-def waiting_pool(mission: Mission) -> tuple[Pooled, ...]:
+def waiting_pool(mission: Mission) -> tuple[PooledHypothesis, ...]:
     """Everything that waits."""
     return _read(mission.folder / POOL)
 
 
-def answered(mission: Mission, signature: str, *, right: bool, by: str) -> None:
+def record_answer(mission: Mission, signature: str, *, right: bool, by: str) -> None:
     """What a person says of a hypothesis: one more cycle that supports it, or that it is to wait for new tickets.
 
     It still has to have its tickets, and to stand its trial: nobody's word makes a rule.
@@ -68,14 +68,14 @@ def answered(mission: Mission, signature: str, *, right: bool, by: str) -> None:
         _write(mission.folder / POOL, found)
 
 
-def _write(path: Path, pool: Iterable[Pooled]) -> None:
+def _write(path: Path, pool: Iterable[PooledHypothesis]) -> None:
     text = json.dumps([msgspec.to_builtins(one) for one in pool], ensure_ascii=False, indent=2)
     write_atomically(path, text.encode() + b"\n")
 
 
-def _read(path: Path) -> tuple[Pooled, ...]:
+def _read(path: Path) -> tuple[PooledHypothesis, ...]:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Pooled, ...])
+        return msgspec.json.decode(path.read_bytes(), type=tuple[PooledHypothesis, ...])
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.DecodeError) as error:

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from donewhen.foundation.clock import Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.learning.running.events import Event, EventLog, EventType, RunError
+from donewhen.learning.running.events import EventLog, EventType, RunError, RunEvent
 from donewhen.learning.running.run_state import RunState
-from donewhen.models.metered import Asking, BudgetError
+from donewhen.models.metered import BudgetError, MeteredModel
 
 _METERED = (
     *("calls", "rollout_calls", "reflection_calls", "prompt_tokens", "completion_tokens", "cached_tokens"),
@@ -23,18 +23,18 @@ class Watcher(Protocol):
 
     def phase(self, name: str, total: int) -> None: ...
     def advance(self, done: int) -> None: ...
-    def event(self, event: Event, state: RunState) -> None: ...
+    def event(self, event: RunEvent, state: RunState) -> None: ...
 
 
-class Nobody:
+class NoWatcher:
     """Looks at nothing."""
 
     def phase(self, name: str, total: int) -> None: ...
     def advance(self, done: int) -> None: ...
-    def event(self, event: Event, state: RunState) -> None: ...
+    def event(self, event: RunEvent, state: RunState) -> None: ...
 
 
-class Stopped(Exception):  # noqa: N818 - a turn in the flow, not an error
+class BudgetStop(Exception):  # noqa: N818 - a turn in the flow, not an error
     """The budget is used up: the whole run's, or only the epoch's."""
 
     def __init__(self, limit: str) -> None:
@@ -42,12 +42,12 @@ class Stopped(Exception):  # noqa: N818 - a turn in the flow, not an error
         self.whole_run = not limit.endswith("_per_epoch")
 
 
-class Recorder:
+class RunRecorder:
     """Between the flow and its event log. ``state`` is the fold of all events so far."""
 
-    def __init__(self, log: EventLog, asking: Asking, clock: Clock, watcher: Watcher | None = None) -> None:
+    def __init__(self, log: EventLog, asking: MeteredModel, clock: Clock, watcher: Watcher | None = None) -> None:
         self.state = RunState()
-        self.watcher: Watcher = watcher or Nobody()
+        self.watcher: Watcher = watcher or NoWatcher()
         self._log = log
         self._asking = asking
         self._clock = clock
@@ -56,13 +56,13 @@ class Recorder:
         self._began = clock.monotonic()
         asking.meter.elapsed = self._seconds
 
-    def record(self, kind: EventType, data: Mapping[str, Any]) -> Event:
+    def record(self, kind: EventType, data: Mapping[str, Any]) -> RunEvent:
         """Write down what follows from what is known. On record already, it must be the same."""
         known = self._next_recorded()
         if known is None:
             self._go_live()
             return self._append(kind, data)
-        fresh = Event(known.number, kind, known.at, data, known.spent)
+        fresh = RunEvent(known.number, kind, known.at, data, known.spent)
         if fresh.substance != known.substance:
             raise RunError(
                 f"The run can't be resumed: event {known.number} was {known.type!r}, and now {kind!r} differs from it.",
@@ -84,7 +84,7 @@ class Recorder:
                 )
             self._recall(known)
             if known.type == "budget_hit":
-                raise Stopped(known.data["limit"])
+                raise BudgetStop(known.data["limit"])
             return known.data
         self._go_live()
         # A model that answers at once lets nobody in between, not even Ctrl-C.
@@ -95,28 +95,28 @@ class Recorder:
         except BudgetError as error:
             await self._asking.settled()
             self._append("budget_hit", {"limit": error.limit, "allowed": error.allowed})
-            raise Stopped(error.limit) from None
+            raise BudgetStop(error.limit) from None
         except DonewhenError:
             # Nothing more will be asked of the model; what it is still answering is paid for.
             await self._asking.settled()
             raise
         return self._append(kind, data).data
 
-    def _next_recorded(self) -> Event | None:
+    def _next_recorded(self) -> RunEvent | None:
         return None if self._live else self._log.earlier()
 
-    def _recall(self, event: Event) -> None:
+    def _recall(self, event: RunEvent) -> None:
         """Take an event from the record; the meter shows what the run had cost by then, and nothing later."""
         for name in _METERED:
             value = event.spent.get(name, 0)
             setattr(self._asking.meter, name, value if name.endswith("cost") else int(value))
         self._taken(event)
 
-    def _taken(self, event: Event) -> None:
+    def _taken(self, event: RunEvent) -> None:
         self.state.apply(event)
         self.watcher.event(event, self.state)
 
-    def _append(self, kind: EventType, data: Mapping[str, Any]) -> Event:
+    def _append(self, kind: EventType, data: Mapping[str, Any]) -> RunEvent:
         event = self._log.append(kind, data, self._spent())
         self._taken(event)
         return event

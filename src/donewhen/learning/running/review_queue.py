@@ -8,20 +8,20 @@ from typing import Any
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.measuring.label_noise import policy_questions, suspected
-from donewhen.learning.measuring.near_duplicates import unlike_their_label
+from donewhen.learning.measuring.label_noise import policy_questions, suspected_label_noise
+from donewhen.learning.measuring.near_duplicates import tickets_unlike_their_label
 from donewhen.learning.measuring.splits import Splits
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.reflection.hypotheses import opposed
-from donewhen.learning.reflection.unlearnable import Queued, ReasonCode
-from donewhen.learning.running.recorder import Recorder
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.reflection.hypotheses import opposed_pairs
+from donewhen.learning.reflection.unlearnable import QueuedTicket, ReasonCode
+from donewhen.learning.running.recorder import RunRecorder
 from donewhen.models.roles import Binary
 
 
-class Queue:
+class ReviewQueue:
     """Writes rows of the stop-gradient queue."""
 
-    def __init__(self, mission: Mission, book: Book, splits: Splits, recorder: Recorder) -> None:
+    def __init__(self, mission: Mission, book: TicketReader, splits: Splits, recorder: RunRecorder) -> None:
         self._mission = mission
         self._book = book
         self._splits = splits
@@ -42,12 +42,14 @@ class Queue:
             return
         train = set(self._splits.train)
         members = [one for one in self._book.members if one.key in train]
-        pairs = opposed(state.pool.values(), self._mission.language)
+        pairs = opposed_pairs(state.pool.values(), self._mission.language)
         questions = policy_questions(members, [(one.evidence, other.evidence) for one, other in pairs])
         mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}
-        unlike = unlike_their_label(self._book, members, self._mission.settings.seed) if mistakes else frozenset()
+        unlike = (
+            tickets_unlike_their_label(self._book, members, self._mission.settings.seed) if mistakes else frozenset()
+        )
         noisy = dict.fromkeys(
-            suspected(mistakes, self._mission.settings.epochs, unlike),
+            suspected_label_noise(mistakes, self._mission.settings.epochs, unlike),
             "every vote is against the label, and so are its words",
         )
         rows = [self._settled_by_people(key, "suspected_label_noise", note) for key, note in noisy.items()]
@@ -73,7 +75,7 @@ class Queue:
     ) -> dict[str, Any]:
         ticket = self._book.ticket(key)
         assert ticket.label is not None  # noqa: S101 - only labelled tickets are in a split
-        return Queued(
+        return QueuedTicket(
             key,
             ticket.group_id,
             ticket.mission,

@@ -16,17 +16,17 @@ from donewhen.foundation.clock import Clock
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
-from donewhen.judging.mission_budget import RUNS, limits_of
-from donewhen.judging.mission_overrides import Named, load_overrides
+from donewhen.judging.mission_budget import RUNS, spending_limits
+from donewhen.judging.mission_overrides import NamedOverride, load_overrides
 from donewhen.judging.mission_settings import MissionFile
-from donewhen.learning.measuring.splits import PARTS, Splits, divided
-from donewhen.learning.measuring.ticket_reader import Book
-from donewhen.learning.reflection.hypotheses import Pooled
+from donewhen.learning.measuring.splits import PARTS, Splits, split_tickets
+from donewhen.learning.measuring.ticket_reader import TicketReader
+from donewhen.learning.reflection.hypotheses import PooledHypothesis
 from donewhen.learning.running.events import EventLog, RunError, each_event, first_event
-from donewhen.learning.running.pool_store import carried_over
-from donewhen.learning.running.run_state import RunState, began_with, folded, pool_at_start
-from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Asking, Meter
+from donewhen.learning.running.pool_store import carried_over_hypotheses
+from donewhen.learning.running.run_state import RunState, fold_events, initial_guidance_of, pool_at_start
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.metered import Meter, MeteredModel
 from donewhen.models.roles import Model
 
 MANIFEST = "donewhen/learning-run/v1"
@@ -34,12 +34,12 @@ EVENTS = "events.jsonl"
 REPORT = "report.json"
 
 
-class Prepared(NamedTuple):
+class PreparedRun(NamedTuple):
     """All that a run begins with."""
 
     folder: Path
     mission: Mission
-    book: Book
+    book: TicketReader
     splits: Splits
     manifest: Mapping[str, Any]
 
@@ -71,15 +71,15 @@ def find_run(mission: Mission, name: str | None) -> Path:
     return chosen[0]
 
 
-def unfinished(mission: Mission) -> Path | None:
+def unfinished_run(mission: Mission) -> Path | None:
     """The newest run that has begun, if it was cut off: in the middle, or before its report, which comes last."""
     found = [one for one in run_folders(mission) if first_event(one / EVENTS) is not None]
     return found[-1] if found and not (is_over(found[-1]) and (found[-1] / REPORT).is_file()) else None
 
 
-def state_of(folder: Path) -> RunState:
+def run_state_of(folder: Path) -> RunState:
     """Where a run stands, from its events alone."""
-    return folded(each_event(folder / EVENTS))
+    return fold_events(each_event(folder / EVENTS))
 
 
 def is_over(folder: Path) -> bool:
@@ -90,7 +90,7 @@ def is_over(folder: Path) -> bool:
 
 
 @contextmanager
-def only_writer(mission: Mission) -> Iterator[None]:
+def lock_runs(mission: Mission) -> Iterator[None]:
     """Hold the mission's runs; a second writer is told at once who has them."""
     path = runs_folder(mission) / ".lock"
     with ExitStack() as stack:
@@ -105,28 +105,28 @@ def only_writer(mission: Mission) -> Iterator[None]:
         yield
 
 
-def prepare(mission: Mission, model: Model) -> Prepared:
+def prepare_run(mission: Mission, model: Model) -> PreparedRun:
     """Begin a new run: divide the tickets, and write down what it starts from."""
-    book = Book(mission)
-    splits = divided(book.members, mission.settings.split, mission.settings.seed)
+    book = TicketReader(mission)
+    splits = split_tickets(book.members, mission.settings.split, mission.settings.seed)
     _check_parts(mission, splits)
     # Before there is a folder that nothing would be in.
-    limits_of(mission, model)
+    spending_limits(mission, model)
     folder = _new_folder(mission)
-    begins = mission.guidance(), carried_over(mission, splits.train)
-    return Prepared(folder, mission, book, splits, _manifest(mission, model, book, splits, begins, folder.name))
+    begins = mission.guidance(), carried_over_hypotheses(mission, splits.train)
+    return PreparedRun(folder, mission, book, splits, _manifest(mission, model, book, splits, begins, folder.name))
 
 
-def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
+def prepare_resumed_run(mission: Mission, model: Model, folder: Path) -> PreparedRun:
     """Go on with a run: with the settings that it began with, on the tickets that it began with."""
     first = first_event(folder / EVENTS)
     if first is None:
         raise RunError("The run has not begun.", where=str(folder), next_step="donewhen learn")
     known = first.data
     began = _with_settings(mission, known, folder)
-    book = Book(began)
-    splits = divided(book.members, began.settings.split, began.settings.seed)
-    begins = began_with(known), tuple(pool_at_start(known).values())
+    book = TicketReader(began)
+    splits = split_tickets(book.members, began.settings.split, began.settings.seed)
+    begins = initial_guidance_of(known), tuple(pool_at_start(known).values())
     manifest = _manifest(began, model, book, splits, begins, folder.name)
     differing = [one for one in manifest if canonical_json(manifest[one]) != canonical_json(known.get(one))]
     if differing:
@@ -135,25 +135,25 @@ def prepare_again(mission: Mission, model: Model, folder: Path) -> Prepared:
             where=str(folder),
             next_step="Undo the change, or start a new run: donewhen learn",
         )
-    return Prepared(folder, began, book, splits, manifest)
+    return PreparedRun(folder, began, book, splits, manifest)
 
 
-def asking_for(prepared: Prepared, model: Model, answers: Answers | None) -> Asking:
+def metered_model_for(prepared: PreparedRun, model: Model, answers: AnswerStore | None) -> MeteredModel:
     """The model behind the run's own meter."""
-    return Asking(model, Meter(limits_of(prepared.mission, model)), answers, prepared.id)
+    return MeteredModel(model, Meter(spending_limits(prepared.mission, model)), answers, prepared.id)
 
 
-def open_log(prepared: Prepared) -> EventLog:
+def open_log(prepared: PreparedRun) -> EventLog:
     return EventLog(prepared.folder / EVENTS, clock=prepared.mission.clock)
 
 
-def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
+def adopt_guidance(mission: Mission, state: RunState, run: str) -> Guidance:
     """Make what a run has learned the guidance of its mission: the same changes, one by one; each is made once."""
     store = mission.store
     # Looked at, not yet written: a mission whose guidance is not adopted is left as it is.
     now = mission.guidance()
     # Whoever was killed in between has made some of them.
-    first = began_with(state.manifest)
+    first = initial_guidance_of(state.manifest)
     made = sum(one.by == f"run {run}" and one.step > first.step for one in store.history()) if store.exists else 0
     steps = [first.hash, *(one["hash"] for one in state.changes)]
     if made == len(state.changes) and now.hash != steps[-1]:
@@ -173,9 +173,9 @@ def adopt(mission: Mission, state: RunState, run: str) -> Guidance:
 def _manifest(
     mission: Mission,
     model: Model,
-    book: Book,
+    book: TicketReader,
     splits: Splits,
-    begins: tuple[Guidance, tuple[Pooled, ...]],
+    begins: tuple[Guidance, tuple[PooledHypothesis, ...]],
     run: str,
 ) -> dict[str, Any]:
     guidance, waiting = begins
@@ -197,7 +197,7 @@ def _manifest(
     }
 
 
-def _code_of(override: Named, folder: Path) -> str:
+def _code_of(override: NamedOverride, folder: Path) -> str:
     """What a file of overrides says, which decides verdicts; a module of a package goes by its name."""
     place = override.name.rpartition(":")[0]
     return digest((folder / place).read_bytes()) if place.endswith(".py") else ""

@@ -9,9 +9,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from donewhen.judging.guidance import Change, Guidance, GuidanceError, RuleMeta, changed, credited, seeded
-from donewhen.learning.reflection.hypotheses import Pooled
-from donewhen.learning.running.events import Event, RunError
+from donewhen.judging.guidance import (
+    Guidance,
+    GuidanceChange,
+    GuidanceError,
+    RuleMeta,
+    apply_change,
+    record_credit,
+    seed_guidance,
+)
+from donewhen.learning.reflection.hypotheses import PooledHypothesis
+from donewhen.learning.running.events import RunError, RunEvent
 
 RunStatus = Literal["running", "finished", "budget_exhausted", "no_usable_reflection"]
 
@@ -48,7 +56,7 @@ class RunState:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     guidance: Guidance = field(default_factory=lambda: Guidance("", 0, "", {"G0": ""}))
     epochs: list[EpochState] = field(default_factory=list)
-    pool: dict[str, Pooled] = field(default_factory=dict)
+    pool: dict[str, PooledHypothesis] = field(default_factory=dict)
     queue: list[dict[str, Any]] = field(default_factory=list)
     rejections: list[dict[str, Any]] = field(default_factory=list)
     trials: list[dict[str, Any]] = field(default_factory=list)
@@ -74,20 +82,20 @@ class RunState:
     def epoch(self) -> EpochState:
         return self.epochs[-1]
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: RunEvent) -> None:
         """Take one event in; RunError where it is none that can follow on those before."""
         try:
             self._apply(event)
         except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError, GuidanceError) as error:
             raise RunError(f"Event {event.number}, {event.type!r}, can't be: {error}.") from error
 
-    def _apply(self, event: Event) -> None:
+    def _apply(self, event: RunEvent) -> None:
         data = event.data
         self.spent = event.spent
         match event.type:
             case "run_started":
                 self.manifest = data
-                self.guidance = began_with(data)
+                self.guidance = initial_guidance_of(data)
                 self.pool = pool_at_start(data)
             case "evaluated":
                 self.evaluations.setdefault(data["when"], []).extend(data["rows"])
@@ -105,10 +113,10 @@ class RunState:
             case "closed":
                 self.epoch.covered += len(data["covered"])
             case "supported":
-                one = msgspec.convert(data["hypothesis"], Pooled)
+                one = msgspec.convert(data["hypothesis"], PooledHypothesis)
                 self.pool[one.signature] = one
             case "fated":
-                one = msgspec.convert(data["hypothesis"], Pooled)
+                one = msgspec.convert(data["hypothesis"], PooledHypothesis)
                 self.pool[one.signature] = one
                 self.epoch.promotions += one.fate == "promoted"
             case "trialled":
@@ -122,7 +130,7 @@ class RunState:
                 self._queue(data)
             case "credited":
                 counts = {key: (len(one["hits"]), len(one["misses"])) for key, one in data["rules"].items()}
-                self.guidance = credited(self.guidance, counts)
+                self.guidance = record_credit(self.guidance, counts)
                 self.credited_on = data["tickets"]
             case "epoch_ended":
                 self.epoch.ended = data
@@ -139,9 +147,9 @@ class RunState:
         return {key: (known[key].hit_count, known[key].miss_count) for key in self.guidance.learned if key in known}
 
     @property
-    def applied(self) -> tuple[Change, ...]:
+    def applied(self) -> tuple[GuidanceChange, ...]:
         """The changes of the guidance, in order."""
-        return tuple(msgspec.convert(one["change"], Change) for one in self.changes)
+        return tuple(msgspec.convert(one["change"], GuidanceChange) for one in self.changes)
 
     def _rolled(self, data: Mapping[str, Any]) -> None:
         for row in data["rows"]:
@@ -171,7 +179,7 @@ class RunState:
 
     def _change(self, data: Mapping[str, Any], at: str) -> None:
         before = self.guidance
-        self.guidance = changed(before, msgspec.convert(data["change"], Change), at)
+        self.guidance = apply_change(before, msgspec.convert(data["change"], GuidanceChange), at)
         if self.guidance.hash != data["hash"]:
             raise RunError("The events do not lead to the guidance that they speak of.")
         gone = {key: text for key, text in before.learned.items() if key not in self.guidance.experiences}
@@ -185,21 +193,21 @@ class RunState:
             self.epoch.exhausted += row["reason_code"] == "budget_exhausted"
 
 
-def began_with(manifest: Mapping[str, Any]) -> Guidance:
+def initial_guidance_of(manifest: Mapping[str, Any]) -> Guidance:
     """The guidance that a run began with."""
     first = manifest["guidance"]
     metadata = {key: msgspec.convert(one, RuleMeta) for key, one in first["metadata"].items()}
-    seed = seeded(manifest["mission"], first["experiences"], first["updated_at"])
+    seed = seed_guidance(manifest["mission"], first["experiences"], first["updated_at"])
     return msgspec.structs.replace(seed, step=first["step"], metadata=metadata)
 
 
-def pool_at_start(manifest: Mapping[str, Any]) -> dict[str, Pooled]:
+def pool_at_start(manifest: Mapping[str, Any]) -> dict[str, PooledHypothesis]:
     """The hypotheses that a run began with."""
-    found = msgspec.convert(manifest.get("hypotheses", []), list[Pooled])
+    found = msgspec.convert(manifest.get("hypotheses", []), list[PooledHypothesis])
     return {one.signature: one for one in found}
 
 
-def folded(events: Iterable[Event]) -> RunState:
+def fold_events(events: Iterable[RunEvent]) -> RunState:
     """The state after some events."""
     state = RunState()
     for event in events:

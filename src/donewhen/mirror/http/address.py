@@ -55,7 +55,7 @@ def address_of(setting: str | None, environ: Mapping[str, str] = os.environ) -> 
     beside it.
     """
     told = environ.get(VARIABLE, "").strip()
-    api = checked_address(told or setting or PUBLIC, VARIABLE if told else "github.api_url")
+    api = check_address(told or setting or PUBLIC, VARIABLE if told else "github.api_url")
     names = TOKENS if _public(api) else ENTERPRISE_TOKENS + (TOKENS if told else ())
     token = next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
     if not token:
@@ -68,7 +68,7 @@ def address_of(setting: str | None, environ: Mapping[str, str] = os.environ) -> 
     return Address(api, token)
 
 
-def checked_address(url: str, where: str) -> str:
+def check_address(url: str, where: str) -> str:
     """An address that a token may be sent to: encrypted, or on this very machine."""
     try:
         parts = urlsplit(url.strip())
@@ -95,7 +95,7 @@ def web_of(api: str) -> str:
     return f"{parts.scheme}://{host}"
 
 
-def checked_repository(name: str, where: str | None = None) -> str:
+def check_repository_name(name: str, where: str | None = None) -> str:
     """``owner/name``."""
     if _REPOSITORY.fullmatch(name) is None or name.rpartition("/")[2] in (".", ".."):
         raise UsageError(f"{one_line(name, 120)!r} is no repository.", where=where, next_step="Write it as owner/name.")
@@ -115,7 +115,7 @@ def repository_of(folder: Path, api: str) -> str:
     if found is None or host.casefold() not in (wanted.casefold(), f"ssh.{wanted}".casefold()):
         shown = one_line(_without_secrets(url), 120)
         raise UsageError(f"The git remote `origin` ({shown}) is no repository on {wanted}.", next_step=step)
-    return checked_repository(found["path"], "git remote origin")
+    return check_repository_name(found["path"], "git remote origin")
 
 
 def _public(api: str) -> bool:

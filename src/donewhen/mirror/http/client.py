@@ -15,10 +15,10 @@ from donewhen import __version__
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.errors import UnavailableError, UncertainError
-from donewhen.mirror.http.refusals import refused
-from donewhen.mirror.http.response_cache import Cache, Kept
-from donewhen.mirror.http.retry import ATTEMPTS, Wait, backoff, next_page, wait_before_retry
-from donewhen.mirror.http.transport import Answer, HttpTransport, NoAnswer, Transport
+from donewhen.mirror.http.refusals import refusal_error
+from donewhen.mirror.http.response_cache import CachedResponse, ResponseCache
+from donewhen.mirror.http.retry import ATTEMPTS, RetryWait, backoff_seconds, next_page, wait_before_retry
+from donewhen.mirror.http.transport import HttpResponse, HttpTransport, NoResponse, Transport
 
 API_VERSION = "2022-11-28"
 MAX_WAIT = 300.0
@@ -34,7 +34,7 @@ class Client:
 
     address: Address
     transport: Transport | None = None
-    cache: Cache | None = None
+    cache: ResponseCache | None = None
     clock: Clock = SYSTEM_CLOCK
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = random.random
@@ -82,7 +82,7 @@ class Client:
 
     def pause(self, attempt: int) -> None:
         """Let a moment go by before looking again."""
-        self.sleep(backoff(attempt, self.jitter()))
+        self.sleep(backoff_seconds(attempt, self.jitter()))
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> str:
         return f"{self.address.api}{path}{f'?{urlencode(query)}' if query else ''}"
@@ -96,7 +96,7 @@ class Client:
         data, link = self._parsed(answer), answer.headers.get("link", "")
         etag = answer.headers.get("etag")
         if self.cache is not None and etag is not None and answer.status == 200:
-            self.cache.put(url, Kept(etag, link, answer.body.decode("utf-8", "replace")))
+            self.cache.put(url, CachedResponse(etag, link, answer.body.decode("utf-8", "replace")))
         return data, link
 
     def _ask(
@@ -107,13 +107,13 @@ class Client:
         *,
         repeatable: bool = True,
         etag: str | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         attempt = redirects = 0
         while True:
             attempt += 1
             try:
                 answer = self._send(method, url, values, etag)
-            except NoAnswer as failure:
+            except NoResponse as failure:
                 self._again_after(failure, attempt, repeatable=repeatable)
                 continue
             if answer.status in (301, 302, 307, 308) and "location" in answer.headers:
@@ -125,13 +125,13 @@ class Client:
             wait = wait_before_retry(answer, attempt, self.clock.now().timestamp(), self.jitter())
             if wait is None:
                 if answer.status >= 400:
-                    raise refused(answer, method, urlsplit(url).path, self.address)
+                    raise refusal_error(answer, method, urlsplit(url).path, self.address)
                 return answer
             if not wait.limited and not repeatable:
                 raise UncertainError(f"It is not known whether it was made: {wait.why}.", where=self.address.host)
             self._wait(wait, attempt)
 
-    def _send(self, method: str, url: str, values: Mapping[str, Any] | None, etag: str | None) -> Answer:
+    def _send(self, method: str, url: str, values: Mapping[str, Any] | None, etag: str | None) -> HttpResponse:
         assert self.transport is not None  # noqa: S101 - made in __post_init__
         headers = {
             "Accept": "application/vnd.github+json",
@@ -145,7 +145,7 @@ class Client:
             headers["Content-Type"] = "application/json"
         return self.transport.send(method, url, headers, None if values is None else json.dumps(values).encode())
 
-    def _again_after(self, failure: NoAnswer, attempt: int, *, repeatable: bool) -> None:
+    def _again_after(self, failure: NoResponse, attempt: int, *, repeatable: bool) -> None:
         where = self.address.host
         if failure.sent and not repeatable:
             raise UncertainError(f"It is not known whether it was made: {failure.why}.", where=where) from failure
@@ -156,9 +156,9 @@ class Client:
             raise UnavailableError(
                 f"The server can't be used: {failure.why}.", where=where, next_step=step
             ) from failure
-        self.sleep(backoff(attempt, self.jitter()))
+        self.sleep(backoff_seconds(attempt, self.jitter()))
 
-    def _wait(self, wait: Wait, attempt: int) -> None:
+    def _wait(self, wait: RetryWait, attempt: int) -> None:
         if not wait.limited:
             if attempt >= ATTEMPTS:
                 raise UnavailableError(
@@ -192,7 +192,7 @@ class Client:
             )
         return url
 
-    def _parsed(self, answer: Answer) -> Any:
+    def _parsed(self, answer: HttpResponse) -> Any:
         return self._json(answer.body)
 
     def _json(self, body: bytes) -> Any:

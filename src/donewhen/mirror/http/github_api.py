@@ -32,7 +32,7 @@ class Issue(NamedTuple):
     pull_request: bool
 
 
-class Moved(NamedTuple):
+class MovedIssue(NamedTuple):
     """An issue that is in another repository now."""
 
     where: str
@@ -54,7 +54,7 @@ class Repository(NamedTuple):
     has_issues: bool
 
 
-def repository(client: Client, name: str) -> Repository:
+def find_repository(client: Client, name: str) -> Repository:
     """The repository with this name, or with the one that it was given since."""
     data = client.get(f"/repos/{name}")
     found = _Reader(client, data)
@@ -62,7 +62,7 @@ def repository(client: Client, name: str) -> Repository:
 
 
 @dataclass(frozen=True)
-class Api:
+class GitHubApi:
     """One repository on one server."""
 
     client: Client
@@ -81,13 +81,13 @@ class Api:
         found = (self._issue(one) for one in listed)
         return tuple(one for one in found if not one.pull_request)
 
-    def issue(self, number: int) -> Issue | Moved:
+    def issue(self, number: int) -> Issue | MovedIssue:
         """One issue; GoneError where it was deleted."""
         data = self.client.get(f"/repos/{self.repo}/issues/{number}")
         issue = self._issue(data)
         there = "/".join(urlsplit(str(data.get("repository_url") or "")).path.split("/")[-2:])
         if issue.number != number or (there and there.casefold() != self.repo.casefold()):
-            return Moved(f"{one_line(there, 140) or 'another repository'} as number {issue.number}")
+            return MovedIssue(f"{one_line(there, 140) or 'another repository'} as number {issue.number}")
         return issue
 
     def create_issue(
@@ -217,7 +217,7 @@ class _Reader:
         )
 
 
-def switched_off(repo: str, where: str) -> MirrorError:
+def issues_disabled_error(repo: str, where: str) -> MirrorError:
     """The error for a repository that takes no issues."""
     return MirrorError(
         f"Issues are switched off in {repo}.", where=where, next_step="Switch them on in the repository's settings."

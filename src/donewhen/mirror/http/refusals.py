@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import REDACTED, redacted
+from donewhen.foundation.secrets import REDACTED, redact_secrets
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.errors import GoneError, MirrorError, RefusedError
-from donewhen.mirror.http.transport import Answer
+from donewhen.mirror.http.transport import HttpResponse
 
 
-def refused(answer: Answer, method: str, path: str, address: Address) -> MirrorError:
+def refusal_error(answer: HttpResponse, method: str, path: str, address: Address) -> MirrorError:
     """The error for an answer that is a refusal."""
     told = _said(answer, address)
     where = f"{address.host}{one_line(path, 160)}"
@@ -45,7 +45,7 @@ def refused(answer: Answer, method: str, path: str, address: Address) -> MirrorE
             return RefusedError(f"The server refuses {method} with status {answer.status}{told}.", where=where)
 
 
-def _said(answer: Answer, address: Address) -> str:
+def _said(answer: HttpResponse, address: Address) -> str:
     try:
         data: Any = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -60,4 +60,4 @@ def _said(answer: Answer, address: Address) -> str:
         else:
             parts.append(str(one))
     text = "; ".join(one for one in parts if one).replace(address.token, REDACTED)
-    return f": {one_line(redacted(text), 300)}".rstrip(".") if text else ""
+    return f": {one_line(redact_secrets(text), 300)}".rstrip(".") if text else ""

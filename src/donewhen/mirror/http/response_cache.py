@@ -11,7 +11,7 @@ from donewhen.foundation.canonical import digest
 from donewhen.foundation.files import write_atomically
 
 
-class Kept(NamedTuple):
+class CachedResponse(NamedTuple):
     """An answer that was kept."""
 
     etag: str
@@ -19,25 +19,25 @@ class Kept(NamedTuple):
     body: str
 
 
-class Cache:
+class ResponseCache:
     """Answers in a folder, one file an address. A file that can't be used is as good as none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, url: str) -> Kept | None:
+    def get(self, url: str) -> CachedResponse | None:
         try:
             found = json.loads(self._path(url).read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(found, dict) or found.get("url") != url:
             return None
-        values = [one for name in Kept._fields if isinstance(one := found.get(name), str)]
-        if len(values) != len(Kept._fields) or not values[0].isprintable():
+        values = [one for name in CachedResponse._fields if isinstance(one := found.get(name), str)]
+        if len(values) != len(CachedResponse._fields) or not values[0].isprintable():
             return None
-        return Kept(*values)
+        return CachedResponse(*values)
 
-    def put(self, url: str, kept: Kept) -> None:
+    def put(self, url: str, kept: CachedResponse) -> None:
         # Without it, the next look merely costs more.
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)

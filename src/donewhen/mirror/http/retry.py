@@ -6,7 +6,7 @@ import email.utils
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from donewhen.mirror.http.transport import Answer
+from donewhen.mirror.http.transport import HttpResponse
 
 ATTEMPTS = 5
 """How often something is tried that fails for no reason of ours."""
@@ -16,7 +16,7 @@ _A_MINUTE = 60.0
 _LONGEST_BACKOFF = 30.0
 
 
-class Wait(NamedTuple):
+class RetryWait(NamedTuple):
     """Ask again after so many seconds. ``limited`` where the server took nothing in, because it was too much."""
 
     seconds: float
@@ -24,25 +24,27 @@ class Wait(NamedTuple):
     limited: bool
 
 
-def wait_before_retry(answer: Answer, attempt: int, now: float, jitter: float) -> Wait | None:
+def wait_before_retry(answer: HttpResponse, attempt: int, now: float, jitter: float) -> RetryWait | None:
     """Whether an answer means *later*; ``now`` is the time in seconds since 1970, ``jitter`` is between 0 and 1."""
     if answer.status in (403, 429):
         asked = _seconds(answer.headers.get("retry-after"), now)
         if asked is not None:
-            return Wait(max(_LEAST, asked), "GitHub asks for a pause", limited=True)
+            return RetryWait(max(_LEAST, asked), "GitHub asks for a pause", limited=True)
         reset = answer.headers.get("x-ratelimit-reset", "")
         if answer.headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
             # A second more, because clocks differ.
-            return Wait(max(0.0, int(reset) - now) + 1, "the hourly limit of requests is used up", limited=True)
+            return RetryWait(max(0.0, int(reset) - now) + 1, "the hourly limit of requests is used up", limited=True)
         if answer.status == 429 or b"secondary rate limit" in answer.body:
-            return Wait(_A_MINUTE * 2 ** (attempt - 1), "GitHub asks for fewer requests", limited=True)
+            return RetryWait(_A_MINUTE * 2 ** (attempt - 1), "GitHub asks for fewer requests", limited=True)
         return None
     if answer.status >= 500 or answer.status == 408:
-        return Wait(backoff(attempt, jitter), f"the server has a problem (status {answer.status})", limited=False)
+        return RetryWait(
+            backoff_seconds(attempt, jitter), f"the server has a problem (status {answer.status})", limited=False
+        )
     return None
 
 
-def backoff(attempt: int, jitter: float) -> float:
+def backoff_seconds(attempt: int, jitter: float) -> float:
     """Twice as long each time, and never at the same moment as everybody else."""
     return min(_LONGEST_BACKOFF, 2.0 ** (attempt - 1)) * (0.5 + jitter / 2)
 

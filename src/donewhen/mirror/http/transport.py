@@ -18,7 +18,7 @@ LARGEST = 32 << 20
 """A hundred issues with the longest bodies that there can be take less."""
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What a server answered; the names of headers are in lower case."""
 
     status: int
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class NoAnswer(Exception):  # noqa: N818 - what happened, not a mistake of ours
+class NoResponse(Exception):  # noqa: N818 - what happened, not a mistake of ours
     """There was no whole answer. ``sent`` says whether the server may have got the request, ``hopeless`` whether
     another try is in vain."""
 
@@ -40,7 +40,7 @@ class NoAnswer(Exception):  # noqa: N818 - what happened, not a mistake of ours
 class Transport(Protocol):
     """What sends a request."""
 
-    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer: ...
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse: ...
 
 
 class HttpTransport:
@@ -55,14 +55,14 @@ class HttpTransport:
         for handler in (proxies, urllib.request.HTTPHandler(), urllib.request.HTTPSHandler()):
             self._opener.add_handler(handler)
 
-    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
         # The address was checked: https, or http on this machine.
         request = urllib.request.Request(url, body, dict(headers), method=method)  # noqa: S310
         until = self._clock.monotonic() + self._timeout
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
                 shown = {name.lower(): value for name, value in answer.headers.items()}
-                return Answer(answer.status, shown, self._read(answer, shown, until))
+                return HttpResponse(answer.status, shown, self._read(answer, shown, until))
         except urllib.error.URLError as error:
             reason = error.reason if isinstance(error.reason, OSError) else error
             raise _explained(reason) from error
@@ -76,25 +76,25 @@ class HttpTransport:
             parts.append(chunk)
             size += len(chunk)
             if size > LARGEST:
-                raise NoAnswer(f"its answer is longer than {LARGEST >> 20} MiB", sent=True, hopeless=True)
+                raise NoResponse(f"its answer is longer than {LARGEST >> 20} MiB", sent=True, hopeless=True)
             if self._clock.monotonic() > until:
-                raise NoAnswer(f"its answer was not there after {self._timeout:g} seconds", sent=True)
+                raise NoResponse(f"its answer was not there after {self._timeout:g} seconds", sent=True)
         announced = headers.get("content-length", "")
         if announced.isdigit() and size < int(announced):
-            raise NoAnswer("the connection was cut in the middle of its answer", sent=True)
+            raise NoResponse("the connection was cut in the middle of its answer", sent=True)
         return b"".join(parts)
 
 
-def _explained(error: Exception) -> NoAnswer:
+def _explained(error: Exception) -> NoResponse:
     if isinstance(error, ssl.SSLCertVerificationError):
         told = f"its certificate is not trusted ({one_line(error.verify_message, 120)})"
-        return NoAnswer(told, sent=False, hopeless=True)
+        return NoResponse(told, sent=False, hopeless=True)
     if isinstance(error, socket.gaierror):
-        return NoAnswer("its name can't be found", sent=False)
+        return NoResponse("its name can't be found", sent=False)
     if isinstance(error, ConnectionRefusedError):
-        return NoAnswer("it takes no connections", sent=False)
+        return NoResponse("it takes no connections", sent=False)
     if isinstance(error, TimeoutError):
-        return NoAnswer("it did not answer in time", sent=True)
+        return NoResponse("it did not answer in time", sent=True)
     if isinstance(error, ConnectionError | http.client.RemoteDisconnected | http.client.IncompleteRead):
-        return NoAnswer("the connection was cut", sent=True)
-    return NoAnswer(f"the connection failed ({type(error).__name__}: {one_line(str(error), 120)})", sent=True)
+        return NoResponse("the connection was cut", sent=True)
+    return NoResponse(f"the connection failed ({type(error).__name__}: {one_line(str(error), 120)})", sent=True)

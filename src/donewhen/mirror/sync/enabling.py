@@ -6,18 +6,20 @@ import os
 from collections.abc import Mapping
 
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import repair
-from donewhen.mirror.http.address import VARIABLE, checked_address, checked_repository, repository_of
+from donewhen.jobs.record.projection import finish_interrupted_write
+from donewhen.mirror.http.address import VARIABLE, check_address, check_repository_name, repository_of
 
 
-def enable(workspace: Workspace, repo: str | None, environ: Mapping[str, str] = os.environ) -> str:
+def enable_mirror(workspace: Workspace, repo: str | None, environ: Mapping[str, str] = os.environ) -> str:
     """Write that jobs are mirrored, and where; ``repo`` or what the plan or the git remote says. Gives its name."""
     path = workspace.project_file
     told = environ.get(VARIABLE, "").strip()
-    api = checked_address(told or workspace.settings().github.api_url, VARIABLE if told else "github.api_url")
+    api = check_address(told or workspace.settings().github.api_url, VARIABLE if told else "github.api_url")
     with workspace.locked(path):
         project = workspace.project()
-        name = checked_repository(repo or project.github_repo or repository_of(workspace.root, api))
-        document = repair(workspace, project.document, path, workspace.ledger.read(project.id).entries)
+        name = check_repository_name(repo or project.github_repo or repository_of(workspace.root, api))
+        document = finish_interrupted_write(
+            workspace, project.document, path, workspace.ledger.read(project.id).entries
+        )
         workspace.write(document, path, {"github_enabled": True, "github_repo": name})
     return name

@@ -10,11 +10,11 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import project_agreement
 from donewhen.jobs.plan.job import Project
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.mirror.http.address import PUBLIC, VARIABLE, address_of, checked_repository, repository_of
+from donewhen.mirror.http.address import PUBLIC, VARIABLE, address_of, check_repository_name, repository_of
 from donewhen.mirror.http.client import MAX_WAIT, Client
 from donewhen.mirror.http.errors import GoneError, MirrorError
-from donewhen.mirror.http.github_api import Api, repository, switched_off
-from donewhen.mirror.http.response_cache import Cache
+from donewhen.mirror.http.github_api import GitHubApi, find_repository, issues_disabled_error
+from donewhen.mirror.http.response_cache import ResponseCache
 from donewhen.mirror.sync.issue_map import IssueMap, map_path
 
 
@@ -24,7 +24,7 @@ class Mirror:
 
     workspace: Workspace
     project: Project
-    api: Api
+    api: GitHubApi
     asked_for: str
     """The repository as the plan has it; it may be called otherwise by now."""
 
@@ -41,13 +41,13 @@ class Mirror:
 
     def _renamed(self, before: str) -> bool:
         try:
-            now = repository(self.api.client, checked_repository(before)).name
+            now = find_repository(self.api.client, check_repository_name(before)).name
         except (GoneError, UsageError):
             return False
         return now.casefold() == self.api.repo.casefold()
 
 
-def opened(
+def open_mirror(
     workspace: Workspace,
     *,
     keeping: bool,
@@ -66,22 +66,22 @@ def opened(
         )
     address = address_of(agreed_address(workspace, project, environ), environ)
     asked_for = named_repository(workspace, project, address.api)
-    cache = Cache(workspace.folder / "cache" / "github") if keeping else None
+    cache = ResponseCache(workspace.folder / "cache" / "github") if keeping else None
     asking = client(address, cache=cache, clock=workspace.clock, tell=tell, max_wait=max_wait)
-    there = repository(asking, asked_for)
-    name = checked_repository(there.name, address.host)
+    there = find_repository(asking, asked_for)
+    name = check_repository_name(there.name, address.host)
     if not there.has_issues:
-        raise switched_off(name, address.host)
+        raise issues_disabled_error(name, address.host)
     if name.casefold() != asked_for.casefold():
         tell(f"{asked_for} is called {name} now; donewhen github enable --repo {name} writes that down.")
-    return Mirror(workspace, project, Api(asking, name), asked_for)
+    return Mirror(workspace, project, GitHubApi(asking, name), asked_for)
 
 
 def named_repository(workspace: Workspace, project: Project, api: str) -> str:
     """The repository that the plan names, or else the git remote."""
     if project.github_repo:
         line = project.document.line_of("github_repo")
-        return checked_repository(project.github_repo, f"{workspace.where(project.path)}:{line}")
+        return check_repository_name(project.github_repo, f"{workspace.where(project.path)}:{line}")
     return repository_of(workspace.root, api)
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.issue_text import STATUS_LABEL, WORKSTREAM_LABEL, IssueContent, State, begin_mark, end_mark
 from donewhen.jobs.plan.job import STATUSES
-from donewhen.mirror.http.github_api import Issue, Moved
+from donewhen.mirror.http.github_api import Issue, MovedIssue
 
 Field = Literal["issue", "title", "body", "status", "workstream", "milestone", "state"]
 
@@ -33,20 +33,20 @@ class Target(NamedTuple):
     """The milestones that are ours."""
 
 
-class Absent(NamedTuple):
+class AbsentIssue(NamedTuple):
     """There is no issue, and why it is known that there is none."""
 
     why: str
 
 
-class Strange(NamedTuple):
+class UnclearIssue(NamedTuple):
     """There is something under the number, but it can't be taken for the job's issue. Only a person can tell."""
 
     why: str
     next: str
 
 
-Found = Issue | Absent | Moved | Strange
+Found = Issue | AbsentIssue | MovedIssue | UnclearIssue
 
 
 def seen_content(issue: Issue, target: Target) -> IssueContent:
@@ -98,17 +98,17 @@ def merged_body(body: str, block: str, job: str) -> str:
     return f"{block}\n\n{rest}" if rest else block
 
 
-def gaps(target: Target, found: Found) -> tuple[Gap, ...]:
+def parity_gaps(target: Target, found: Found) -> tuple[Gap, ...]:
     """Every way in which what is there differs from what is wanted."""
     job = target.job
-    if isinstance(found, Absent):
+    if isinstance(found, AbsentIssue):
         if target.wanted.status == "cancelled":
             # Nobody needs an issue for what is not going to be done.
             return ()
         return (Gap(job, "issue", "an issue", "none", f"{job} has no issue: {found.why}."),)
-    if isinstance(found, Moved):
+    if isinstance(found, MovedIssue):
         return (Gap(job, "issue", "an issue here", found.where, f"The issue of {job} was moved to {found.where}."),)
-    if isinstance(found, Strange):
+    if isinstance(found, UnclearIssue):
         return (Gap(job, "issue", "an issue", "something else", f"{job} has no issue that is known: {found.why}."),)
     return tuple(_differences(job, target.wanted, seen_content(found, target), found.number))
 

@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.issues.issue_text import begin_mark
-from donewhen.jobs.issues.mirror_status import newest_mirrored, wanted_of, waves_of
+from donewhen.jobs.issues.mirror_status import newest_mirror_entry, wanted_issue_of, waves_of
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.errors import GoneError
-from donewhen.mirror.http.github_api import Api, Issue, Milestone, Moved
+from donewhen.mirror.http.github_api import GitHubApi, Issue, Milestone, MovedIssue
 from donewhen.mirror.sync.issue_map import IssueMap, map_path
-from donewhen.mirror.sync.parity import Absent, Found, Strange, Target
+from donewhen.mirror.sync.parity import AbsentIssue, Found, Target, UnclearIssue
 
 _MARK = re.compile(r"<!-- donewhen: ([A-Za-z0-9][A-Za-z0-9._-]{0,99}) -->")
 _TITLE = re.compile(r"\A\[([A-Za-z0-9][A-Za-z0-9._-]{0,99})\] ")
 
 
-class Looked(NamedTuple):
+class RemoteIssues(NamedTuple):
     """The jobs with what is wanted of each, and what was found there."""
 
     jobs: Mapping[str, Job]
@@ -36,7 +36,9 @@ class Looked(NamedTuple):
     unreadable: tuple[DonewhenError, ...]
 
 
-def look(workspace: Workspace, project: Project, api: Api, known: IssueMap, only: str | None = None) -> Looked:
+def read_remote_issues(
+    workspace: Workspace, project: Project, api: GitHubApi, known: IssueMap, only: str | None = None
+) -> RemoteIssues:
     """Look at one job's issue, or at those of all jobs. A plan that can't be read keeps nobody from the others."""
     ours = frozenset(one.milestone for one in waves_of(project))
     jobs: dict[str, Job] = {}
@@ -47,18 +49,18 @@ def look(workspace: Workspace, project: Project, api: Api, known: IssueMap, only
         try:
             job = workspace.job_at(path)
             chain = workspace.ledger.read(job.id).entries
-            targets.append(Target(job.id, wanted_of(workspace, project, job, chain), ours))
+            targets.append(Target(job.id, wanted_issue_of(workspace, project, job, chain), ours))
         except DonewhenError as error:
             if only is not None:
                 raise
             unreadable.append(error)
             continue
         jobs[job.id] = job
-        entries[job.id] = newest_mirrored(chain)
+        entries[job.id] = newest_mirror_entry(chain)
     finder = _Finder(workspace, api, known, whole=only is None)
     found = {one.job: finder.found(one.job, entries[one.job]) for one in targets}
     milestones = api.milestones() if any(one.wanted.milestone for one in targets) else ()
-    return Looked(
+    return RemoteIssues(
         jobs, tuple(targets), found, entries, api.labels(), milestones, finder.doubled(found), tuple(unreadable)
     )
 
@@ -66,7 +68,7 @@ def look(workspace: Workspace, project: Project, api: Api, known: IssueMap, only
 class _Finder:
     """Finds issues in one list of all, or for a single job by its number, and in the list only where that fails."""
 
-    def __init__(self, workspace: Workspace, api: Api, known: IssueMap, *, whole: bool) -> None:
+    def __init__(self, workspace: Workspace, api: GitHubApi, known: IssueMap, *, whole: bool) -> None:
         self._workspace = workspace
         self._api = api
         self._known = known
@@ -79,7 +81,7 @@ class _Finder:
         why = "it was never mirrored"
         for number in dict.fromkeys(one for one in (self._known.issue(job), recorded) if one is not None):
             there = self._numbered(number)
-            if isinstance(there, Moved):
+            if isinstance(there, MovedIssue):
                 return there
             if there is None:
                 why = f"issue {number} was deleted"
@@ -90,7 +92,7 @@ class _Finder:
             else:
                 return self._strange(job, f"issue {number} bears no mark of this job")
         marked = self._marked(job)
-        return marked[0] if marked else Absent(why)
+        return marked[0] if marked else AbsentIssue(why)
 
     def doubled(self, found: Mapping[str, Found]) -> dict[str, tuple[int, ...]]:
         if self._listed is None:
@@ -106,7 +108,7 @@ class _Finder:
                 more[job] = tuple(others)
         return more
 
-    def _numbered(self, number: int) -> Issue | Moved | None:
+    def _numbered(self, number: int) -> Issue | MovedIssue | None:
         if self._whole:
             there = self._issues().get(number)
             if there is not None:
@@ -131,8 +133,10 @@ class _Finder:
                     self._bearing.setdefault(job, []).append(issue)
         return self._listed
 
-    def _strange(self, job: str, why: str) -> Strange:
-        return Strange(why, f"Look at it, and take {job} out of {self._workspace.where(map_path(self._workspace))}.")
+    def _strange(self, job: str, why: str) -> UnclearIssue:
+        return UnclearIssue(
+            why, f"Look at it, and take {job} out of {self._workspace.where(map_path(self._workspace))}."
+        )
 
 
 def _bears(issue: Issue, job: str) -> bool:

@@ -12,8 +12,8 @@ from donewhen.jobs.issues.mirror_status import Wave
 from donewhen.mirror.http.errors import MirrorError
 from donewhen.mirror.http.github_api import Issue
 from donewhen.mirror.sync.issue_map import IssueMap
-from donewhen.mirror.sync.parity import Absent, Gap, Target, gaps, seen_content
-from donewhen.mirror.sync.remote_issues import Looked
+from donewhen.mirror.sync.parity import AbsentIssue, Gap, Target, parity_gaps, seen_content
+from donewhen.mirror.sync.remote_issues import RemoteIssues
 
 _WORKSTREAM_COLOR = "0f6b5d"
 _STATUS_COLORS = {
@@ -93,21 +93,21 @@ class LinkIssue(NamedTuple):
 Step: TypeAlias = MakeLabel | MakeMilestone | ChangeMilestone | MakeIssue | ChangeIssue | LinkIssue
 
 
-class Plan(NamedTuple):
+class SyncPlan(NamedTuple):
     """What a sync would do, and what it can't do anything about."""
 
     steps: tuple[Step, ...]
     left: tuple[Gap, ...]
 
 
-def planned(looked: Looked, known: IssueMap, waves: tuple[Wave, ...], repo: str) -> Plan:
+def plan_sync(looked: RemoteIssues, known: IssueMap, waves: tuple[Wave, ...], repo: str) -> SyncPlan:
     """The steps that close every gap that can be closed."""
     issues: list[Step] = []
     left: list[Gap] = []
     for target in looked.targets:
         found = looked.found[target.job]
-        differences = gaps(target, found)
-        if isinstance(found, Absent):
+        differences = parity_gaps(target, found)
+        if isinstance(found, AbsentIssue):
             if differences:
                 issues.append(MakeIssue(target, found.why))
         elif not isinstance(found, Issue):
@@ -120,10 +120,10 @@ def planned(looked: Looked, known: IssueMap, waves: tuple[Wave, ...], repo: str)
     # The end of a wave may have changed while every issue stays as it is.
     there = [one for one in looked.targets if isinstance(looked.found[one.job], Issue)]
     milestones = _milestones(looked, [*there, *touched], known, waves)
-    return Plan((*_labels(looked, touched), *milestones, *issues), tuple(left))
+    return SyncPlan((*_labels(looked, touched), *milestones, *issues), tuple(left))
 
 
-def _on_record(looked: Looked, target: Target, issue: Issue, repo: str) -> bool:
+def _on_record(looked: RemoteIssues, target: Target, issue: Issue, repo: str) -> bool:
     newest = looked.entries[target.job]
     if newest is None or newest.data.get("number") != issue.number or newest.data.get("repo") != repo:
         return False
@@ -131,7 +131,7 @@ def _on_record(looked: Looked, target: Target, issue: Issue, repo: str) -> bool:
     return observed == seen_content(issue, target).marks() and wanted == target.wanted.marks()
 
 
-def _labels(looked: Looked, targets: list[Target]) -> Iterator[MakeLabel]:
+def _labels(looked: RemoteIssues, targets: list[Target]) -> Iterator[MakeLabel]:
     for name in dict.fromkeys(label for one in targets for label in one.wanted.labels):
         if name.casefold() not in looked.labels:
             status = name.removeprefix(STATUS_LABEL)
@@ -139,7 +139,7 @@ def _labels(looked: Looked, targets: list[Target]) -> Iterator[MakeLabel]:
 
 
 def _milestones(
-    looked: Looked, targets: list[Target], known: IssueMap, waves: tuple[Wave, ...]
+    looked: RemoteIssues, targets: list[Target], known: IssueMap, waves: tuple[Wave, ...]
 ) -> Iterator[MakeMilestone | ChangeMilestone]:
     wanted = {one.wanted.milestone for one in targets}
     for wave in waves:

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from donewhen.foundation.locks import locked
-from donewhen.jobs.board.views import refresh
+from donewhen.jobs.board.views import update_views
 from donewhen.jobs.issues.issue_text import IssueContent, begin_mark
 from donewhen.jobs.issues.mirror_status import waves_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import record, repair
+from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 from donewhen.mirror.http.errors import GoneError, RefusedError
-from donewhen.mirror.http.github_api import Api, Issue, Moved
+from donewhen.mirror.http.github_api import GitHubApi, Issue, MovedIssue
 from donewhen.mirror.sync.issue_map import IssueMap, read_map, write_map
 from donewhen.mirror.sync.opening import Mirror
-from donewhen.mirror.sync.parity import Gap, Target, gaps, merged_body, seen_content, surplus_labels
-from donewhen.mirror.sync.remote_issues import Looked, look
+from donewhen.mirror.sync.parity import Gap, Target, merged_body, parity_gaps, seen_content, surplus_labels
+from donewhen.mirror.sync.remote_issues import RemoteIssues, read_remote_issues
 from donewhen.mirror.sync.sync_plan import (
     ChangeIssue,
     ChangeMilestone,
@@ -28,37 +28,37 @@ from donewhen.mirror.sync.sync_plan import (
     MakeIssue,
     MakeLabel,
     MakeMilestone,
-    Plan,
     Step,
-    planned,
+    SyncPlan,
+    plan_sync,
 )
 
 LONGEST_BODY = 65_536
 
 
-class Synced(NamedTuple):
+class SyncResult(NamedTuple):
     """What a sync did, and what it left open."""
 
-    looked: Looked
+    looked: RemoteIssues
     done: tuple[Step, ...]
     left: tuple[Gap, ...]
 
 
-def plan(mirror: Mirror, known: IssueMap, only: str | None = None) -> tuple[Looked, Plan]:
+def read_and_plan(mirror: Mirror, known: IssueMap, only: str | None = None) -> tuple[RemoteIssues, SyncPlan]:
     """Look, and say what a sync would do; nothing is written anywhere."""
-    looked = look(mirror.workspace, mirror.project, mirror.api, known, only)
-    return looked, planned(looked, known, waves_of(mirror.project), mirror.api.repo)
+    looked = read_remote_issues(mirror.workspace, mirror.project, mirror.api, known, only)
+    return looked, plan_sync(looked, known, waves_of(mirror.project), mirror.api.repo)
 
 
 def sync(
     mirror: Mirror, by: Actor, *, only: str | None = None, tell: Callable[[Step], None] = lambda _: None
-) -> Synced:
+) -> SyncResult:
     """Bring the issues up to date, and put on record what is there then. Two syncs don't run at once."""
     workspace = mirror.workspace
     workspace.prepare()
     with locked(workspace.folder / "state" / "locks" / "github.lock"):
         known = mirror.known_here(read_map(workspace))
-        looked, steps = plan(mirror, known, only)
+        looked, steps = read_and_plan(mirror, known, only)
         applying = _Applying(mirror, known, by)
         left: list[Gap] = [*steps.left]
         done: list[Step] = []
@@ -69,7 +69,7 @@ def sync(
                 done.append(step)
                 tell(step)
         write_map(workspace, applying.known.synced(mirror.api.repo, workspace.now()))
-    return Synced(looked, tuple(done), tuple(left))
+    return SyncResult(looked, tuple(done), tuple(left))
 
 
 @dataclass
@@ -79,7 +79,7 @@ class _Applying:
     by: Actor
 
     @property
-    def _api(self) -> Api:
+    def _api(self) -> GitHubApi:
         return self.mirror.api
 
     def apply(self, step: Step) -> tuple[Gap, ...]:
@@ -100,7 +100,7 @@ class _Applying:
                     told = f"The issue of {target.job} could not be written: {error.message}"
                     return (Gap(target.job, "issue", "an issue", "a refusal", told),)
                 self._note(target, issue)
-                return gaps(target, issue)
+                return parity_gaps(target, issue)
         return ()
 
     def _issue(self, step: MakeIssue | ChangeIssue | LinkIssue) -> Issue:
@@ -110,7 +110,7 @@ class _Applying:
         if isinstance(step, ChangeIssue):
             # What others wrote since the list was read must not be lost.
             fresh = self._api.issue(step.number)
-            if isinstance(fresh, Moved):
+            if isinstance(fresh, MovedIssue):
                 raise GoneError(f"Issue {step.number} was moved to {fresh.where}.")
             return self._brought_up_to_date(target, fresh)
         wanted = target.wanted
@@ -124,7 +124,7 @@ class _Applying:
 
     def _brought_up_to_date(self, target: Target, issue: Issue) -> Issue:
         wanted = target.wanted
-        fields: set[str] = {one.field for one in gaps(target, issue)}
+        fields: set[str] = {one.field for one in parity_gaps(target, issue)}
         there = {one.casefold() for one in issue.labels}
         missing = [one for one in wanted.labels if one.casefold() not in there]
         surplus = surplus_labels(issue, wanted)
@@ -137,7 +137,7 @@ class _Applying:
             return self._api.update_issue(issue.number, values)
         if missing or surplus:
             after = self._api.issue(issue.number)
-            return issue if isinstance(after, Moved) else after
+            return issue if isinstance(after, MovedIssue) else after
         return issue
 
     def _values(self, target: Target, issue: Issue, fields: set[str]) -> dict[str, Any]:
@@ -194,6 +194,8 @@ class _Applying:
         writes: dict[str, Value] = {"github_issue_number": issue.number, "github_issue_url": url}
         path = workspace.place(target.job).path
         with workspace.locked(path):
-            document = repair(workspace, workspace.read(path), path, workspace.ledger.read(target.job).entries)
-            record(workspace, target.job, document, path, "mirrored", data, Approval(self.by), writes)
-        refresh(workspace, workspace.job_at(path))
+            document = finish_interrupted_write(
+                workspace, workspace.read(path), path, workspace.ledger.read(target.job).entries
+            )
+            record_and_project(workspace, target.job, document, path, "mirrored", data, Approval(self.by), writes)
+        update_views(workspace, workspace.job_at(path))

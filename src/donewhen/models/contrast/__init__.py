@@ -10,14 +10,14 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import judged, unread
+from donewhen.models.contrast.judge import judge_by_rules, unreadable_rules
 from donewhen.models.contrast.proposer import Proposer
-from donewhen.models.contrast.rules import Default
+from donewhen.models.contrast.rules import DefaultRule
 from donewhen.models.contrast.sentences import write_rule
-from donewhen.models.contrast.wording import said
+from donewhen.models.contrast.wording import rule_sentences
 from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
 
-__all__ = ["Contrast", "default_rule", "unread"]
+__all__ = ["Contrast", "default_rule", "unreadable_rules"]
 
 _REMEMBERED = 16_000_000
 """Characters of tickets whose features are kept."""
@@ -38,12 +38,12 @@ class Contrast:
 
     async def roll(self, request: RolloutRequest) -> Completion:
         """What the rules say of the ticket."""
-        told = judged(request.rules, self.features(request.evidence), request.decode.temperature)
-        words = said(request.language)
+        told = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
+        words = rule_sentences(request.language)
         reasons = [f"{key}: {' '.join(request.rules[key].split())}" for key in told.applied[:_TOLD]]
         if not reasons:
             reasons.append(words.no_rule)
-        ignored = unread(request.rules)
+        ignored = unreadable_rules(request.rules)
         if ignored:
             reasons.append(words.unread.format(keys=", ".join(ignored)))
         form = request.form
@@ -52,8 +52,8 @@ class Contrast:
 
     def decides(self, request: RolloutRequest) -> bool:
         """Whether rules that can be read say something of the ticket, and no rule that binds more is left unread."""
-        told = judged(request.rules, self.features(request.evidence), request.decode.temperature)
-        binding = any(key.startswith("S") for key in unread(request.rules))
+        told = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
+        binding = any(key.startswith("S") for key in unreadable_rules(request.rules))
         return not told.default and not (binding and any(not key.startswith("S") for key in told.applied))
 
     def study(self, cases: Sequence[Case]) -> None:
@@ -82,7 +82,7 @@ class Contrast:
 
 def default_rule(verdict: Binary, language: str) -> str:
     """The sentence that says which verdict holds where no rule applies."""
-    return write_rule(Default(verdict), language)
+    return write_rule(DefaultRule(verdict), language)
 
 
 def _size(evidence: tuple[tuple[str, str], ...]) -> int:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from donewhen.models.contrast.features import Features, Where, spelled
+from donewhen.models.contrast.features import Features, Where, join_words
 from donewhen.models.contrast.rules import (
-    Boxes,
+    ChecklistCondition,
     Condition,
-    Length,
-    Number,
-    Occurs,
-    Section,
+    LengthCondition,
+    NumberCondition,
+    PhraseCondition,
+    SectionCondition,
     Statistic,
     Unit,
     length_of,
@@ -41,7 +41,7 @@ _UNITS: tuple[Unit, ...] = ("words", "lines", "sections")
 _TELLING = re.compile(r"[^\W\d_]{4}|^(?:no|not)$|[\u3040-\u30ff\u3400-\u9fff]")
 
 
-class Studied(NamedTuple):
+class StudiedCase(NamedTuple):
     """A case as candidates are weighed on it."""
 
     features: Features
@@ -56,7 +56,7 @@ class Candidate(NamedTuple):
     mask: int
 
 
-class Field(NamedTuple):
+class CaseSets(NamedTuple):
     """The cases, as sets."""
 
     everyone: int
@@ -69,22 +69,22 @@ class Field(NamedTuple):
         return self.everyone.bit_count()
 
 
-def field_of(cases: Sequence[Studied]) -> Field:
+def case_sets(cases: Sequence[StudiedCase]) -> CaseSets:
     """The sets that candidates are weighed against."""
     failing = _mask(case.label == "fail" for case in cases)
     everyone = (1 << len(cases)) - 1
     by_cluster: dict[str, int] = {}
     for index, case in enumerate(cases):
         by_cluster[case.cluster] = by_cluster.get(case.cluster, 0) | 1 << index
-    return Field(everyone, failing, everyone & ~failing, tuple(by_cluster.values()))
+    return CaseSets(everyone, failing, everyone & ~failing, tuple(by_cluster.values()))
 
 
-def clusters_in(mask: int, field: Field) -> int:
+def clusters_in(mask: int, field: CaseSets) -> int:
     """How many clusters a set of cases touches."""
     return sum(1 for cluster in field.clusters if mask & cluster)
 
 
-def contrast(mask: int, field: Field) -> float:
+def contrast_score(mask: int, field: CaseSets) -> float:
     """How much more often failing cases are in a set than passing ones, in standard errors; negative if less often."""
     fails, passes = max(1, field.failing.bit_count()), max(1, field.passing.bit_count())
     failed, passed = (mask & field.failing).bit_count(), (mask & field.passing).bit_count()
@@ -93,7 +93,7 @@ def contrast(mask: int, field: Field) -> float:
     return (failed / fails - passed / passes) / math.sqrt(spread) if spread > 0 else 0.0
 
 
-def candidates_of(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> list[Candidate]:
+def candidates_of(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> list[Candidate]:
     """All single conditions worth weighing; no two with the same set of cases."""
     found: dict[int, Candidate] = {}
     for candidate in _all(cases, field, forbidden):
@@ -102,7 +102,7 @@ def candidates_of(cases: Sequence[Studied], field: Field, forbidden: Callable[[s
     return list(found.values())
 
 
-def _all(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+def _all(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
     yield from _lengths(cases)
     yield from _numbers(cases, forbidden)
     yield from _sections(cases, field, forbidden)
@@ -110,8 +110,8 @@ def _all(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool
     for where in _PLACES:
         terms = _terms(cases, field, where, forbidden)
         for phrase, mask in terms:
-            yield Candidate(Occurs((phrase,), where), mask)
-            yield Candidate(Occurs((phrase,), where, at_least=False), field.everyone & ~mask)
+            yield Candidate(PhraseCondition((phrase,), where), mask)
+            yield Candidate(PhraseCondition((phrase,), where, at_least=False), field.everyone & ~mask)
         yield from _amounts(cases, where, [phrase for phrase, _ in terms[:_COUNTED_TERMS]])
 
 
@@ -144,13 +144,13 @@ def _thresholds(
         yield Candidate(make(False, step), known & ~above)
 
 
-def _lengths(cases: Sequence[Studied]) -> Iterator[Candidate]:
+def _lengths(cases: Sequence[StudiedCase]) -> Iterator[Candidate]:
     for unit in _UNITS:
         values = [float(length_of(case.features, unit)) for case in cases]
-        yield from _thresholds(values, _steps(values), partial(Length, unit))
+        yield from _thresholds(values, _steps(values), partial(LengthCondition, unit))
 
 
-def _numbers(cases: Sequence[Studied], forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+def _numbers(cases: Sequence[StudiedCase], forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
     spread: Counter[str] = Counter()
     for case in cases:
         spread.update(label for label in case.features.numbers)
@@ -163,31 +163,31 @@ def _numbers(cases: Sequence[Studied], forbidden: Callable[[str], bool]) -> Iter
                 for case in cases
             ]
             steps = _steps([value for value in values if value is not None])
-            yield from _thresholds(values, steps, partial(Number, label, statistic))
+            yield from _thresholds(values, steps, partial(NumberCondition, label, statistic))
 
 
-def _sections(cases: Sequence[Studied], field: Field, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+def _sections(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
     for name in sorted({name for case in cases for name in case.features.sections}):
         mask = _mask(name in case.features.sections for case in cases)
         if _common(mask, field) and not forbidden(name):
-            yield Candidate(Section(name, present=True), mask)
-            yield Candidate(Section(name, present=False), field.everyone & ~mask)
+            yield Candidate(SectionCondition(name, present=True), mask)
+            yield Candidate(SectionCondition(name, present=False), field.everyone & ~mask)
 
 
-def _boxes(cases: Sequence[Studied]) -> Iterator[Candidate]:
+def _boxes(cases: Sequence[StudiedCase]) -> Iterator[Candidate]:
     for checked in (False, True):
-        condition = Boxes(checked)
+        condition = ChecklistCondition(checked)
         yield Candidate(condition, _mask(condition.holds(case.features) for case in cases))
 
 
-def _common(mask: int, field: Field) -> bool:
+def _common(mask: int, field: CaseSets) -> bool:
     """Enough cases of enough clusters are in the set, and enough are not."""
     least = max(_LEAST_CLUSTERS, _LEAST_SHARE * field.size)
     return least <= mask.bit_count() <= field.size - least and clusters_in(mask, field) >= _LEAST_CLUSTERS
 
 
 def _terms(
-    cases: Sequence[Studied], field: Field, where: Where, forbidden: Callable[[str], bool]
+    cases: Sequence[StudiedCase], field: CaseSets, where: Where, forbidden: Callable[[str], bool]
 ) -> list[tuple[str, int]]:
     """Phrases by how well they separate, with the cases that have them."""
     masks: dict[tuple[str, ...], int] = {}
@@ -200,9 +200,9 @@ def _terms(
     rated = []
     for gram, mask in masks.items():
         if mask.bit_count() >= spread and _telling(gram):
-            phrase = spelled(gram)
+            phrase = join_words(gram)
             if clusters_in(mask, field) >= _LEAST_CLUSTERS and not forbidden(phrase):
-                rated.append((-abs(contrast(mask, field)), len(gram), phrase, mask))
+                rated.append((-abs(contrast_score(mask, field)), len(gram), phrase, mask))
     rated.sort()
     kept: dict[int, tuple[str, int]] = {}
     for _, _, phrase, mask in rated:
@@ -224,13 +224,13 @@ def _telling(gram: tuple[str, ...]) -> bool:
     return any(_TELLING.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
 
 
-def _amounts(cases: Sequence[Studied], where: Where, phrases: Iterable[str]) -> Iterator[Candidate]:
+def _amounts(cases: Sequence[StudiedCase], where: Where, phrases: Iterable[str]) -> Iterator[Candidate]:
     lengths = [max(1, len(case.features.part(where))) for case in cases]
     for phrase in phrases:
         counts = [case.features.count(phrase, where) for case in cases]
         steps = [step for step in _COUNTS if step <= max(counts)]
-        yield from _thresholds(counts, steps, partial(Occurs, (phrase,), where))
+        yield from _thresholds(counts, steps, partial(PhraseCondition, (phrase,), where))
         if where == "text":
             shares = [100 * count / length for count, length in zip(counts, lengths, strict=True)]
             dense = [step for step in _PER_HUNDRED if step <= max(shares)]
-            yield from _thresholds(shares, dense, partial(Occurs, (phrase,), where, per_hundred=True))
+            yield from _thresholds(shares, dense, partial(PhraseCondition, (phrase,), where, per_hundred=True))

@@ -33,14 +33,14 @@ _HEADING = re.compile(
 _BOX = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\]", re.MULTILINE)
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text, in lower case and normal width."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return _WORD.findall(text.lower())
 
 
-def spelled(words: list[str] | tuple[str, ...]) -> str:
+def join_words(words: list[str] | tuple[str, ...]) -> str:
     """Words as one writes them: Chinese characters stand together, others apart."""
     out = ""
     for word in words:
@@ -52,13 +52,13 @@ def spelled(words: list[str] | tuple[str, ...]) -> str:
 @lru_cache(maxsize=1 << 16)
 def needle(phrase: str) -> str:
     """A phrase as it stands in the line of words that is searched: each word between two spaces of its own."""
-    return "".join(f" {word} " for word in words_of(phrase))
+    return "".join(f" {word} " for word in split_words(phrase))
 
 
 @lru_cache(maxsize=4096)
-def name_of(label: str) -> str:
+def normalise_label(label: str) -> str:
     """A label or a heading in the form in which they are compared."""
-    return spelled(words_of(label))
+    return join_words(split_words(label))
 
 
 class Features:
@@ -86,7 +86,7 @@ class Features:
     @cached_property
     def words(self) -> list[str]:
         """All words, in the order of the text."""
-        return words_of(self._text)
+        return split_words(self._text)
 
     @cached_property
     def lines(self) -> int:
@@ -101,14 +101,14 @@ class Features:
         for number in _NUMBER.finditer(self._text):
             label = _LABEL.search(self._text[max(0, number.start() - _LONGEST_LABEL) : number.start()])
             if label is not None:
-                found.setdefault(name_of(label[0]), []).append(float(number[1]))
+                found.setdefault(normalise_label(label[0]), []).append(float(number[1]))
         return {label: tuple(values) for label, values in found.items()}
 
     @cached_property
     def sections(self) -> frozenset[str]:
         """The names of headings, and of the texts where there are several."""
         headings = (next(filter(None, found.groups())) for found in _HEADING.finditer(self._text))
-        return frozenset(map(name_of, (*self._names, *headings)))
+        return frozenset(map(normalise_label, (*self._names, *headings)))
 
     @cached_property
     def boxes(self) -> tuple[int, int]:

@@ -149,11 +149,11 @@ CHINESE = Grammar(
 GRAMMARS: dict[str, Grammar] = {"en": ENGLISH, "zh": CHINESE}
 
 
-def base_of(language: str) -> str:
+def base_language(language: str) -> str:
     """A language without its region: zh for zh-CN."""
     return language.replace("_", "-").partition("-")[0].lower()
 
 
 def grammar_of(language: str) -> Grammar:
     """The grammar of a mission's language; English for those without one."""
-    return GRAMMARS.get(base_of(language), ENGLISH)
+    return GRAMMARS.get(base_language(language), ENGLISH)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.rules import Default, Rule, applies, signed_weight
+from donewhen.models.contrast.rules import DefaultRule, Rule, applies, signed_weight
 from donewhen.models.contrast.sentences import read_rule, sentences_of
 from donewhen.models.roles import Binary
 
@@ -26,7 +26,7 @@ FALLBACK: Binary = "fail"
 """The default where no rule states one: what is not shown to be done is not done."""
 
 
-class Judged(NamedTuple):
+class RuleVerdict(NamedTuple):
     """A verdict, the rules that made it, and how far it was from the other one."""
 
     verdict: Binary
@@ -36,7 +36,7 @@ class Judged(NamedTuple):
     default: bool
 
 
-class Read(NamedTuple):
+class ReadRules(NamedTuple):
     """Rules, read once."""
 
     scaffold: tuple[tuple[str, Rule, int], ...]
@@ -45,9 +45,9 @@ class Read(NamedTuple):
     unread: tuple[str, ...]
 
 
-def judged(rules: Mapping[str, str], features: Features, temperature: float = 0.0) -> Judged:
+def judge_by_rules(rules: Mapping[str, str], features: Features, temperature: float = 0.0) -> RuleVerdict:
     """The verdict of the rules on a text."""
-    read = read_all(tuple(rules.items()))
+    read = read_rules(tuple(rules.items()))
     least = 2 if temperature >= HOT else 1
     for some in (read.scaffold, read.guidance):
         total, applied = 0, []
@@ -56,17 +56,17 @@ def judged(rules: Mapping[str, str], features: Features, temperature: float = 0.
                 total += weight
                 applied.append(key)
         if total:
-            return Judged("pass" if total > 0 else "fail", float(abs(total)), tuple(applied), default=False)
-    return Judged(read.default, 0.0, (), default=True)
+            return RuleVerdict("pass" if total > 0 else "fail", float(abs(total)), tuple(applied), default=False)
+    return RuleVerdict(read.default, 0.0, (), default=True)
 
 
-def unread(rules: Mapping[str, str]) -> tuple[str, ...]:
+def unreadable_rules(rules: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of rules that hold a sentence the judge can't read. It ignores those."""
-    return read_all(tuple(rules.items())).unread
+    return read_rules(tuple(rules.items())).unread
 
 
 @lru_cache(maxsize=4096)
-def read_all(rules: tuple[tuple[str, str], ...]) -> Read:
+def read_rules(rules: tuple[tuple[str, str], ...]) -> ReadRules:
     """The rules, split by what binds first. The first default counts, the scaffold's before the others'."""
     scaffold: list[tuple[str, Rule, int]] = []
     guidance: list[tuple[str, Rule, int]] = []
@@ -75,14 +75,14 @@ def read_all(rules: tuple[tuple[str, str], ...]) -> Read:
     for key, text in sorted(rules, key=lambda one: not one[0].startswith("S")):
         for sentence in sentences_of(text):
             rule = _read(sentence)
-            if isinstance(rule, Default):
+            if isinstance(rule, DefaultRule):
                 defaults.append(rule.verdict)
             elif rule is None:
                 prose.append(key)
             else:
                 (scaffold if key.startswith("S") else guidance).append((key, rule, signed_weight(rule)))
     default = defaults[0] if defaults else FALLBACK
-    return Read(tuple(scaffold), tuple(guidance), default, tuple(dict.fromkeys(prose)))
+    return ReadRules(tuple(scaffold), tuple(guidance), default, tuple(dict.fromkeys(prose)))
 
 
 _read = lru_cache(maxsize=1 << 14)(read_rule)

@@ -11,12 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from donewhen.models.contrast.candidates import Studied, candidates_of, field_of
+from donewhen.models.contrast.candidates import StudiedCase, candidates_of, case_sets
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.rule_changes import Json, Move, Study, additions_of, moves_of
-from donewhen.models.contrast.search import Find, alike, pool_of, signs
-from donewhen.models.contrast.wording import dimension, falsifier, said, unfit
+from donewhen.models.contrast.judge import read_rules
+from donewhen.models.contrast.rule_changes import Json, RuleMove, Study, helpful_additions, helpful_moves
+from donewhen.models.contrast.search import FoundRule, best_signs, nearly_same, rule_pool
+from donewhen.models.contrast.wording import falsifier_sentence, is_unfit_phrase, rule_dimension, rule_sentences
 from donewhen.models.roles import Binary, Case, ReflectionRequest
 
 _HYPOTHESES = 4
@@ -39,8 +39,8 @@ class Proposer:
         self._others = open_to_others
         self._known: Sequence[object] = ()
         self._study = self._studied(())
-        self._pools: dict[str, list[Find]] = {}
-        self._moves: dict[tuple[object, ...], list[Move]] = {}
+        self._pools: dict[str, list[FoundRule]] = {}
+        self._moves: dict[tuple[object, ...], list[RuleMove]] = {}
 
     def study(self, cases: Sequence[Case]) -> None:
         """Take in the training cases of an epoch, in whatever order. The same as before are known already."""
@@ -58,7 +58,7 @@ class Proposer:
         """The answer of the decision pass."""
         study = self._for(request)
         lacking = [case.ticket_key for case in request.cases if _lacks_signs(case, study)]
-        words = said(request.language)
+        words = rule_sentences(request.language)
         template = words.decided if lacking else words.all_shown
         analysis = template.format(n=len(lacking), cases=len(request.cases), studied=len(study.cases))
         return _json({"no_evidence_group_ids": lacking, "decision_analysis": analysis})
@@ -80,7 +80,7 @@ class Proposer:
             _apply(found, rules)
         hypotheses = list(self._hypotheses(rules, request, study, covered))
         asked = [case.ticket_key for case in request.cases]
-        words = said(request.language)
+        words = rule_sentences(request.language)
         count = len(operations) + len(hypotheses)
         analysis = (words.proposed if count else words.nothing).format(n=len(study.cases), count=count)
         return _json(
@@ -113,7 +113,7 @@ class Proposer:
         if not chosen:
             return None
         # The best while nothing is learned, and what does harm; then one of the best.
-        learned = bool(read_all(tuple(rules.items())).guidance)
+        learned = bool(read_rules(tuple(rules.items())).guidance)
         rotates = learned and chosen[0]["op"] != "delete"
         return chosen[turn // 2 % min(len(chosen), _ROTATED) if rotates else 0]
 
@@ -126,25 +126,25 @@ class Proposer:
             if move.find is None or len(taken) == _HYPOTHESES:
                 continue
             evidence = _keys(move.helped, request, study)
-            if covered.issuperset(evidence) or any(alike(move.find.mask, other) for other in taken):
+            if covered.issuperset(evidence) or any(nearly_same(move.find.mask, other) for other in taken):
                 continue
             taken.append(move.find.mask)
             covered.update(evidence)
             yield {
                 "text": move.op["text"],
-                "dimension": dimension(move.find.rule),
-                "falsifier": falsifier(move.find.rule, request.language),
+                "dimension": rule_dimension(move.find.rule),
+                "falsifier": falsifier_sentence(move.find.rule, request.language),
                 "evidence": evidence,
             }
 
-    def _ranked(self, rules: Mapping[str, str], language: str, study: Study) -> list[Move]:
-        moves = additions_of if self._others else moves_of
+    def _ranked(self, rules: Mapping[str, str], language: str, study: Study) -> list[RuleMove]:
+        moves = helpful_additions if self._others else helpful_moves
         if study is not self._study:
-            return moves(rules, pool_of(study.candidates, study.field, language), study, language)
+            return moves(rules, rule_pool(study.candidates, study.field, language), study, language)
         key = (tuple(rules.items()), language)
         if key not in self._moves:
             if language not in self._pools:
-                self._pools[language] = pool_of(study.candidates, study.field, language)
+                self._pools[language] = rule_pool(study.candidates, study.field, language)
             if len(self._moves) == _REMEMBERED:
                 self._moves.pop(next(iter(self._moves)))
             self._moves[key] = moves(rules, self._pools[language], study, language)
@@ -157,12 +157,12 @@ class Proposer:
 
     def _studied(self, cases: Sequence[Case]) -> Study:
         studied = tuple(
-            Studied(self._features_of(case.evidence), case.label, case.cluster or case.ticket_key) for case in cases
+            StudiedCase(self._features_of(case.evidence), case.label, case.cluster or case.ticket_key) for case in cases
         )
-        field = field_of(studied)
-        candidates = candidates_of(studied, field, unfit) if cases else []
+        field = case_sets(studied)
+        candidates = candidates_of(studied, field, is_unfit_phrase) if cases else []
         both: tuple[Binary, Binary] = ("pass", "fail")
-        found = {verdict: signs(candidates, field, verdict, field.everyone)[:_SIGNS] for verdict in both}
+        found = {verdict: best_signs(candidates, field, verdict, field.everyone)[:_SIGNS] for verdict in both}
         passed = sum(1 << at for at, case in enumerate(cases) if case.verdict == "pass")
         return Study({case.ticket_key: at for at, case in enumerate(cases)}, studied, field, candidates, found, passed)
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from donewhen.models.contrast.candidates import Candidate, Field, Studied
-from donewhen.models.contrast.rules import WEIGHTS, Default, Rule
+from donewhen.models.contrast.candidates import Candidate, CaseSets, StudiedCase
+from donewhen.models.contrast.rules import WEIGHTS, DefaultRule, Rule
 from donewhen.models.contrast.search import (
     PICKED_CAUTION,
-    Find,
-    Standing,
-    as_judged,
-    ranked,
+    FoundRule,
+    RuleState,
+    cases_turned,
+    rank_rules,
     stakes_of,
-    standing,
-    turned,
+    state_as_judged,
+    state_under_rules,
     worth_of,
 )
 from donewhen.models.contrast.sentences import LONGEST, read_rule, sentences_of, write_rule
-from donewhen.models.contrast.wording import Said, said
+from donewhen.models.contrast.wording import RuleSentences, rule_sentences
 from donewhen.models.roles import Binary
 
 FIRST = "G0"
@@ -33,30 +33,30 @@ class Study(NamedTuple):
     """The cases of an epoch, ready to be compared."""
 
     places: dict[str, int]
-    cases: tuple[Studied, ...]
-    field: Field
+    cases: tuple[StudiedCase, ...]
+    field: CaseSets
     candidates: list[Candidate]
-    signs: dict[Binary, list[Find]]
+    signs: dict[Binary, list[FoundRule]]
     passed: int = 0
     """The cases that were judged to pass, as a set."""
 
 
-class Move(NamedTuple):
+class RuleMove(NamedTuple):
     """A change of the rules that would help on the studied cases."""
 
     op: Json
     """The operation, but for its evidence."""
-    find: Find | None
+    find: FoundRule | None
     """The rule, where it is a new one."""
     helped: int
     """The cases that it is good for, as a set."""
     worth: float
 
 
-def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
+def helpful_moves(rules: Mapping[str, str], pool: Sequence[FoundRule], study: Study, language: str) -> list[RuleMove]:
     """Every change that would help, the best first."""
-    now = standing(rules, study.cases)
-    words = said(language)
+    now = state_under_rules(rules, study.cases)
+    words = rule_sentences(language)
     moves = [
         *_additions(rules, now, pool, study, language, words),
         *_replacements(rules, now, pool, study, language, words),
@@ -67,30 +67,42 @@ def moves_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, langu
     return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
 
 
-def additions_of(rules: Mapping[str, str], pool: Sequence[Find], study: Study, language: str) -> list[Move]:
+def helpful_additions(
+    rules: Mapping[str, str], pool: Sequence[FoundRule], study: Study, language: str
+) -> list[RuleMove]:
     """The rules that would help where somebody else judges what the rules leave open, the best first."""
-    now = as_judged(rules, study.cases, study.passed)
-    return list(_additions(rules, now, pool, study, language, said(language)))
+    now = state_as_judged(rules, study.cases, study.passed)
+    return list(_additions(rules, now, pool, study, language, rule_sentences(language)))
 
 
 def _additions(
-    rules: Mapping[str, str], now: Standing, pool: Sequence[Find], study: Study, language: str, words: Said
-) -> Iterator[Move]:
-    for find in ranked(now, pool, study.field, language):
+    rules: Mapping[str, str],
+    now: RuleState,
+    pool: Sequence[FoundRule],
+    study: Study,
+    language: str,
+    words: RuleSentences,
+) -> Iterator[RuleMove]:
+    for find in rank_rules(now, pool, study.field, language):
         text = write_rule(find.rule, language)
         if text not in rules.values():
             right, wrong = _turns(find.mask, find.rule, now, study.field)
             op = {"op": "add", "text": text, "rationale": _told(words.add, study, right, wrong)}
-            yield Move(op, find, _spoken_for(find.mask, find.rule, study), find.worth)
+            yield RuleMove(op, find, _spoken_for(find.mask, find.rule, study), find.worth)
 
 
 def _replacements(
-    rules: Mapping[str, str], now: Standing, pool: Sequence[Find], study: Study, language: str, words: Said
-) -> Iterator[Move]:
+    rules: Mapping[str, str],
+    now: RuleState,
+    pool: Sequence[FoundRule],
+    study: Study,
+    language: str,
+    words: RuleSentences,
+) -> Iterator[RuleMove]:
     """Better rules than those that are there, of the same verdict and strength."""
     for key, old in _learned(rules):
         held = now.masks[key]
-        before = standing(rules, study.cases, without=key)
+        before = state_under_rules(rules, study.cases, without=key)
         for stakes in stakes_of(before, study.field, study.field.everyone):
             if (stakes.verdict, stakes.strength) != (old.verdict, old.strength):
                 continue
@@ -107,20 +119,22 @@ def _replacements(
                 if better.bit_count() > worse.bit_count() + 1 and text not in rules.values() and len(text) <= LONGEST:
                     rationale = _told(words.update, study, better, worse)
                     op = {"op": "update", "key": key, "text": text, "rationale": rationale}
-                    yield Move(op, None, _spoken_for(find.mask, rule, study), more)
+                    yield RuleMove(op, None, _spoken_for(find.mask, rule, study), more)
 
 
-def _removals(rules: Mapping[str, str], now: Standing, study: Study, words: Said) -> Iterator[Move]:
+def _removals(rules: Mapping[str, str], now: RuleState, study: Study, words: RuleSentences) -> Iterator[RuleMove]:
     """Rules without which more is right."""
     for key, old in _learned(rules):
-        right, wrong = _turns(now.masks[key], old, standing(rules, study.cases, without=key), study.field)
+        right, wrong = _turns(now.masks[key], old, state_under_rules(rules, study.cases, without=key), study.field)
         more = wrong.bit_count() - right.bit_count()
         if more > 0:
             op = {"op": "delete", "key": key, "rationale": _told(words.delete, study, wrong, right)}
-            yield Move(op, None, wrong, float(more))
+            yield RuleMove(op, None, wrong, float(more))
 
 
-def _defaults(rules: Mapping[str, str], now: Standing, study: Study, language: str, words: Said) -> Iterator[Move]:
+def _defaults(
+    rules: Mapping[str, str], now: RuleState, study: Study, language: str, words: RuleSentences
+) -> Iterator[RuleMove]:
     """The other default, where rules are learned and the cases that none decides mostly have the other label."""
     other: Binary = "fail" if now.default == "pass" else "pass"
     silent = now.levels.get(0, 0)
@@ -128,12 +142,12 @@ def _defaults(rules: Mapping[str, str], now: Standing, study: Study, language: s
     more = 2 * right.bit_count() - silent.bit_count()
     if more > 1 and now.masks and FIRST in rules:
         # What else the first rule says is not for the learner to take away.
-        kept = [one for one in sentences_of(rules[FIRST]) if not isinstance(read_rule(one), Default)]
-        text = " ".join((*kept, write_rule(Default(other), language)))
+        kept = [one for one in sentences_of(rules[FIRST]) if not isinstance(read_rule(one), DefaultRule)]
+        text = " ".join((*kept, write_rule(DefaultRule(other), language)))
         if len(text) <= LONGEST:
             rationale = words.default.format(n=silent.bit_count(), right=right.bit_count())
             op = {"op": "update", "key": FIRST, "text": text, "rationale": rationale}
-            yield Move(op, None, right, float(more))
+            yield RuleMove(op, None, right, float(more))
 
 
 def _learned(rules: Mapping[str, str]) -> Iterator[tuple[str, Rule]]:
@@ -144,9 +158,9 @@ def _learned(rules: Mapping[str, str]) -> Iterator[tuple[str, Rule]]:
             yield key, rule
 
 
-def _turns(mask: int, rule: Rule, before: Standing, field: Field) -> tuple[int, int]:
+def _turns(mask: int, rule: Rule, before: RuleState, field: CaseSets) -> tuple[int, int]:
     """The cases that a rule turns to the right and to the wrong verdict, given the others."""
-    moved = mask & turned(before, rule.verdict, WEIGHTS[rule.strength])
+    moved = mask & cases_turned(before, rule.verdict, WEIGHTS[rule.strength])
     wanted = field.failing if rule.verdict == "fail" else field.passing
     return moved & wanted, moved & ~wanted
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from donewhen.models.contrast.features import Features, Where, words_of
+from donewhen.models.contrast.features import Features, Where, split_words
 from donewhen.models.roles import Binary
 
 Statistic = Literal["first", "last", "highest", "lowest", "mean"]
@@ -17,7 +17,7 @@ WEIGHTS: dict[Strength, int] = {"weak": 1, "plain": 2, "strong": 4}
 """A strong sign outweighs a plain one and a weak one together."""
 
 
-class Occurs(msgspec.Struct, frozen=True):
+class PhraseCondition(msgspec.Struct, frozen=True):
     """One of some phrases occurs often enough, or too seldom."""
 
     phrases: tuple[str, ...]
@@ -33,7 +33,7 @@ class Occurs(msgspec.Struct, frozen=True):
         return (found >= self.amount) is self.at_least
 
 
-class Number(msgspec.Struct, frozen=True):
+class NumberCondition(msgspec.Struct, frozen=True):
     """A labelled number against a threshold; where the label has no number, neither side holds."""
 
     label: str
@@ -46,7 +46,7 @@ class Number(msgspec.Struct, frozen=True):
         return values is not None and (statistic_of(values, self.statistic) >= self.threshold) is self.at_least
 
 
-class Section(msgspec.Struct, frozen=True):
+class SectionCondition(msgspec.Struct, frozen=True):
     """A section is there, or is not."""
 
     name: str
@@ -56,7 +56,7 @@ class Section(msgspec.Struct, frozen=True):
         return (self.name in features.sections) is self.present
 
 
-class Boxes(msgspec.Struct, frozen=True):
+class ChecklistCondition(msgspec.Struct, frozen=True):
     """A checklist has an open item, or all of its items are checked."""
 
     checked: bool
@@ -66,7 +66,7 @@ class Boxes(msgspec.Struct, frozen=True):
         return checked > 0 == unchecked if self.checked else unchecked > 0
 
 
-class Length(msgspec.Struct, frozen=True):
+class LengthCondition(msgspec.Struct, frozen=True):
     """The text is long, or short."""
 
     unit: Unit
@@ -77,7 +77,7 @@ class Length(msgspec.Struct, frozen=True):
         return (length_of(features, self.unit) >= self.amount) is self.at_least
 
 
-Condition: TypeAlias = Occurs | Number | Section | Boxes | Length
+Condition: TypeAlias = PhraseCondition | NumberCondition | SectionCondition | ChecklistCondition | LengthCondition
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class Rule(msgspec.Struct, frozen=True):
     """How many of the conditions are enough; 0 when all must hold."""
 
 
-class Default(msgspec.Struct, frozen=True):
+class DefaultRule(msgspec.Struct, frozen=True):
     """The verdict where no rule decides."""
 
     verdict: Binary
@@ -135,16 +135,16 @@ def length_of(features: Features, unit: Unit) -> int:
     return features.lines if unit == "lines" else len(features.sections)
 
 
-def subjects(condition: Condition) -> frozenset[str]:
+def condition_subjects(condition: Condition) -> frozenset[str]:
     """What a condition looks at: two that share a word or a label are no independent signs."""
     match condition:
-        case Occurs(phrases):
-            return frozenset(word for phrase in phrases for word in words_of(phrase))
-        case Number(label):
+        case PhraseCondition(phrases):
+            return frozenset(word for phrase in phrases for word in split_words(phrase))
+        case NumberCondition(label):
             return frozenset({f"number {label}"})
-        case Section(name):
+        case SectionCondition(name):
             return frozenset({f"section {name}"})
-        case Boxes():
+        case ChecklistCondition():
             return frozenset({"boxes"})
-        case Length():
+        case LengthCondition():
             return frozenset({"length"})

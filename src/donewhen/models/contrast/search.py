@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from donewhen.models.contrast.candidates import Candidate, Field, Studied, clusters_in
-from donewhen.models.contrast.judge import read_all
-from donewhen.models.contrast.rules import WEIGHTS, Rule, Strength, applies, subjects
+from donewhen.models.contrast.candidates import Candidate, CaseSets, StudiedCase, clusters_in
+from donewhen.models.contrast.judge import read_rules
+from donewhen.models.contrast.rules import WEIGHTS, Rule, Strength, applies, condition_subjects
 from donewhen.models.contrast.sentences import LONGEST, write_rule
 from donewhen.models.roles import Binary
 
@@ -47,7 +47,7 @@ _STRENGTHS: tuple[Strength, ...] = ("plain", "weak", "strong")
 _VERDICTS: tuple[Binary, ...] = ("fail", "pass")
 
 
-class Standing(NamedTuple):
+class RuleState(NamedTuple):
     """How the studied cases stand under some rules."""
 
     levels: Mapping[float, int]
@@ -69,7 +69,7 @@ class Stakes(NamedTuple):
     clusters: tuple[tuple[int, int], ...]
 
 
-class Find(NamedTuple):
+class FoundRule(NamedTuple):
     """A rule, the cases that it applies to, and what it is worth."""
 
     rule: Rule
@@ -77,9 +77,9 @@ class Find(NamedTuple):
     worth: float
 
 
-def standing(rules: Mapping[str, str], cases: Sequence[Studied], *, without: str = "") -> Standing:
+def state_under_rules(rules: Mapping[str, str], cases: Sequence[StudiedCase], *, without: str = "") -> RuleState:
     """Judges the studied cases, with one rule left out if so asked."""
-    read = read_all(tuple(rules.items()))
+    read = read_rules(tuple(rules.items()))
     levels: dict[float, int] = {}
     masks: dict[str, int] = {key: 0 for key, _, _ in read.guidance}
     for index, case in enumerate(cases):
@@ -92,24 +92,24 @@ def standing(rules: Mapping[str, str], cases: Sequence[Studied], *, without: str
                 masks[key] |= bit
                 total += weight if key != without else 0
         levels[total] = levels.get(total, 0) | bit
-    return Standing(levels, read.default, masks)
+    return RuleState(levels, read.default, masks)
 
 
-def blank(everyone: int, verdict: Binary) -> Standing:
+def state_without_rules(everyone: int, verdict: Binary) -> RuleState:
     """All cases under no rule but a default."""
-    return Standing({0: everyone}, verdict, {})
+    return RuleState({0: everyone}, verdict, {})
 
 
-def as_judged(rules: Mapping[str, str], cases: Sequence[Studied], passed: int) -> Standing:
+def state_as_judged(rules: Mapping[str, str], cases: Sequence[StudiedCase], passed: int) -> RuleState:
     """The same where somebody else has judged what the rules leave open: less than any sign, and more than nothing."""
-    now = standing(rules, cases)
+    now = state_under_rules(rules, cases)
     levels: dict[float, int] = {}
     for level, mask in now.levels.items():
         levels |= {level + _OTHERS: mask & passed, level - _OTHERS: mask & ~passed}
     return now._replace(levels=levels)
 
 
-def turned(now: Standing, verdict: Binary, weight: int) -> int:
+def cases_turned(now: RuleState, verdict: Binary, weight: int) -> int:
     """The cases whose verdict another sign would turn."""
     signed = weight if verdict == "pass" else -weight
     cases = 0
@@ -123,13 +123,13 @@ def _verdict(level: float, default: Binary) -> Binary:
     return default if level == 0 else "pass" if level > 0 else "fail"
 
 
-def stakes_of(now: Standing, field: Field, sample: int) -> Iterator[Stakes]:
+def stakes_of(now: RuleState, field: CaseSets, sample: int) -> Iterator[Stakes]:
     """What there is to gain, for each verdict and for each strength that makes a difference."""
     for verdict in _VERDICTS:
         wanted = field.failing if verdict == "fail" else field.passing
         seen = {0}
         for strength in _STRENGTHS:
-            moved = turned(now, verdict, WEIGHTS[strength]) & sample
+            moved = cases_turned(now, verdict, WEIGHTS[strength]) & sample
             if moved in seen:
                 continue
             seen.add(moved)
@@ -151,16 +151,18 @@ def worth_of(mask: int, stakes: Stakes, caution: float) -> float:
     return total - caution * math.sqrt(squares)
 
 
-def signs(candidates: Iterable[Candidate], field: Field, verdict: Binary, sample: int) -> list[Find]:
+def best_signs(candidates: Iterable[Candidate], field: CaseSets, verdict: Binary, sample: int) -> list[FoundRule]:
     """The best single conditions for a verdict that differ: in what they look at, and in the cases they hold for."""
-    stakes = next(stakes_of(blank(field.everyone, "pass" if verdict == "fail" else "fail"), field, sample), None)
+    stakes = next(
+        stakes_of(state_without_rules(field.everyone, "pass" if verdict == "fail" else "fail"), field, sample), None
+    )
     if stakes is None or not stakes.right or not stakes.wrong:
         return []
-    kept: list[Find] = []
+    kept: list[FoundRule] = []
     looked: set[str] = set()
     for find in _singles(candidates, stakes):
-        looks = subjects(find.rule.conditions[0])
-        if find.worth > 0 and not looks & looked and not any(alike(find.mask, other.mask) for other in kept):
+        looks = condition_subjects(find.rule.conditions[0])
+        if find.worth > 0 and not looks & looked and not any(nearly_same(find.mask, other.mask) for other in kept):
             kept.append(find)
             looked |= looks
             if len(kept) == _LEADERS:
@@ -168,7 +170,7 @@ def signs(candidates: Iterable[Candidate], field: Field, verdict: Binary, sample
     return kept
 
 
-def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[Find]:
+def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[FoundRule]:
     rough = []
     for number, candidate in enumerate(candidates):
         right = (candidate.mask & stakes.right).bit_count()
@@ -176,20 +178,20 @@ def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[Find]:
         rough.append((stakes.loss * wrong - stakes.gain * right, number, candidate))
     rough.sort(key=lambda one: one[:2])
     fine = [
-        Find(Rule((one.condition,), stakes.verdict), one.mask, worth_of(one.mask, stakes, CAUTION))
+        FoundRule(Rule((one.condition,), stakes.verdict), one.mask, worth_of(one.mask, stakes, CAUTION))
         for _, _, one in rough[:_WEIGHED]
     ]
     return sorted(fine, key=lambda one: -one.worth)
 
 
-def alike(one: int, other: int) -> bool:
+def nearly_same(one: int, other: int) -> bool:
     """Whether two sets are nearly the same."""
     return (one & other).bit_count() > ALIKE * (one | other).bit_count()
 
 
-def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> list[Find]:
+def rule_pool(candidates: Sequence[Candidate], field: CaseSets, language: str) -> list[FoundRule]:
     """The rules that could help, as seen with and without some of the clusters."""
-    found: dict[Rule, Find] = {}
+    found: dict[Rule, FoundRule] = {}
     for view in range(VIEWS):
         chance = random.Random(view)
         sample = field.everyone
@@ -197,7 +199,7 @@ def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> lis
             if chance.random() < _LEFT_OUT:
                 sample &= ~cluster
         for verdict in _VERDICTS:
-            leaders = signs(candidates, field, verdict, sample)
+            leaders = best_signs(candidates, field, verdict, sample)
             for find in leaders[:4]:
                 found.setdefault(find.rule, find)
             for voters in VOTERS:
@@ -206,7 +208,7 @@ def pool_of(candidates: Sequence[Candidate], field: Field, language: str) -> lis
     return list(found.values())
 
 
-def _votes(leaders: Sequence[Find], voters: int, verdict: Binary, language: str) -> Iterator[Find]:
+def _votes(leaders: Sequence[FoundRule], voters: int, verdict: Binary, language: str) -> Iterator[FoundRule]:
     """The best leaders, as many as vote, with room for all in one sentence; for each number that may be enough."""
     rule = Rule((), verdict, enough=voters)
     masks: list[int] = []
@@ -218,7 +220,7 @@ def _votes(leaders: Sequence[Find], voters: int, verdict: Binary, language: str)
             masks.append(find.mask)
             if len(masks) == voters:
                 for enough, mask in enumerate(at_least(masks)[2:-1], start=2):
-                    yield Find(msgspec.structs.replace(rule, enough=enough), mask, 0.0)
+                    yield FoundRule(msgspec.structs.replace(rule, enough=enough), mask, 0.0)
                 return
 
 
@@ -231,9 +233,9 @@ def at_least(masks: Sequence[int]) -> list[int]:
     return levels
 
 
-def ranked(now: Standing, pool: Iterable[Find], field: Field, language: str) -> list[Find]:
+def rank_rules(now: RuleState, pool: Iterable[FoundRule], field: CaseSets, language: str) -> list[FoundRule]:
     """The rules of the pool that would help, each in the strength that suits it, the best first."""
-    best: dict[Rule, Find] = {}
+    best: dict[Rule, FoundRule] = {}
     pool = list(pool)
     for stakes in stakes_of(now, field, field.everyone):
         careful = stakes._replace(loss=stakes.loss * RELEASE) if stakes.verdict == "pass" else stakes
@@ -250,12 +252,12 @@ def ranked(now: Standing, pool: Iterable[Find], field: Field, language: str) -> 
                 weak = msgspec.structs.replace(rule, strength="weak")
                 if _unsure(stakes, right, wrong, now) and len(write_rule(weak, language)) <= LONGEST:
                     rule = weak
-                best[find.rule] = Find(rule, find.mask, worth)
+                best[find.rule] = FoundRule(rule, find.mask, worth)
     return sorted(best.values(), key=lambda one: (-one.worth, write_rule(one.rule, language)))
 
 
-def _unsure(stakes: Stakes, right: int, wrong: int, now: Standing) -> bool:
+def _unsure(stakes: Stakes, right: int, wrong: int, now: RuleState) -> bool:
     """Whether a rule is often wrong, and a weak sign would turn the same cases."""
     moved = stakes.right | stakes.wrong
     often_wrong = right.bit_count() < SURE * (right | wrong).bit_count()
-    return often_wrong and turned(now, stakes.verdict, WEIGHTS["weak"]) & moved == moved
+    return often_wrong and cases_turned(now, stakes.verdict, WEIGHTS["weak"]) & moved == moved

@@ -10,17 +10,17 @@ import re
 from collections.abc import Iterable
 from typing import TypeVar
 
-from donewhen.models.contrast.features import Where, name_of
+from donewhen.models.contrast.features import Where, normalise_label
 from donewhen.models.contrast.grammars import GRAMMARS, Form, Grammar, grammar_of
 from donewhen.models.contrast.rules import (
-    Boxes,
+    ChecklistCondition,
     Condition,
-    Default,
-    Length,
-    Number,
-    Occurs,
+    DefaultRule,
+    LengthCondition,
+    NumberCondition,
+    PhraseCondition,
     Rule,
-    Section,
+    SectionCondition,
 )
 from donewhen.models.roles import Binary
 
@@ -36,11 +36,11 @@ _BETWEEN = re.compile(_QUOTED)
 _SENTENCE_END = re.compile(r"(?<=[.。])\s+|(?<=。)")
 
 
-def write_rule(rule: Rule | Default, language: str) -> str:
+def write_rule(rule: Rule | DefaultRule, language: str) -> str:
     """A rule as a sentence."""
     grammar = grammar_of(language)
     verdict = grammar.verdicts[rule.verdict]
-    if isinstance(rule, Default):
+    if isinstance(rule, DefaultRule):
         return grammar.default.format(verdict=verdict)
     template = grammar.counted if rule.enough else grammar.rule
     return template.format(
@@ -62,7 +62,7 @@ def write_conditions(rule: Rule, language: str) -> str:
     return between.join(written)
 
 
-def read_rule(text: str) -> Rule | Default | None:
+def read_rule(text: str) -> Rule | DefaultRule | None:
     """The rule that a sentence states, in whichever language; None for prose."""
     for reader in _READERS:
         rule = reader.read(text)
@@ -81,21 +81,21 @@ def sentences_of(text: str) -> list[str]:
 
 def _form_of(condition: Condition, grammar: Grammar, places: dict[Where, str]) -> tuple[Form, dict[str, str]]:
     match condition:
-        case Occurs(phrases, where, at_least, amount, per_hundred):
+        case PhraseCondition(phrases, where, at_least, amount, per_hundred):
             slots = {"phrases": _listed(phrases, grammar), "where": places[where], "amount": _digits(amount)}
             if per_hundred:
                 return "dense" if at_least else "sparse", slots
             if amount == 1:
                 return "occurs" if at_least else "never", slots
             return "often" if at_least else "seldom", slots
-        case Number(label, statistic, at_least, threshold):
+        case NumberCondition(label, statistic, at_least, threshold):
             slots = {"statistic": grammar.statistics[statistic], "label": _listed((label,), grammar)}
             return "at_least" if at_least else "below", slots | {"amount": _digits(threshold)}
-        case Section(name, present):
+        case SectionCondition(name, present):
             return "present" if present else "missing", {"label": _listed((name,), grammar)}
-        case Boxes(checked):
+        case ChecklistCondition(checked):
             return "checked" if checked else "unchecked", {}
-        case Length(unit, at_least, amount):
+        case LengthCondition(unit, at_least, amount):
             return "long" if at_least else "short", {"amount": _digits(amount), "unit": grammar.units[unit]}
 
 
@@ -134,12 +134,12 @@ class _Reader:
         self._default = _compiled(grammar.default, whole)
         self._lenient = [(re.compile(pattern, re.IGNORECASE), put) for pattern, put in grammar.lenient]
 
-    def read(self, text: str) -> Rule | Default | None:
+    def read(self, text: str) -> Rule | DefaultRule | None:
         text = " ".join(text.split())
         for pattern, put in self._lenient:
             text = pattern.sub(put, text)
         if found := self._default.fullmatch(text):
-            return Default(self._verdict(found["verdict"]))
+            return DefaultRule(self._verdict(found["verdict"]))
         if found := self._counted.fullmatch(text):
             between, forms, enough = self._grammar.next, self._items, int(found["enough"])
         elif found := self._rule.fullmatch(text):
@@ -165,7 +165,9 @@ class _Reader:
 
     def _built(self, form: Form, slots: dict[str, str]) -> Condition | None:
         amount = float(slots.get("amount", 1))
-        quoted = tuple(name_of(one[1:-1]) for one in _BETWEEN.findall(slots.get("phrases", slots.get("label", ""))))
+        quoted = tuple(
+            normalise_label(one[1:-1]) for one in _BETWEEN.findall(slots.get("phrases", slots.get("label", "")))
+        )
         if "" in quoted:
             return None
         positive = form in ("occurs", "often", "dense", "at_least", "present", "checked", "long")
@@ -173,15 +175,17 @@ class _Reader:
             case "occurs" | "never" | "often" | "seldom" | "dense" | "sparse":
                 places = (self._grammar.places, self._grammar.short_places)
                 where = next(_key_of(slots["where"], one) for one in places if slots["where"].lower() in one.values())
-                return Occurs(quoted, where, positive, amount, form in ("dense", "sparse"))
+                return PhraseCondition(quoted, where, positive, amount, form in ("dense", "sparse"))
             case "below" | "at_least":
-                return Number(quoted[0], _key_of(slots["statistic"], self._grammar.statistics), positive, amount)
+                return NumberCondition(
+                    quoted[0], _key_of(slots["statistic"], self._grammar.statistics), positive, amount
+                )
             case "missing" | "present":
-                return Section(quoted[0], positive)
+                return SectionCondition(quoted[0], positive)
             case "unchecked" | "checked":
-                return Boxes(positive)
+                return ChecklistCondition(positive)
             case "long" | "short":
-                return Length(_key_of(slots["unit"], self._grammar.units), positive, amount)
+                return LengthCondition(_key_of(slots["unit"], self._grammar.units), positive, amount)
 
     def _verdict(self, word: str) -> Binary:
         return _key_of(word, self._grammar.verdicts)

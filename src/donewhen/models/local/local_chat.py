@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from donewhen.foundation.errors import ConfigError, MissingExtraError
 from donewhen.foundation.plain_text import one_line
 from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
-from donewhen.models.logprobs import margin_of
+from donewhen.models.logprobs import logprob_margin
 from donewhen.models.roles import FinishReason, ModelError, Usage
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _weighed(server: Server, request: ChatRequest) -> ChatAnswer:
     except (KeyError, IndexError, TypeError) as error:
         # The model had nothing to say after that.
         raise ModelError("The model ended its answer before the verdict.") from error
-    return ChatAnswer(text, _usage(found), "stop", margin_of(top, request.choice.options))
+    return ChatAnswer(text, _usage(found), "stop", logprob_margin(top, request.choice.options))
 
 
 def _written(server: Server, request: ChatRequest, given_up: threading.Event) -> ChatAnswer:

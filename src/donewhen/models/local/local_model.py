@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from donewhen.models.chat import Chat, ChatModel, ChatRequest, Message
+from donewhen.models.chat import Chat, ChatMessage, ChatModel, ChatRequest
 from donewhen.models.contrast import Contrast
-from donewhen.models.contrast.grammars import base_of
+from donewhen.models.contrast.grammars import base_language
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.roles import Binary, Case, Completion, ModelError, ReflectionRequest, RolloutRequest, Usage
 
@@ -25,7 +25,7 @@ _IDEA_TOKENS = 160
 _CONDITION = 90
 
 
-class Local:
+class LocalModel:
     """Both roles, played by a chat model that can weigh two words, with code at its side."""
 
     free = False
@@ -62,7 +62,7 @@ class Local:
     async def propose(self, request: ReflectionRequest) -> Completion:
         """What the contrast shows, and an idea of the model's as a hypothesis."""
         completion = Completion(self._proposer.propose(request))
-        words = _WORDS.get(base_of(request.language))
+        words = _WORDS.get(base_language(request.language))
         # An idea does not get better by being asked for again.
         if request.attempt or words is None:
             return completion
@@ -88,7 +88,7 @@ class Local:
             return None, Usage()
         cases = "\n\n".join(_told(number, case, words) for number, case in enumerate(shown, 1))
         question = ChatRequest(
-            (Message("system", words.task), Message("user", cases)), 0.0, 0, _IDEA_TOKENS, _schema(len(shown))
+            (ChatMessage("system", words.task), ChatMessage("user", cases)), 0.0, 0, _IDEA_TOKENS, _schema(len(shown))
         )
         answer = await self.chat.complete(question)
         if answer.finish_reason != "stop":

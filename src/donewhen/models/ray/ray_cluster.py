@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from donewhen.foundation.errors import DonewhenError, ExitCode, MissingExtraError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
+from donewhen.foundation.secrets import redact_secrets
 
 _REACHING = 10.0
 """Seconds for a first connection to a cluster. Ray itself would try for minutes."""
@@ -37,7 +37,7 @@ _CONNECTED: WeakKeyDictionary[object, str | None] = WeakKeyDictionary()
 """Who uses the connection that was made here, and to which address. The last to leave closes it."""
 
 
-def imported(*, own: bool) -> Any:
+def import_ray(*, own: bool) -> Any:
     """Ray, which looks at its environment when it is imported. ``own``: for a cluster of our own."""
     # It prints to standard output that a worker was lost: in the middle of the verdicts.
     os.environ.setdefault(_NOT_TOLD, ".")
@@ -56,7 +56,7 @@ def imported(*, own: bool) -> Any:
     return ray
 
 
-def connect(ray: Any, user: object, address: str | None) -> None:
+def connect_to_cluster(ray: Any, user: object, address: str | None) -> None:
     """Connect this process, unless it is. Without an address, to a cluster that is made for it."""
     if ray.is_initialized():
         if any(one != address for one in _CONNECTED.values()):
@@ -74,7 +74,7 @@ def connect(ray: Any, user: object, address: str | None) -> None:
             ray.init(address=address or "local", **options)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         raise ExecutorError(
-            f"Ray can't be reached: {one_line(redacted(str(error)), 200)}.",
+            f"Ray can't be reached: {one_line(redact_secrets(str(error)), 200)}.",
             where=address,
             next_step="Is the cluster there (ray status), and is RAY_AUTH_MODE=token set where it wants a token?"
             if address
@@ -83,7 +83,7 @@ def connect(ray: Any, user: object, address: str | None) -> None:
     _CONNECTED[user] = address
 
 
-def leave(ray: Any, user: object) -> None:
+def leave_cluster(ray: Any, user: object) -> None:
     """Close the connection, if nobody else uses it, and a cluster of our own with it."""
     if user in _CONNECTED:
         del _CONNECTED[user]

@@ -19,11 +19,11 @@ from typing import Any
 from donewhen import __version__
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
+from donewhen.foundation.secrets import redact_secrets
 from donewhen.models.chat import ChatModel
-from donewhen.models.local.local_model import Local
-from donewhen.models.ray.ray_cluster import ExecutorError, connect, imported, leave
-from donewhen.models.ray.ray_worker import Ready, Told, Worker
+from donewhen.models.local.local_model import LocalModel
+from donewhen.models.ray.ray_cluster import ExecutorError, connect_to_cluster, import_ray, leave_cluster
+from donewhen.models.ray.ray_worker import RayWorker, WorkerAnswer, WorkerReady
 from donewhen.models.registry import open_model
 from donewhen.models.remote.remote_chat import RemoteChat
 from donewhen.models.roles import (
@@ -49,12 +49,12 @@ _LOSSES = 5
 """So many workers may be lost over one question; then it is the question."""
 
 
-class OnRay:
+class RayExecutor:
     """A Ray cluster: one that is there, by its address, or one of our own on this machine."""
 
     def __init__(self, address: str | None = None, workers: int | None = None, *, starting: float = STARTING) -> None:
         self._address = address or os.environ.get("RAY_ADDRESS") or None
-        self._ray = imported(own=self._address is None)
+        self._ray = import_ray(own=self._address is None)
         self._workers = workers
         self._starting = starting
 
@@ -130,7 +130,7 @@ class RayModel:
         """Workers that were lost."""
         chat = self._here.chat if isinstance(self._here, ChatModel) else None
         self._remote = chat if isinstance(chat, RemoteChat) else None
-        connect(self._ray, self, self._address)
+        connect_to_cluster(self._ray, self, self._address)
 
     @property
     def name(self) -> str:
@@ -180,7 +180,7 @@ class RayModel:
             await asyncio.gather(*starting, return_exceptions=True)
         for place in pool.places if pool is not None else ():
             self._let_go(place.actor)
-        leave(self._ray, self)
+        leave_cluster(self._ray, self)
         if isinstance(self._here, Closable):
             await self._here.aclose()
 
@@ -190,7 +190,7 @@ class RayModel:
             try:
                 return (await self._told_by(place, request)).read()
             except self._ray.exceptions.RayTaskError as error:
-                told = one_line(redacted(str(error.cause)), 200)
+                told = one_line(redact_secrets(str(error.cause)), 200)
                 raise ExecutorError(f"A worker failed: {told}.", where=place.node) from error
             except self._ray.exceptions.RayError:
                 # The worker, or its machine, is gone. Whatever it was asked is asked again, of another.
@@ -204,10 +204,10 @@ class RayModel:
             next_step="Have they enough memory? The logs of Ray on the nodes say why they ended.",
         )
 
-    async def _told_by(self, place: _Place, request: RolloutRequest) -> Told:
+    async def _told_by(self, place: _Place, request: RolloutRequest) -> WorkerAnswer:
         asked = place.actor.roll.remote(request)
         try:
-            told: Told = await asked
+            told: WorkerAnswer = await asked
         except asyncio.CancelledError:
             with suppress(self._ray.exceptions.RayError, RuntimeError, ValueError):
                 self._ray.cancel(asked)
@@ -281,7 +281,7 @@ class RayModel:
                 return _Place(actor, self._fit(await self._there(actor, pool)).node)
             except self._ray.exceptions.RayError as error:
                 if not left:
-                    told = one_line(redacted(str(error).strip().splitlines()[-1]), 300)
+                    told = one_line(redact_secrets(str(error).strip().splitlines()[-1]), 300)
                     raise _NoWorkerError(
                         f"A worker can't be started: {told}",
                         next_step=f"Every node needs the packages that are here: donewhen {__version__}, its extras.",
@@ -292,7 +292,7 @@ class RayModel:
                 raise
         raise AssertionError("the last try raises")
 
-    async def _there(self, actor: Any, pool: _Pool) -> Ready:
+    async def _there(self, actor: Any, pool: _Pool) -> WorkerReady:
         """Wait for a worker. Where there is no room for it, it may take as long as others are at work."""
         waiting = asyncio.ensure_future(_result(actor.ready.remote()))
         try:
@@ -303,13 +303,13 @@ class RayModel:
                         f"No worker could be started within {self._starting:g} seconds.",
                         next_step="Has the cluster room for one? ray status",
                     )
-            ready: Ready = waiting.result()
+            ready: WorkerReady = waiting.result()
             return ready
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
 
-    def _fit(self, ready: Ready) -> Ready:
+    def _fit(self, ready: WorkerReady) -> WorkerReady:
         """A worker that is the same here as there; others would give other answers."""
         if ready.problem is not None:
             raise ExecutorError(
@@ -329,7 +329,7 @@ class RayModel:
         """The workers, as seen from this event loop."""
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool.loop is not loop:
-            connect(self._ray, self, self._address)
+            connect_to_cluster(self._ray, self, self._address)
             known = self._pool.places if self._pool is not None else []
             self._pool = _Pool(loop, [_Place(one.actor, one.node) for one in known])
             for _ in range(self._count() - len(known)):
@@ -348,14 +348,14 @@ class RayModel:
             "max_restarts": 0,
             "max_task_retries": 0,
         }
-        return self._ray.remote(Worker).options(**options).remote(self._choice)
+        return self._ray.remote(RayWorker).options(**options).remote(self._choice)
 
     def _count(self) -> int:
         """Workers: as many as were asked for, or what suits the model."""
         if self._wanted is not None:
             return self._wanted
         nodes = self._nodes()
-        if self._remote is not None or isinstance(self._here, Local):
+        if self._remote is not None or isinstance(self._here, LocalModel):
             return max(1, len(nodes))
         return max(1, int(sum(nodes)))
 
@@ -363,7 +363,7 @@ class RayModel:
         """Cores of one worker: weights use all of a machine, a worker that waits for a server next to none."""
         if self._remote is not None:
             return 0.01
-        if isinstance(self._here, Local) and self._wanted is None:
+        if isinstance(self._here, LocalModel) and self._wanted is None:
             return min(self._nodes(), default=1.0)
         return 1.0
 

@@ -10,14 +10,14 @@ from donewhen import __version__
 from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.models.chat import ChatModel
 from donewhen.models.registry import open_model
-from donewhen.models.remote.pacing import Patience, TryAgain
+from donewhen.models.remote.pacing import Patience, RetryLater
 from donewhen.models.remote.remote_chat import RemoteChat
 from donewhen.models.roles import Completion, Model, ModelError, RolloutRequest
 
 T = TypeVar("T")
 
 
-class Told(NamedTuple):
+class WorkerAnswer(NamedTuple):
     """What a worker sends back. Exceptions don't travel: their classes may not survive it."""
 
     kind: Literal["answer", "again", "error", "refused"]
@@ -33,19 +33,19 @@ class Told(NamedTuple):
         if self.completion is not None:
             return self.completion
         if self.kind == "again":
-            raise TryAgain(self.why, after=self.after, slow_down=self.slow_down)
+            raise RetryLater(self.why, after=self.after, slow_down=self.slow_down)
         if self.kind == "error":
             raise ModelError(self.why)
         raise ConfigError(self.why, where=self.where, next_step=self.next_step)
 
 
-class Ready(NamedTuple):
+class WorkerReady(NamedTuple):
     """What a worker says of itself when it is there."""
 
     node: str
     version: str
     model: str
-    problem: Told | None
+    problem: WorkerAnswer | None
 
 
 class _Once:
@@ -61,16 +61,16 @@ class _Once:
             async with asyncio.timeout(self.patience.timeout if timed else None):
                 return await make()
         except TimeoutError:
-            raise TryAgain(f"no answer within {self.patience.timeout:g} seconds", slow_down=True) from None
+            raise RetryLater(f"no answer within {self.patience.timeout:g} seconds", slow_down=True) from None
         finally:
             self.in_flight -= 1
 
 
-class Worker:
+class RayWorker:
     """Lives in a process of its own, perhaps on another machine, with a model of its own."""
 
     def __init__(self, choice: str) -> None:
-        self._problem: Told | None = None
+        self._problem: WorkerAnswer | None = None
         self._model: Model | None = None
         try:
             self._model = open_model(choice)
@@ -79,26 +79,26 @@ class Worker:
         if isinstance(self._model, ChatModel) and isinstance(self._model.chat, RemoteChat):
             self._model.chat.pace = _Once(self._model.chat.pace.patience)
 
-    async def ready(self) -> Ready:
+    async def ready(self) -> WorkerReady:
         """Who it is."""
         from ray.util import get_node_ip_address
 
         node = str(get_node_ip_address())
-        return Ready(node, __version__, self._model.name if self._model else "", self._problem)
+        return WorkerReady(node, __version__, self._model.name if self._model else "", self._problem)
 
-    async def roll(self, request: RolloutRequest) -> Told:
+    async def roll(self, request: RolloutRequest) -> WorkerAnswer:
         """One answer, or why there is none."""
         if self._model is None:
-            return self._problem or Told("refused", why="There is no model.")
+            return self._problem or WorkerAnswer("refused", why="There is no model.")
         try:
-            return Told("answer", await self._model.roll(request))
-        except TryAgain as again:
-            return Told("again", why=str(again), after=again.after, slow_down=again.slow_down)
+            return WorkerAnswer("answer", await self._model.roll(request))
+        except RetryLater as again:
+            return WorkerAnswer("again", why=str(again), after=again.after, slow_down=again.slow_down)
         except ModelError as error:
-            return Told("error", why=str(error))
+            return WorkerAnswer("error", why=str(error))
         except DonewhenError as error:
             return _refused(error)
 
 
-def _refused(error: DonewhenError) -> Told:
-    return Told("refused", why=error.message, where=error.where, next_step=error.next_step)
+def _refused(error: DonewhenError) -> WorkerAnswer:
+    return WorkerAnswer("refused", why=error.message, where=error.where, next_step=error.next_step)

@@ -32,7 +32,7 @@ _GAIN = 1 / 5
 """How much of what a level has more must arrive as more answers."""
 
 
-class Call(NamedTuple):
+class CallStart(NamedTuple):
     """A call as it began."""
 
     began: float
@@ -41,33 +41,33 @@ class Call(NamedTuple):
     round: int
 
 
-class Round(NamedTuple):
+class CallRound(NamedTuple):
     """What came of calls at one level."""
 
     level: float
     latency: float
 
 
-class Allowance:
+class CallAllowance:
     """One for each server. It hears of every call, and says how many there may be."""
 
     def __init__(self, most: int, first: int | None = None) -> None:
         self.allowed = float(min(first or FIRST, most))
         self._most = most
         self._stride = _DOUBLE
-        self._before: Round | None = None
+        self._before: CallRound | None = None
         self._trying_fewer = False
         self._number = 0
         self._wanted = 0
         self._seen: list[tuple[int, float]] = []
         self._refused_in = -1
 
-    def begin(self, now: float, in_flight: int) -> Call:
+    def begin(self, now: float, in_flight: int) -> CallStart:
         """A call is made, and is one of so many."""
         self._wanted = max(self._wanted, in_flight)
-        return Call(now, in_flight, self._number)
+        return CallStart(now, in_flight, self._number)
 
-    def answered(self, call: Call, now: float) -> None:
+    def answered(self, call: CallStart, now: float) -> None:
         """A call has its answer."""
         growing = self._stride < _DOUBLE and not self._trying_fewer
         if growing and call.in_flight >= int(self.allowed) - 1:
@@ -79,10 +79,10 @@ class Allowance:
         # While levels double, half of the calls begin together. To wait for the others would be to wait twice as long.
         if len(self._seen) >= max(_ENOUGH, self.allowed / 3 if self._stride == _DOUBLE else self.allowed):
             level, latency = map(statistics.median, zip(*self._seen, strict=True))
-            self._compare(Round(level, latency))
+            self._compare(CallRound(level, latency))
             self._next_round()
 
-    def refused(self, call: Call, in_flight: int) -> None:
+    def refused(self, call: CallStart, in_flight: int) -> None:
         """A call was too much for the server, or got no answer in time.
 
         Halves once for all the calls that were in flight together: they all tell of the same moment.
@@ -101,7 +101,7 @@ class Allowance:
         self._wanted = 0
         self._seen.clear()
 
-    def _compare(self, found: Round) -> None:
+    def _compare(self, found: CallRound) -> None:
         before = self._before
         self._trying_fewer = False
         if before is None or found.latency < _SHORT:
@@ -118,11 +118,11 @@ class Allowance:
                 self._go_up()
         elif found is more:
             self._before = found
-            if brings_more(fewer, more):
+            if is_faster_with_more(fewer, more):
                 self._go_up()
             else:
                 self._try(before.level)
-        elif brings_more(fewer, more):
+        elif is_faster_with_more(fewer, more):
             self.allowed = max(self.allowed, before.level)
         else:
             self._before = found
@@ -138,7 +138,7 @@ class Allowance:
         self._trying_fewer = True
 
 
-def brings_more(fewer: Round, more: Round) -> bool:
+def is_faster_with_more(fewer: CallRound, more: CallRound) -> bool:
     """Whether more calls at once brought more answers in the same time."""
     wanted = 1 + (more.level / fewer.level - 1) * _GAIN
     # The rates are compared without dividing, because a latency may be nothing.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import MissingExtraError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
+from donewhen.foundation.secrets import redact_secrets
 from donewhen.models.chat import ChatAnswer, ChatRequest
-from donewhen.models.remote.pacing import Patience, TryAgain
+from donewhen.models.remote.pacing import Patience, RetryLater
 from donewhen.models.remote.remote_chat import RemoteChat
-from donewhen.models.remote.server_errors import count, refuse
-from donewhen.models.remote.streams import in_pieces
+from donewhen.models.remote.server_errors import raise_for_refusal, token_count
+from donewhen.models.remote.streams import read_stream
 from donewhen.models.roles import FinishReason, Usage
 
 if TYPE_CHECKING:
@@ -67,23 +67,25 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
         )
         try:
             if streamed:
-                found = await in_pieces(asking, request, self._server, self.pace.patience.timeout)
+                found = await read_stream(asking, request, self._server, self.pace.patience.timeout)
             else:
                 found = await asking
         except self._anthropic.APIStatusError as error:
-            refuse(error.status_code, str(error), error.response.headers, self._server, [*options, *body])
+            raise_for_refusal(error.status_code, str(error), error.response.headers, self._server, [*options, *body])
         except self._anthropic.APIConnectionError as error:
-            told = redacted(f"{self._server} can't be reached: {error.__cause__ or error}")
-            raise TryAgain(one_line(told, 200)) from error
+            told = redact_secrets(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise RetryLater(one_line(told, 200)) from error
         except (self._anthropic.AnthropicError, ValueError) as error:
-            raise TryAgain(one_line(redacted(f"{self._server} answered with something else: {error}"), 200)) from error
+            raise RetryLater(
+                one_line(redact_secrets(f"{self._server} answered with something else: {error}"), 200)
+            ) from error
         try:
             said = _joined(found) if streamed else _said(found)
         except (AttributeError, KeyError, TypeError) as error:
             # The client takes any JSON for an answer.
-            raise TryAgain(f"{self._server} answered without an answer") from error
+            raise RetryLater(f"{self._server} answered without an answer") from error
         if not said.ended:
-            raise TryAgain(f"{self._server} broke off before the end")
+            raise RetryLater(f"{self._server} broke off before the end")
         reason = _FINISHED.get(str(said.stop_reason), "stop")
         return ChatAnswer(said.text, said.usage, reason, None, self.cost_of(said.usage))
 
@@ -129,7 +131,7 @@ def _joined(found: Iterable[RawMessageStreamEvent]) -> _Said:
 
 def _usage(prompt: object, completion: object) -> Usage:
     """What went in is told with the beginning of a message, and what came out with its end."""
-    cached = count(getattr(prompt, "cache_read_input_tokens", 0))
-    kept = count(getattr(prompt, "cache_creation_input_tokens", 0))
-    used = count(getattr(prompt, "input_tokens", 0)) + cached + kept
-    return Usage(used, count(getattr(completion, "output_tokens", 0)), cached)
+    cached = token_count(getattr(prompt, "cache_read_input_tokens", 0))
+    kept = token_count(getattr(prompt, "cache_creation_input_tokens", 0))
+    used = token_count(getattr(prompt, "input_tokens", 0)) + cached + kept
+    return Usage(used, token_count(getattr(completion, "output_tokens", 0)), cached)

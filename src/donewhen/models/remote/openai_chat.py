@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import MissingExtraError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
-from donewhen.models.chat import ChatAnswer, ChatRequest, Choice
-from donewhen.models.logprobs import margin_of
-from donewhen.models.remote.pacing import Patience, TryAgain
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.models.chat import ChatAnswer, ChatRequest, WordChoice
+from donewhen.models.logprobs import logprob_margin
+from donewhen.models.remote.pacing import Patience, RetryLater
 from donewhen.models.remote.remote_chat import RemoteChat
-from donewhen.models.remote.server_errors import count, refuse
-from donewhen.models.remote.streams import in_pieces
+from donewhen.models.remote.server_errors import raise_for_refusal, token_count
+from donewhen.models.remote.streams import read_stream
 from donewhen.models.roles import FinishReason, Usage
 
 if TYPE_CHECKING:
@@ -58,25 +58,27 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
             asking = client.post("/chat/completions", body=body, cast_to=self._openai.types.chat.ChatCompletion)
         try:
             if streamed:
-                found = await in_pieces(asking, request, self._server, self.pace.patience.timeout)
+                found = await read_stream(asking, request, self._server, self.pace.patience.timeout)
             else:
                 found = await asking
         except self._openai.APIStatusError as error:
             # What kind of refusal it is stands beside the sentence.
             told = f"{error} {error.code or error.type or ''}".strip()
-            refuse(error.status_code, told, error.response.headers, self._server, list(options))
+            raise_for_refusal(error.status_code, told, error.response.headers, self._server, list(options))
         except self._openai.APIConnectionError as error:
-            told = redacted(f"{self._server} can't be reached: {error.__cause__ or error}")
-            raise TryAgain(one_line(told, 200)) from error
+            told = redact_secrets(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise RetryLater(one_line(told, 200)) from error
         except (self._openai.OpenAIError, ValueError) as error:
-            raise TryAgain(one_line(redacted(f"{self._server} answered with something else: {error}"), 200)) from error
+            raise RetryLater(
+                one_line(redact_secrets(f"{self._server} answered with something else: {error}"), 200)
+            ) from error
         try:
             said = _joined(found) if streamed else _said(found)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             # The client takes any JSON for an answer.
-            raise TryAgain(f"{self._server} answered without an answer") from error
+            raise RetryLater(f"{self._server} answered without an answer") from error
         if streamed and said.finish is None:
-            raise TryAgain(f"{self._server} broke off before the end")
+            raise RetryLater(f"{self._server} broke off before the end")
         usage = _usage(said.used)
         reason = "refused" if said.refused else _FINISHED.get(str(said.finish), "stop")
         margin = None if request.choice is None else _margin(said.tokens, request.choice)
@@ -139,19 +141,19 @@ def _text(content: object) -> str:
 def _usage(used: object) -> Usage:
     details = getattr(used, "prompt_tokens_details", None)
     return Usage(
-        count(getattr(used, "prompt_tokens", 0)),
-        count(getattr(used, "completion_tokens", 0)),
-        count(getattr(details, "cached_tokens", 0)),
+        token_count(getattr(used, "prompt_tokens", 0)),
+        token_count(getattr(used, "completion_tokens", 0)),
+        token_count(getattr(details, "cached_tokens", 0)),
     )
 
 
-def _margin(tokens: Any, choice: Choice) -> float | None:
+def _margin(tokens: Any, choice: WordChoice) -> float | None:
     """How far the options were apart where one of them was written."""
     before, wanted = "", _bare(choice.after)
     try:
         for one in tokens or ():
             if before.endswith(wanted) and one.token.strip():
-                margin = margin_of([(top.token, top.logprob) for top in one.top_logprobs], choice.options)
+                margin = logprob_margin([(top.token, top.logprob) for top in one.top_logprobs], choice.options)
                 return margin if margin is not None and math.isfinite(margin) else None
             before += _bare(one.token)
     except (AttributeError, TypeError, ValueError, OverflowError):

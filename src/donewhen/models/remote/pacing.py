@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
-from donewhen.models.remote.allowance import Allowance
+from donewhen.models.remote.allowance import CallAllowance
 from donewhen.models.roles import ModelError
 
 T = TypeVar("T")
 
 
-class TryAgain(Exception):  # noqa: N818 - what a server asks for
+class RetryLater(Exception):  # noqa: N818 - what a server asks for
     """A call failed in a way that may pass. ``slow_down`` where the server says that it is too much."""
 
     def __init__(self, why: str, *, after: float | None = None, slow_down: bool = False) -> None:
@@ -49,7 +49,7 @@ class Pace:
         self, patience: Patience | None = None, *, clock: Clock = SYSTEM_CLOCK, seed: int | None = None
     ) -> None:
         self.patience = patience or Patience()
-        self.allowance = Allowance(self.patience.most)
+        self.allowance = CallAllowance(self.patience.most)
         self.in_flight = 0
         self.retries = 0
         self._clock = clock
@@ -68,7 +68,7 @@ class Pace:
         One that is not ``timed`` has as long as it takes, and raises TimeoutError itself where nothing comes any more.
         """
         pause = self.patience.first_pause
-        last = TryAgain("it was not asked")
+        last = RetryLater("it was not asked")
         for attempt in range(1, self.patience.tries + 1):
             in_flight = await self._enter()
             # From here, because whoever waited has not told the server anything yet.
@@ -76,13 +76,13 @@ class Pace:
             try:
                 async with asyncio.timeout(self.patience.timeout if timed else None):
                     answer = await make()
-            except TryAgain as again:
+            except RetryLater as again:
                 if again.slow_down:
                     self.allowance.refused(call, self.in_flight)
                 last = again
             except TimeoutError:
                 self.allowance.refused(call, self.in_flight)
-                last = TryAgain(f"no answer within {self.patience.timeout:g} seconds")
+                last = RetryLater(f"no answer within {self.patience.timeout:g} seconds")
             else:
                 self.allowance.answered(call, self._clock.monotonic())
                 return answer

@@ -14,8 +14,8 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
 from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.remote.prices import price_of
-from donewhen.models.remote.server_errors import LeaveOut
-from donewhen.models.remote.streams import streams
+from donewhen.models.remote.server_errors import UnsupportedOption
+from donewhen.models.remote.streams import should_stream
 from donewhen.models.roles import Usage
 
 T = TypeVar("T")
@@ -94,13 +94,13 @@ class RemoteChat(ABC, Generic[C]):
         """Ask, as often as it takes; what the server does not know is left out from then on."""
         while True:
             # Said once for all tries: a stream is watched from piece to piece, and not by the pace.
-            streamed = streams(request, self._left_out)
+            streamed = should_stream(request, self._left_out)
             try:
                 return await self.pace.call(
                     lambda: self._asked(self._connected(), request, streamed),  # noqa: B023 - over before it changes
                     timed=not streamed,
                 )
-            except LeaveOut as refused:
+            except UnsupportedOption as refused:
                 self._left_out.add(refused.option)
 
     async def aclose(self) -> None:

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Collection
 from typing import Any, Protocol, Self, TypeVar
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.secrets import redacted
+from donewhen.foundation.secrets import redact_secrets
 from donewhen.models.chat import ChatRequest
-from donewhen.models.remote.pacing import TryAgain
-from donewhen.models.remote.server_errors import LeaveOut
+from donewhen.models.remote.pacing import RetryLater
+from donewhen.models.remote.server_errors import UnsupportedOption
 
 _IN_ONE_PIECE = 1000
 """Tokens that are waited for in one piece: a stream costs more, on both sides."""
@@ -34,12 +34,14 @@ class Stream(Protocol[T_co]):
     async def __aexit__(self, *_: object) -> None: ...
 
 
-def streams(request: ChatRequest, left_out: Collection[str]) -> bool:
+def should_stream(request: ChatRequest, left_out: Collection[str]) -> bool:
     """Whether an answer is to come in pieces: a server at work on a long one must not be taken for one that hangs."""
     return request.max_tokens > _IN_ONE_PIECE and "stream" not in left_out
 
 
-async def in_pieces(opening: Awaitable[Stream[T_co]], request: ChatRequest, server: str, seconds: float) -> list[T_co]:
+async def read_stream(
+    opening: Awaitable[Stream[T_co]], request: ChatRequest, server: str, seconds: float
+) -> list[T_co]:
     """All pieces of an answer. TimeoutError where none comes for so many seconds, TryAgain where the stream fails."""
     loop = asyncio.get_running_loop()
     most = _PIECES_PER_TOKEN * request.max_tokens
@@ -47,7 +49,7 @@ async def in_pieces(opening: Awaitable[Stream[T_co]], request: ChatRequest, serv
     async with asyncio.timeout(seconds) as idle, await opening as stream:
         if "json" in stream.response.headers.get("content-type", ""):
             # It has not heard that a stream was wanted.
-            raise LeaveOut("stream")
+            raise UnsupportedOption("stream")
         try:
             # Only gathered here: a stream that is left in the middle holds on to its connection.
             async for piece in stream:
@@ -56,9 +58,9 @@ async def in_pieces(opening: Awaitable[Stream[T_co]], request: ChatRequest, serv
                 if len(found) > most:
                     break
         except Exception as error:  # the clients let through whatever their transport raises
-            told = one_line(redacted(f"{server} broke off: {str(error) or type(error).__name__}"), 200)
+            told = one_line(redact_secrets(f"{server} broke off: {str(error) or type(error).__name__}"), 200)
             kind = f"{error} {getattr(error, 'type', '')}".casefold()
-            raise TryAgain(told, slow_down=any(one in kind for one in _BUSY)) from error
+            raise RetryLater(told, slow_down=any(one in kind for one in _BUSY)) from error
     if len(found) > most:
-        raise TryAgain(f"{server} does not come to an end")
+        raise RetryLater(f"{server} does not come to an end")
     return found
