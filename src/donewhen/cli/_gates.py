@@ -67,9 +67,11 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
 
 def show_score(output: Output, score: Score) -> None:
     """The score line by line: points got, points possible, why."""
-    for one in score.components:
-        points = f"{one.got:g} of {one.possible}" if one.applies else "left out"
-        output.say(f"  {TITLES[one.name].ljust(34)} {points.rjust(10)}  {one.why}", dim=not one.applies)
+    for component in score.components:
+        points = f"{component.got:g} of {component.possible}" if component.applies else "left out"
+        output.say(
+            f"  {TITLES[component.name].ljust(34)} {points.rjust(10)}  {component.why}", dim=not component.applies
+        )
     for penalty in score.penalties:
         output.say(f"  {'penalty'.ljust(34)} {f'-{penalty.points}'.rjust(10)}  {penalty.why}", fg="red")
     output.say(f"  {'score'.ljust(34)} {str(score.total).rjust(10)}", bold=True)
@@ -79,6 +81,6 @@ def score_data(score: Score) -> dict[str, Any]:
     """The same for programs."""
     return {
         "total": score.total,
-        "components": [one._asdict() for one in score.components],
-        "penalties": [one._asdict() for one in score.penalties],
+        "components": [component._asdict() for component in score.components],
+        "penalties": [penalty._asdict() for penalty in score.penalties],
     }

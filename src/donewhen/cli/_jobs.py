@@ -129,11 +129,11 @@ def show_terms(output: Output, terms: Terms) -> None:
 
 def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
     """What changed, one line each, with where it can be seen."""
-    for one in changes:
-        mark, color = _MARKS[one.kind]
-        told = " → ".join(part for part in (one.before, one.after) if part is not None)
-        output.say(f"    {mark} {one.kind.ljust(9)} {one.field}: {told}", fg=color)
-        output.say(f"      {place(one)}", dim=True)
+    for change in changes:
+        mark, color = _MARKS[change.kind]
+        message = " → ".join(part for part in (change.before, change.after) if part is not None)
+        output.say(f"    {mark} {change.kind.ljust(9)} {change.field}: {message}", fg=color)
+        output.say(f"      {place(change)}", dim=True)
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:

@@ -83,7 +83,9 @@ class Output:
                 "command": self.command,
                 "ok": status == ExitCode.PASS,
                 "data": dict(data or {}),
-                "findings": [asdict(replace(one, message=_without_promises(one.message))) for one in findings],
+                "findings": [
+                    asdict(replace(finding, message=_without_promises(finding.message))) for finding in findings
+                ],
             }
             text = json.dumps(envelope, indent=2, ensure_ascii=False, default=str)
             click.echo(text if promising else harmless_text(text))

@@ -43,7 +43,7 @@ def command(
     workspace = find_project(project)
     refused: list[Finding] = []
     chosen = _chosen(workspace, jobs, refused)
-    open_ones = [one for one in agreement_proposals(workspace, chosen) if _is_open(one)]
+    open_ones = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
     ready = [one for one in open_ones if not one.problems and one.agreement.state != "agreed"]
     tightened = [one for one in open_ones if not one.problems and one.agreement.state == "agreed"]
     for one in tightened:
@@ -69,7 +69,7 @@ def command(
         return output.fail(ExitCode.GATE_FAILED, finding)
     entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in ready}
     rebuild_views(workspace)
-    after = {one.chain: one.agreement.state for one in agreement_proposals(workspace, chosen)}
+    after = {proposal.chain: proposal.agreement.state for proposal in agreement_proposals(workspace, chosen)}
     for name in entries:
         output.say(f"{name}: {after[name]}", fg="green" if after[name] == "agreed" else "yellow")
     data = {

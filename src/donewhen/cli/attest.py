@@ -127,26 +127,28 @@ def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None
     """
     from donewhen.jobs.ledger.signing import public_key
 
-    trusted = [public_key(one) for one in keys]
+    trusted = [public_key(key) for key in keys]
     try:
         attestation = read_attestation(_content(file))
     except AttestationFormError as error:
         return output.fail(ExitCode.USAGE, Finding(error.code, error.message, str(file), error.next_step))
     verdict = check_attestation(attestation, keys=trusted, files=files, job=job)
     output.say(f"{attestation.claims.job}  {attestation.claims.title}", bold=True)
-    for one in verdict.lines:
-        mark, color = _MARKS[one.state]
-        output.say(f"  {mark} {one.check}: {one.told}{f' [{one.code}]' if one.code else ''}", fg=color)
+    for line in verdict.lines:
+        mark, color = _MARKS[line.state]
+        output.say(f"  {mark} {line.check}: {line.told}{f' [{line.code}]' if line.code else ''}", fg=color)
     output.say(_TOLD[verdict.state], bold=True)
-    findings = [Finding(one.code, f"{one.told}.", str(file), one.next) for one in verdict.lines if one.code is not None]
-    worst = [one.next for one in sorted(verdict.lines, key=lambda one: one.state != "broken") if one.next]
+    findings = [
+        Finding(line.code, f"{line.told}.", str(file), line.next) for line in verdict.lines if line.code is not None
+    ]
+    worst = [line.next for line in sorted(verdict.lines, key=lambda line: line.state != "broken") if line.next]
     if worst:
         output.say(f"  next: {worst[0]}", dim=True)
     data = {
         "job": attestation.claims.job,
         "state": "unverified" if verdict.state == "open" else verdict.state,
         "signed_by": list(verdict.signed_by),
-        "checks": [{"check": one.check, "state": one.state, "told": one.told} for one in verdict.lines],
+        "checks": [{"check": line.check, "state": line.state, "told": line.told} for line in verdict.lines],
     }
     return output.finish(_STATUS[verdict.state], data, findings)
 

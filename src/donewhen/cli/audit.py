@@ -26,12 +26,12 @@ def command(output: Output, project: Path | None) -> ExitCode:
     workspace = find_project(project)
     with output.progress("audit"):
         found = audit_workspace(workspace)
-    for one in found.findings:
-        mark, color = ("✗", "red") if one.severity == "error" else ("!", "yellow")
-        output.say(f"{mark} {one.code}  {one.where}", fg=color, bold=True)
-        output.say(f"  {one.message}")
-        if one.next:
-            output.say(f"  next: {one.next}", dim=True)
+    for finding in found.findings:
+        mark, color = ("✗", "red") if finding.severity == "error" else ("!", "yellow")
+        output.say(f"{mark} {finding.code}  {finding.where}", fg=color, bold=True)
+        output.say(f"  {finding.message}")
+        if finding.next:
+            output.say(f"  next: {finding.next}", dim=True)
     counted = (
         f"{found.jobs} job(s), {found.chains} chain(s) with {found.entries} entries, "
         f"{found.evidence} piece(s) of evidence, {found.anchors} anchor(s)"
@@ -44,9 +44,11 @@ def command(output: Output, project: Path | None) -> ExitCode:
         "entries": found.entries,
         "evidence": found.evidence,
         "anchors": found.anchors,
-        "warnings": [one._asdict() for one in found.findings if one.severity == "warning"],
+        "warnings": [finding._asdict() for finding in found.findings if finding.severity == "warning"],
     }
     findings = [
-        Finding(one.code, one.message, one.where, one.next) for one in found.findings if one.severity == "error"
+        Finding(finding.code, finding.message, finding.where, finding.next)
+        for finding in found.findings
+        if finding.severity == "error"
     ]
     return output.finish(ExitCode.PASS if found.clean else ExitCode.GATE_FAILED, data, findings)

@@ -45,10 +45,10 @@ def show(output: Output) -> ExitCode:
 
 
 def _rows(table: Any, prefix: str, settings: Settings) -> Iterator[tuple[str, Any, str]]:
-    for one in fields(table):
-        if not one.metadata.get("setting", True):
+    for field in fields(table):
+        if not field.metadata.get("setting", True):
             continue
-        name, value = f"{prefix}{one.name}", getattr(table, one.name)
+        name, value = f"{prefix}{field.name}", getattr(table, field.name)
         if is_dataclass(value):
             yield from _rows(value, f"{name}.", settings)
         else:

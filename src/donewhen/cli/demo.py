@@ -103,8 +103,8 @@ def _last_words(teller: Storyteller, ending: Ending, place: Path, seconds: float
             ("the page, in a browser", f"{donewhen} -C {folder} serve{_extra()}"),
         ]
     else:
-        told = "This was a temporary folder, and is gone now. To keep it, and look at the report and the page:"
-        rows = [(told, f"{donewhen} demo --folder slugs")]
+        message = "This was a temporary folder, and is gone now. To keep it, and look at the report and the page:"
+        rows = [(message, f"{donewhen} demo --folder slugs")]
     for name, what in (*rows, ("hold your own agent (or --codex)", f"{donewhen} hooks install --claude")):
         teller.say(f"  [dim]{name}[/dim]\n      [cyan]{escape(what)}[/cyan]")
     teller.say("")
@@ -113,13 +113,13 @@ def _last_words(teller: Storyteller, ending: Ending, place: Path, seconds: float
 def _data(teller: Storyteller, ending: Ending, seconds: float, folder: Path | None) -> dict[str, Any]:
     learned = ending.learned
     return {
-        "story": [one._asdict() for one in teller.lines],
+        "story": [line._asdict() for line in teller.lines],
         "told": ending.told,
         "because": ending.because,
         "learned": None
         if learned is None
         else {"tickets": learned.tickets, "before": learned.before, "after": learned.after},
-        "promises": [one.splitlines() for one in ending.promises],
+        "promises": [promise.splitlines() for promise in ending.promises],
         "folder": None if folder is None else str(folder),
         "report": None if folder is None or learned is None else str(learned.page),
         "seconds": round(seconds, 1),

@@ -177,10 +177,10 @@ def _known(workspace: Workspace, job: str | None) -> str | None:
 
 
 def _show(output: Output, findings: Iterable[Finding]) -> None:
-    for one in findings:
-        output.say(f"✗ [{one.code}] {f'{one.where}: ' if one.where else ''}{one.message}", fg="red")
-        if one.next:
-            output.say(f"    next: {one.next}", dim=True)
+    for finding in findings:
+        output.say(f"✗ [{finding.code}] {f'{finding.where}: ' if finding.where else ''}{finding.message}", fg="red")
+        if finding.next:
+            output.say(f"    next: {finding.next}", dim=True)
 
 
 def _told(looked: RemoteIssues, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
@@ -197,8 +197,8 @@ def _unreadable(looked: RemoteIssues) -> Iterator[Finding]:
 
 def _doubled(looked: RemoteIssues) -> Iterator[Finding]:
     for job, numbers in looked.doubled.items():
-        told = f"Issue {', '.join(map(str, numbers))} carries the mark of {job}, too."
-        yield Finding(FindingCode.MIRROR_DOUBLED, told, job, FINDINGS[FindingCode.MIRROR_DOUBLED].next_step)
+        message = f"Issue {', '.join(map(str, numbers))} carries the mark of {job}, too."
+        yield Finding(FindingCode.MIRROR_DOUBLED, message, job, FINDINGS[FindingCode.MIRROR_DOUBLED].next_step)
 
 
 def _nothing(looked: RemoteIssues, mirror: Mirror) -> Iterator[Finding]:

@@ -105,15 +105,15 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
     else:
         before = found.initial_guidance() if start is None else guidance_of_step(found, start)
     after = _chosen(found, end)
-    told = "what it began with" if start is None else f"step {start}"
-    output.say(f"{found.name}  {told} → step {after.step}", bold=True)
+    message = "what it began with" if start is None else f"step {start}"
+    output.say(f"{found.name}  {message} → step {after.step}", bold=True)
     changes = list(changes_between(before, after))
     _tell_changes(output, changes)
     data = {
         "mission": found.name,
         "from": "initial" if start is None else start,
         "to": after.step,
-        "changes": [one._asdict() for one in changes],
+        "changes": [change._asdict() for change in changes],
     }
     return output.finish(ExitCode.PASS, data)
 
@@ -164,7 +164,7 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
     changes = list(changes_between(before, after))
     _tell_changes(output, changes)
     data = {"mission": found.name, "step": after.step, "back_to": step, "by": _who()}
-    return output.finish(ExitCode.PASS, data | {"changes": [one._asdict() for one in changes]})
+    return output.finish(ExitCode.PASS, data | {"changes": [change._asdict() for change in changes]})
 
 
 @command.command()
@@ -206,14 +206,14 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
     update_views(workspace)
-    data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [one._asdict() for one in changes]}
+    data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [change._asdict() for change in changes]}
     if counts:
         output.say(f"✓ The gates follow step {chosen.step}.", fg="green")
         return output.finish(ExitCode.PASS, data)
-    told = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
-    output.say(told, fg="yellow")
+    message = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
+    output.say(message, fg="yellow")
     next_step = f"Let a person run: donewhen guidance accept {name}"
-    return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, told, next=next_step)])
+    return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, message, next=next_step)])
 
 
 @command.command()
@@ -257,8 +257,8 @@ def as_accepted(mission: Mission, known: AcceptedGuidance) -> Guidance | None:
 
 
 def _say_what_is_lost(output: Output, step: int) -> None:
-    told = f"! Step {step} is not what was accepted any more, so every rule is shown, as if all were new."
-    output.say(told, fg="yellow")
+    message = f"! Step {step} is not what was accepted any more, so every rule is shown, as if all were new."
+    output.say(message, fg="yellow")
 
 
 def changes_between(before: Guidance | None, after: Guidance) -> Iterator[RuleChange]:
@@ -323,21 +323,21 @@ def _label(mission: Mission, revision: Revision) -> str:
 
 
 def _tell_changes(output: Output, changes: list[RuleChange]) -> None:
-    for one in changes:
-        output.say(f"{one.key} {one.kind}", bold=True)
-        if one.before is not None:
-            output.say(f"  - {one_line(one.before, _RULE)}", fg="red")
-        if one.after is not None:
-            output.say(f"  + {one_line(one.after, _RULE)}", fg="green")
+    for change in changes:
+        output.say(f"{change.key} {change.kind}", bold=True)
+        if change.before is not None:
+            output.say(f"  - {one_line(change.before, _RULE)}", fg="red")
+        if change.after is not None:
+            output.say(f"  + {one_line(change.after, _RULE)}", fg="green")
     if not changes:
         output.say("Nothing differs.")
 
 
 def _evidence(meta: RuleMeta) -> str:
-    told = f"{len(meta.sources)} ticket(s) support it"
+    message = f"{len(meta.sources)} ticket(s) support it"
     if meta.hit_count or meta.miss_count:
-        told += f"; {meta.hit_count} hit(s), {meta.miss_count} miss(es), confidence {meta.confidence:.2f}"
-    return told if not meta.updated_at else f"{told}; {one_line(meta.updated_at, 30)}"
+        message += f"; {meta.hit_count} hit(s), {meta.miss_count} miss(es), confidence {meta.confidence:.2f}"
+    return message if not meta.updated_at else f"{message}; {one_line(meta.updated_at, 30)}"
 
 
 def _meta(meta: RuleMeta | None) -> dict[str, Any]:

@@ -84,21 +84,24 @@ def command(
         "taken_on_trust": 0,
         "items": [_row(one) for one in done.made],
     }
-    findings = [Finding(one.code, one.message, one.where, FINDINGS[one.code].next_step) for one in done.findings]
+    findings = [
+        Finding(finding.code, finding.message, finding.where, FINDINGS[finding.code].next_step)
+        for finding in done.findings
+    ]
     return output.finish(ExitCode.PASS if done.complete else ExitCode.GATE_FAILED, data, findings)
 
 
-def _row(one: ImportedJob) -> dict[str, object]:
+def _row(job: ImportedJob) -> dict[str, object]:
     return {
-        "from": one.item.key,
-        "where": one.item.where,
-        "job": one.job,
-        "state": one.state,
-        "title": one.item.title,
-        "criteria": len(one.item.criteria),
-        "depends_on": list(one.item.depends_on),
-        "claim": one.item.claim.told,
-        "claimed_done": one.item.claim.done,
+        "from": job.item.key,
+        "where": job.item.where,
+        "job": job.job,
+        "state": job.state,
+        "title": job.item.title,
+        "criteria": len(job.item.criteria),
+        "depends_on": list(job.item.depends_on),
+        "claim": job.item.claim.told,
+        "claimed_done": job.item.claim.done,
     }
 
 
@@ -123,13 +126,19 @@ def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
         output.say("  next: read the plans, and agree to what is right: donewhen agree", dim=True)
 
 
-def _line(one: ImportedJob, width: int, dry_run: bool) -> str:
-    item = one.item
+def _line(imported_job: ImportedJob, width: int, dry_run: bool) -> str:
+    item = imported_job.item
     waits = [key.partition(":")[2] for key in item.depends_on]
     after = f"  after {one_line(', '.join(waits), 60)}" if waits else ""
     criteria = f"{len(item.criteria)} {'criterion' if len(item.criteria) == 1 else 'criteria'}"
-    job = one.job or ("a new job" if dry_run else "")
-    state = "" if one.state == "new" else "  (there already)" if one.state == "there" else "  (changed in the source)"
+    job = imported_job.job or ("a new job" if dry_run else "")
+    state = (
+        ""
+        if imported_job.state == "new"
+        else "  (there already)"
+        if imported_job.state == "there"
+        else "  (changed in the source)"
+    )
     says = "" if item.claim.told == "nothing" else f'  says "{item.claim.told}"'
     return f"{one_line(item.name, width):<{width}} → {job}  {one_line(item.title, 60)}: {criteria}{after}{says}{state}"
 

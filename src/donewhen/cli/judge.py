@@ -193,21 +193,21 @@ class Tally:
     def accuracy(self) -> float | None:
         return self.right / self.labelled if self.labelled else None
 
-    def count(self, one: Verdict | TicketError) -> None:
-        if isinstance(one, TicketError):
+    def count(self, verdict: Verdict | TicketError) -> None:
+        if isinstance(verdict, TicketError):
             self.bad += 1
             return
-        if one.verdict is None:
+        if verdict.verdict is None:
             self.unjudged += 1
         else:
-            self.verdicts[one.verdict] += 1
-        self.review += one.signals.needs_manual_review
-        if one.label is not None:
+            self.verdicts[verdict.verdict] += 1
+        self.review += verdict.signals.needs_manual_review
+        if verdict.label is not None:
             # No verdict is a wrong verdict: leaving those out would flatter the judge.
             self.labelled += 1
-            self.right += one.verdict == one.label
-            self.false_releases += one.verdict == "pass" != one.label
-            self.false_blocks += one.verdict == "fail" != one.label
+            self.right += verdict.verdict == verdict.label
+            self.false_releases += verdict.verdict == "pass" != verdict.label
+            self.false_blocks += verdict.verdict == "fail" != verdict.label
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -339,10 +339,10 @@ class _Bar:
             if self._due is None or time.monotonic() < self._due:
                 return
             self._progress = self._begun()
-        told = [] if self._tally.accuracy is None else [f"accuracy {self._tally.accuracy:.3f}"]
+        lines = [] if self._tally.accuracy is None else [f"accuracy {self._tally.accuracy:.3f}"]
         if not self._asking.free:
-            told.append(_bill(self._asking.meter))
-        self._progress.update(self._progress.task_ids[0], completed=self._tally.seen, told=", ".join(told))
+            lines.append(_bill(self._asking.meter))
+        self._progress.update(self._progress.task_ids[0], completed=self._tally.seen, told=", ".join(lines))
 
     def _begun(self) -> Progress:
         from rich.console import Console

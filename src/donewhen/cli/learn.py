@@ -82,8 +82,8 @@ def command(
             learned = learn(found, opened, watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
         if folder is None and not _has_begun(found, earlier):
-            told = "Interrupted before anything was done."
-            finding = Finding("interrupted", told, next=f"donewhen learn{_at(mission)}{executor.options}")
+            message = "Interrupted before anything was done."
+            finding = Finding("interrupted", message, next=f"donewhen learn{_at(mission)}{executor.options}")
             return output.fail(ExitCode.INTERRUPTED, finding)
         again = f"donewhen learn{_at(mission)} --resume"
         again += f" --run {shlex.quote(run_name)}" if run_name is not None else ""
@@ -121,7 +121,7 @@ def _cut_off(mission: Mission, name: str | None) -> Path:
 
 def _has_begun(mission: Mission, earlier: tuple[Path, ...]) -> bool:
     """Whether a run has come since that has something on record."""
-    return any(first_event(one / EVENTS) is not None for one in run_folders(mission) if one not in earlier)
+    return any(first_event(folder / EVENTS) is not None for folder in run_folders(mission) if folder not in earlier)
 
 
 def _at(mission: Path) -> str:
@@ -218,9 +218,9 @@ def _finished(output: Output, learned: LearnResult, page: Path, followed: Follow
         "summary": msgspec.to_builtins(learned.report),
     }
     if learned.state.status == "no_usable_reflection":
-        told = "Not one answer of reflection could be used, so nothing was learned."
+        message = "Not one answer of reflection could be used, so nothing was learned."
         where = str(learned.prepared.folder / "reflections.jsonl")
-        finding = Finding("no_usable_reflection", told, where, "Look at the rejections; try another model.")
+        finding = Finding("no_usable_reflection", message, where, "Look at the rejections; try another model.")
         if not output.json:
             output.fail(ExitCode.GATE_FAILED, finding)
         return output.finish(ExitCode.GATE_FAILED, data, [finding])

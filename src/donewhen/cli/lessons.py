@@ -80,7 +80,7 @@ def add(
         --recommendation "Test with a file that has no newline at its end."
     """
     workspace = find_project(project)
-    linked = [workspace.job(one) for one in jobs] or _in_progress(workspace)
+    linked = [workspace.job(job) for job in jobs] or _in_progress(workspace)
     given = {"context": context, "worked": worked, "recommendation": recommendation}
     texts = {name: _asked(output, name, text) for name, text in given.items()}
     said = LessonDraft(**texts, failed=failed, tags=tags)
@@ -131,7 +131,7 @@ def search(
     workspace = find_project(project)
     lessons = read_lessons(workspace)
     wanted = frozenset(one.casefold() for one in tags)
-    chosen = [one for one in lessons if not wanted or wanted & {tag.casefold() for tag in one.tags}]
+    chosen = [lesson for lesson in lessons if not wanted or wanted & {tag.casefold() for tag in lesson.tags}]
     query = lesson_query_for(workspace, workspace.job(job), lessons) if job else LessonQuery()
     query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
     if words and not query.words:
@@ -156,15 +156,17 @@ def search(
 def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
     """All lessons, the newest first."""
     workspace = find_project(project)
-    lessons = sorted(read_lessons(workspace), key=lambda one: one.age, reverse=True)
-    for one in lessons[:limit]:
-        _show_line(output, one)
+    lessons = sorted(read_lessons(workspace), key=lambda lesson: lesson.age, reverse=True)
+    for lesson in lessons[:limit]:
+        _show_line(output, lesson)
     if not lessons:
         output.say("There are no lessons yet.")
         output.say("  next: donewhen lessons add --help", dim=True)
     elif len(lessons) > limit:
         output.say(f"({len(lessons) - limit} older; -n shows them)", dim=True)
-    return output.finish(ExitCode.PASS, {"lessons": [_data(one) for one in lessons[:limit]], "total": len(lessons)})
+    return output.finish(
+        ExitCode.PASS, {"lessons": [_data(lesson) for lesson in lessons[:limit]], "total": len(lessons)}
+    )
 
 
 @command.command()
@@ -230,7 +232,7 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
 
 def _in_progress(workspace: Workspace) -> list[Job]:
     """The one job in progress, if it is one."""
-    working = [one for one in survey_jobs(workspace).jobs if one.status == "in_progress"]
+    working = [job for job in survey_jobs(workspace).jobs if job.status == "in_progress"]
     return [workspace.job_at(working[0].path)] if len(working) == 1 else []
 
 

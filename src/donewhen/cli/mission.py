@@ -109,7 +109,7 @@ def init(
     spoken = language or seen.language
     find_language(spoken, target)
     _tell_preview(output, found, understood, seen, called, spoken, guessed=language is None)
-    problems = [Finding.of(one) for one in seen.problems]
+    problems = [Finding.of(problem) for problem in seen.problems]
     show_problems(output, problems, everything=everything)
     data = _data(found, understood, seen, called, spoken, target)
     if problems:
@@ -189,10 +189,10 @@ def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
     data = reviews_data(people, drifted) | {"mission": found.name}
     if not drifted.alarm:
         return output.finish(ExitCode.PASS, data)
-    told = f"The judge agrees with people in {data['agreement']:.2f} of its newest verdicts; the alarm is below "
-    told += f"{drifted.threshold:g}."
-    finding = Finding("drift", told, str(found.folder), f"donewhen learn {mission}")
-    output.say(f"✗ {told}", fg="red", bold=True)
+    message = f"The judge agrees with people in {data['agreement']:.2f} of its newest verdicts; the alarm is below "
+    message += f"{drifted.threshold:g}."
+    finding = Finding("drift", message, str(found.folder), f"donewhen learn {mission}")
+    output.say(f"✗ {message}", fg="red", bold=True)
     output.say(f"  next: {finding.next}", dim=True)
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
@@ -233,7 +233,7 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     """
     with output.progress("looking at the mission"):
         found = check_mission(mission)
-    problems = [Finding.of(one) for one in found.problems]
+    problems = [Finding.of(problem) for problem in found.problems]
     if found.mission is None:
         show_problems(output, problems, everything=everything)
         return output.finish(ExitCode.USAGE, {}, problems)
@@ -243,8 +243,8 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     for warning in warnings:
         output.say(f"! {warning}", fg="yellow")
     show_problems(output, problems, everything=everything)
-    told = f"{len(problems)} problem(s)." if problems else "Nothing is wrong with it."
-    output.say(told, bold=True, fg="red" if problems else "green")
+    message = f"{len(problems)} problem(s)." if problems else "Nothing is wrong with it."
+    output.say(message, bold=True, fg="red" if problems else "green")
     data = {
         "mission": found.mission.name,
         "folder": str(found.mission.folder),
@@ -266,11 +266,11 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
 
 def _only_tickets(source: TableSource, understood: ColumnReading, mission: str) -> Iterator[Ticket]:
     """The tickets, once more; a source that has changed since it was looked at is an error."""
-    for one in import_tickets(source, understood, mission):
-        if isinstance(one, TicketError):
-            raise one
-        if isinstance(one, Ticket):
-            yield one
+    for ticket in import_tickets(source, understood, mission):
+        if isinstance(ticket, TicketError):
+            raise ticket
+        if isinstance(ticket, Ticket):
+            yield ticket
 
 
 def _tell_preview(
@@ -344,12 +344,12 @@ def _tell_check(output: Output, mission: Mission, found: MissionCheck, split: di
     output.say(f"  judged by  {settings.model}, in {mission.language.title}, {len(mission.decodes)} answer(s) a ticket")
     total = found.passes + found.fails
     output.say(f"  tickets    {total}: {found.passes} pass, {found.fails} fail, in {found.clusters} cluster(s)")
-    told = f"{split['train']} to learn from, {split['validation']} for trials, {split['test']} to test"
-    output.say(f"  split      {told}")
+    message = f"{split['train']} to learn from, {split['validation']} for trials, {split['test']} to test"
+    output.say(f"  split      {message}")
     if found.guidance is not None:
         scaffold, learned = found.guidance.scaffold, found.guidance.learned
-        told = f"step {found.guidance.step}: {len(scaffold)} scaffold rule(s), {len(learned)} rule(s)"
-        output.say(f"  guidance   {told}")
+        message = f"step {found.guidance.step}: {len(scaffold)} scaffold rule(s), {len(learned)} rule(s)"
+        output.say(f"  guidance   {message}")
 
 
 def _split(mission: Mission) -> dict[str, int]:

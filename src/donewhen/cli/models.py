@@ -62,18 +62,20 @@ def command() -> None:
 def list_(output: Output) -> ExitCode:
     """Print what --model takes, and whether each is ready: weights, extras, keys."""
     choices = list(_choices())
-    width = max(len(one.model) for one in choices)
+    width = max(len(choice.model) for choice in choices)
     output.say(f"{'model'.ljust(width)}  ready  {'size':>7}  what it needs", bold=True)
-    for one in choices:
-        size = "" if one.size is None else human_size(one.size)
-        ready = "yes" if one.ready else "no"
-        output.say(f"{one.model.ljust(width)}  {ready.ljust(5)}  {size:>7}  {one.needs}", dim=not one.ready)
-        if one.about:
-            output.say(f"{' ' * width}  {' ' * 14}  {one.about}", dim=True)
+    for choice in choices:
+        size = "" if choice.size is None else human_size(choice.size)
+        ready = "yes" if choice.ready else "no"
+        output.say(f"{choice.model.ljust(width)}  {ready.ljust(5)}  {size:>7}  {choice.needs}", dim=not choice.ready)
+        if choice.about:
+            output.say(f"{' ' * width}  {' ' * 14}  {choice.about}", dim=True)
     if not are_weights_present(default_weights()):
         output.say()
         output.say("  fetch the weights of local:  donewhen models fetch", dim=True)
-    rows = [{"model": one.model, "ready": one.ready, "needs": one.needs, **one.details} for one in choices]
+    rows = [
+        {"model": choice.model, "ready": choice.ready, "needs": choice.needs, **choice.details} for choice in choices
+    ]
     return output.finish(ExitCode.PASS, {"models": rows, "folder": str(weights_folder())})
 
 
@@ -156,7 +158,7 @@ def _told(extra: dict[str, Any]) -> str:
 
 def _details(weights: Weights) -> dict[str, Any]:
     names = ("name", "size", "sha256", "description", "licence", "note")
-    return {one: getattr(weights, one) for one in names} | {
+    return {name: getattr(weights, name) for name in names} | {
         "path": str(weights_path(weights)),
         "here": are_weights_present(weights),
     }

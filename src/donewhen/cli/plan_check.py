@@ -27,11 +27,11 @@ def check(output: Output, project: Path | None) -> ExitCode:
     with output.progress("looking at the jobs"):
         seen = survey_jobs(workspace)
         problems = check_plan(workspace, seen, approval_policy(workspace))
-    for one in problems:
-        output.say(f"✗ [{one.code}] {one.where}", fg="red", bold=True)
-        output.say(f"  {one.message}")
+    for problem in problems:
+        output.say(f"✗ [{problem.code}] {problem.where}", fg="red", bold=True)
+        output.say(f"  {problem.message}")
     output.say(f"{len(seen.jobs)} job(s), {len(problems)} problem(s).", bold=True)
-    findings = [Finding(one.code, one.message, one.where, _next(one.code)) for one in problems]
+    findings = [Finding(problem.code, problem.message, problem.where, _next(problem.code)) for problem in problems]
     return output.finish(ExitCode.GATE_FAILED if problems else ExitCode.PASS, {"jobs": len(seen.jobs)}, findings)
 
 
@@ -45,7 +45,7 @@ def ready_(output: Output, project: Path | None) -> ExitCode:
     with output.progress("looking at the jobs"):
         seen = survey_jobs(workspace)
     found = find_ready_jobs(seen.jobs)
-    titles = {one.id: one.title for one in seen.jobs}
+    titles = {job.id: job.title for job in seen.jobs}
     for name in found.now:
         output.say(f"  {name}  {titles[name]}")
     if not found.now:

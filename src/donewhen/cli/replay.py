@@ -30,8 +30,8 @@ def command(output: Output, run: str | None, mission: Path) -> ExitCode:
     found = replay_run(folder)
     for key, text in found.guidance.rules.items():
         output.say(f"  {key:<4} {text}")
-    for one in found.differences:
-        output.say(f"✗ {one}", fg="red")
+    for difference in found.differences:
+        output.say(f"✗ {difference}", fg="red")
     over = "" if found.finished else " The run has not ended."
     same = "the same guidance." if not found.differences else f"{len(found.differences)} difference(s)."
     output.say(f"{folder.name}: {found.events} events, step {found.guidance.step}: {same}{over}", bold=True)
@@ -42,5 +42,5 @@ def command(output: Output, run: str | None, mission: Path) -> ExitCode:
         "same": not found.differences,
         "guidance": found.guidance.as_file()[found.guidance.mission],
     }
-    findings = [Finding("replay", one, str(folder)) for one in found.differences]
+    findings = [Finding("replay", difference, str(folder)) for difference in found.differences]
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)

@@ -115,8 +115,8 @@ def _settled_at_once(
     data = {"item": item.id, "verdict": verdict, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
     if done.counts:
         return output.finish(ExitCode.PASS, data)
-    told = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
-    finding = Finding(FindingCode.APPROVER, told, next="Let a person run: donewhen review")
+    message = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
+    finding = Finding(FindingCode.APPROVER, message, next="Let a person run: donewhen review")
     output.say(f"  next: {finding.next}", dim=True)
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
@@ -236,7 +236,9 @@ def _data(item: ReviewItem) -> dict[str, Any]:
         "criterion": item.criterion,
         "mission": item.mission,
         "said": None if item.said is None else msgspec.to_builtins(item.said),
-        "labels": [{"by": one.by, "label": one.label, "at": one.at, "reason": one.reason} for one in item.labels],
+        "labels": [
+            {"by": label.by, "label": label.label, "at": label.at, "reason": label.reason} for label in item.labels
+        ],
         "evidence": dict(item.evidence),
         "next": item.next or None,
     }

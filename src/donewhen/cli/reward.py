@@ -48,7 +48,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
             show_score(output, score)
         output.say(f"  next: {found.evaluation.next_action}", dim=True)
         data = {"job": found.job.id, "target": target, **evaluation_data(found.evaluation), "score": score_data(score)}
-        low = [one for one in gate_findings(found.evaluation) if one.code == GateCode.SCORE_TOO_LOW]
+        low = [finding for finding in gate_findings(found.evaluation) if finding.code == GateCode.SCORE_TOO_LOW]
         return _Told(exit_code(found.evaluation, score.total >= target), data, low)
 
     return _each(output, job, project, tell, collecting=False)
@@ -116,22 +116,22 @@ def _each(
         one = tell(_looked_at(output, job, project, collecting=collecting))
         return output.finish(*one)
     workspace = find_project(project)
-    told: list[_Told] = []
+    lines: list[_Told] = []
     findings: list[Finding] = []
     for place in workspace.places():
         try:
             if workspace.job_at(place.path).status != "cancelled":
-                told.append(tell(_looked_at(output, place.id, project, collecting=collecting)))
+                lines.append(tell(_looked_at(output, place.id, project, collecting=collecting)))
         except DonewhenError as error:
             findings.append(Finding.of(error))
             output.say(f"✗ {error.where}: {error.message}", fg="red")
-    if not told and not findings:
+    if not lines and not findings:
         output.say("There are no jobs, and zero checks is not a pass.", fg="red")
         findings.append(Finding(ReasonCode.NO_JOB, "There are no jobs.", str(workspace.root), "donewhen add TITLE"))
-    statuses = [one.status for one in told] + ([ExitCode.GATE_FAILED] if findings else [])
-    data = {"jobs": [one.data for one in told]}
+    statuses = [one.status for one in lines] + ([ExitCode.GATE_FAILED] if findings else [])
+    data = {"jobs": [one.data for one in lines]}
     return output.finish(
-        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for one in told for f in one.findings)]
+        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for one in lines for f in one.findings)]
     )
 
 

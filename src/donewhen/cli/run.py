@@ -61,12 +61,14 @@ def command(
     else:
         _something(found, need)
         results = []
-        for one in (need,) if need is not None else requirements_of(found):
-            if one.check.kind in ("run", "file"):
-                with output.progress(one.evidence):
+        for requirement in (need,) if need is not None else requirements_of(found):
+            if requirement.check.kind in ("run", "file"):
+                with output.progress(requirement.evidence):
                     results += [
-                        (one.evidence, ran)
-                        for _, ran in collect_evidence(workspace, found, unproved_actor(), again=again, only=one)
+                        (requirement.evidence, ran)
+                        for _, ran in collect_evidence(
+                            workspace, found, unproved_actor(), again=again, only=requirement
+                        )
                     ]
                 _tell(output, *results[-1])
         results += _judged(output, workspace, found, need, again)
@@ -85,12 +87,12 @@ def _judged(
 ) -> list[tuple[str, EvidenceRun]]:
     """Judges come last, and only where everything else speaks for the work."""
     results: list[tuple[str, EvidenceRun]] = []
-    for one in (need,) if need is not None else requirements_of(job):
-        if one.check.kind == "judge":
-            text = f"judge:{one.check.text} {one.name}"
+    for requirement in (need,) if need is not None else requirements_of(job):
+        if requirement.check.kind == "judge":
+            text = f"judge:{requirement.check.text} {requirement.name}"
             try:
                 with output.progress(text):
-                    found = collect_evidence(workspace, job, unproved_actor(), again=again, only=one)
+                    found = collect_evidence(workspace, job, unproved_actor(), again=again, only=requirement)
             except UsageError as error:
                 if need is not None:
                     raise
@@ -142,9 +144,9 @@ def _something(job: Job, need: Requirement | None) -> None:
             f"{need.name} has no check of its own: the job's verification decides it.",
             next_step=f"donewhen run {job.id}",
         )
-    told = "is checked by hand" if need is not None else "has nothing that could be run"
+    message = "is checked by hand" if need is not None else "has nothing that could be run"
     raise UsageError(
-        f"{need.name if need else job.id} {told}.",
+        f"{need.name if need else job.id} {message}.",
         next_step=f"Give a command after --, or: donewhen sign-off {job.id} --criterion ID --reason …",
     )
 

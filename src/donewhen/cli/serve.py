@@ -115,11 +115,11 @@ def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
     """Whose verdicts count, or why nobody's do: only somebody at a terminal can hand links to people."""
     sign = detected_agent()
     if sign is None and is_at_terminal():
-        names = dict.fromkeys(" ".join(one.split()) for one in reviewers)
-        for one in names:
-            if not one or len(one) > _LONGEST_NAME or not one.isprintable():
-                raise UsageError(f"{one!r} can't be the name of a reviewer.", where="--reviewer")
-        return tuple(Actor(one, "person") for one in names) or (person_at_terminal(),), ""
+        names = dict.fromkeys(" ".join(reviewer.split()) for reviewer in reviewers)
+        for name in names:
+            if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+                raise UsageError(f"{name!r} can't be the name of a reviewer.", where="--reviewer")
+        return tuple(Actor(name, "person") for name in names) or (person_at_terminal(),), ""
     why = f"{sign} shows that an agent is at work" if sign else "it was not started at a terminal"
     if reviewers:
         raise UsageError(f"Nobody can give verdicts on this page: {why}.", next_step="Start it at a terminal.")
@@ -131,6 +131,6 @@ def _token(path: Path) -> str:
         raise UsageError("The token's file can be read by others.", where=str(path), next_step=f"chmod 600 {path}")
     token = path.read_text(encoding="utf-8", errors="replace").strip()
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.replace("-", "").replace("_", "").isalnum():
-        told = f"A token is at least {_SHORTEST_TOKEN} letters, digits, dashes and underscores, and nothing else."
-        raise UsageError(told, where=str(path))
+        message = f"A token is at least {_SHORTEST_TOKEN} letters, digits, dashes and underscores, and nothing else."
+        raise UsageError(message, where=str(path))
     return token

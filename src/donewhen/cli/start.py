@@ -36,9 +36,9 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     with output.progress("looking at what is there"):
         result = start_job(workspace, job, unproved_actor())
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
-    findings = [Finding(one.code, one.message, one.where, result.next) for one in result.reasons]
-    for one in findings:
-        output.say(f"  ✗ [{one.code}] {one.message}", fg="red")
+    findings = [Finding(reason.code, reason.message, reason.where, result.next) for reason in result.reasons]
+    for finding in findings:
+        output.say(f"  ✗ [{finding.code}] {finding.message}", fg="red")
     if result.started:
         output.say(
             f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}", fg="green"
@@ -58,6 +58,6 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         "started": result.started,
         "status": result.job.status,
         "next": result.next,
-        "lessons": [{"id": one.lesson.id, "reasons": list(one.reasons)} for one in result.lessons],
+        "lessons": [{"id": lesson.lesson.id, "reasons": list(lesson.reasons)} for lesson in result.lessons],
     }
     return output.finish(ExitCode.PASS if result.started else ExitCode.GATE_FAILED, data, findings)

@@ -38,19 +38,19 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
         output.say(f"({len(found.jobs) - len(shown)} more; --all lists them)", dim=True)
     for problem in found.problems:
         output.say(f"✗ {problem.where}: {problem.message}", fg="red")
-    counts = Counter(one.status for one in found.jobs)
+    counts = Counter(job.status for job in found.jobs)
     output.say(
         ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "There are no jobs yet.", bold=True
     )
     findings = [Finding(one.code, one.message, one.where) for one in found.problems] + [
         Finding(
             FindingCode.TAMPERED,
-            f"{one.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
-            workspace.where(one.path),
+            f"{job.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
+            workspace.where(job.path),
             "donewhen audit",
         )
-        for one in found.jobs
-        for miss in one.tampered
+        for job in found.jobs
+        for miss in job.tampered
     ]
     data = {
         "project": found.project.id,
@@ -58,19 +58,19 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
         "counts": dict(counts),
         "jobs": [
             {
-                "id": one.id,
-                "title": one.title,
-                "status": one.status,
-                "stakes": one.stakes,
-                "agreement": one.agreement,
-                "depends_on": list(one.depends_on),
-                "iteration": one.iteration,
-                "max_iterations": one.max_iterations,
-                "events": one.events,
-                "tampered": [miss.field for miss in one.tampered],
-                "path": workspace.where(one.path),
+                "id": job.id,
+                "title": job.title,
+                "status": job.status,
+                "stakes": job.stakes,
+                "agreement": job.agreement,
+                "depends_on": list(job.depends_on),
+                "iteration": job.iteration,
+                "max_iterations": job.max_iterations,
+                "events": job.events,
+                "tampered": [miss.field for miss in job.tampered],
+                "path": workspace.where(job.path),
             }
-            for one in found.jobs
+            for job in found.jobs
         ],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)

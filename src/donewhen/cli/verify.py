@@ -71,7 +71,7 @@ def command(
         click.echo(line, err=output.json)
     for one in failed:
         output.note(f"donewhen: {one.where}: {one.message}")
-    findings = [Finding(one.code, one.message, one.where or None, one.next) for one in found.reasons]
+    findings = [Finding(reason.code, reason.message, reason.where or None, reason.next) for reason in found.reasons]
     return output.finish(status if not failed or status else ExitCode.USAGE, _data(found), [*findings, *failed])
 
 
@@ -125,7 +125,7 @@ def _status(found: Verification) -> ExitCode:
 
 
 def _show(output: Output, found: Verification) -> None:
-    groups = [("project", "", found.project), *((one.id, one.title, one.cases) for one in found.jobs)]
+    groups = [("project", "", found.project), *((job.id, job.title, job.cases) for job in found.jobs)]
     for name, title, cases in groups:
         output.say(escape_runner_commands(f"{name}  {title}".rstrip()), bold=True)
         for case in cases:
@@ -135,7 +135,7 @@ def _show(output: Output, found: Verification) -> None:
     if not found.commit:
         output.say("Not verified.", bold=True)
         return
-    claimed = [one for one in found.jobs if one.claimed]
+    claimed = [job for job in found.jobs if job.claimed]
     good = sum(one.passed for one in claimed)
     word = "verified." if found.passed else "not verified."
     output.say(
@@ -166,17 +166,17 @@ def _data(found: Verification) -> dict[str, Any]:
         "project": [_case_data(one) for one in found.project],
         "jobs": [
             {
-                "job": one.id,
-                "title": one.title,
-                "claimed": one.claimed,
-                "passed": one.passed,
-                "cases": [_case_data(case) for case in one.cases],
+                "job": job.id,
+                "title": job.title,
+                "claimed": job.claimed,
+                "passed": job.passed,
+                "cases": [_case_data(case) for case in job.cases],
             }
-            for one in found.jobs
+            for job in found.jobs
         ],
-        "notes": [one._asdict() for one in found.notes],
+        "notes": [note._asdict() for note in found.notes],
     }
 
 
 def _case_data(case: VerificationCase) -> dict[str, Any]:
-    return {**case._asdict(), "reasons": [one._asdict() for one in case.reasons]}
+    return {**case._asdict(), "reasons": [reason._asdict() for reason in case.reasons]}

@@ -48,12 +48,14 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     rows = evidence_statuses(workspace, found)
     output.say(f"{found.id}  {found.title}", bold=True)
     findings: list[Finding] = []
-    for one in agreements:
-        state = one.agreement.state
-        output.say(f"  agreement of {one.chain}: {state}", fg="green" if state == "agreed" else "yellow")
+    for agreement in agreements:
+        state = agreement.agreement.state
+        output.say(f"  agreement of {agreement.chain}: {state}", fg="green" if state == "agreed" else "yellow")
         if state != "agreed":
             next_step = "donewhen contract diff" if state == "voided" else "donewhen agree"
-            findings.append(Finding(state, f"The agreement of {one.chain} is {state}.", one.where, next_step))
+            findings.append(
+                Finding(state, f"The agreement of {agreement.chain} is {state}.", agreement.where, next_step)
+            )
     for row in rows:
         _tell(output, row)
         if row.state != "passed":
@@ -73,7 +75,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         output.say("  It has nothing to show, so it can't be shown to be done.", fg="red")
     data = {
         "job": found.id,
-        "agreement": {one.chain: one.agreement.state for one in agreements},
+        "agreement": {agreement.chain: agreement.agreement.state for agreement in agreements},
         "needs": [
             {
                 "name": row.need.name,

@@ -32,8 +32,8 @@ class CompositeChecker:
 
     def _all(self, context: TaskCompletionContext) -> TaskCompletionResult:
         results: list[TaskCompletionResult] = []
-        for one in self.checkers:
-            result = run_check(one, context)
+        for checker in self.checkers:
+            result = run_check(checker, context)
             if not result.complete and not self.collect_all:
                 return result
             results.append(result)
@@ -49,8 +49,8 @@ class CompositeChecker:
 
     def _any(self, context: TaskCompletionContext) -> TaskCompletionResult:
         failures: list[TaskCompletionResult] = []
-        for one in self.checkers:
-            result = run_check(one, context)
+        for checker in self.checkers:
+            result = run_check(checker, context)
             if result.complete:
                 return result
             failures.append(result)
@@ -71,8 +71,8 @@ class AtLeast:
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         passed: list[TaskCompletionResult] = []
         failed: list[TaskCompletionResult] = []
-        for one in self.checkers:
-            result = run_check(one, context)
+        for checker in self.checkers:
+            result = run_check(checker, context)
             (passed if result.complete else failed).append(result)
             if len(passed) == self.n:
                 return TaskCompletionResult.ok(_joined(passed) or f"At least {self.n} checks passed.")
@@ -108,7 +108,7 @@ class Not:
 def _coerced(checkers: object) -> tuple[TaskCompletionChecker, ...]:
     if not isinstance(checkers, Iterable) or isinstance(checkers, str):
         raise TypeError(f"checkers must be a tuple of checkers, not {type(checkers).__name__}")
-    return tuple(as_checker(one) for one in checkers)
+    return tuple(as_checker(checker) for checker in checkers)
 
 
 def _joined(results: list[TaskCompletionResult]) -> str:
@@ -116,9 +116,9 @@ def _joined(results: list[TaskCompletionResult]) -> str:
 
 
 def _undecided(failures: list[TaskCompletionResult]) -> ReasonCode | None:
-    return next((one.code for one in failures if one.code is not None and one.code.undecided), None)
+    return next((failure.code for failure in failures if failure.code is not None and failure.code.undecided), None)
 
 
 def _common_code(failures: list[TaskCompletionResult]) -> ReasonCode | None:
     """A check that could not be made colours the whole, so that nobody takes it for a plain *no*."""
-    return _undecided(failures) or next((one.code for one in failures if one.code is not None), None)
+    return _undecided(failures) or next((failure.code for failure in failures if failure.code is not None), None)

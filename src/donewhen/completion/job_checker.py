@@ -51,13 +51,13 @@ class JobChecker:
                     "No job is in progress. Start one: donewhen ready", code=ReasonCode.NO_JOB
                 )
             return TaskCompletionResult.ok("No job is in progress.")
-        told: list[str] = []
+        lines: list[str] = []
         for name in names:
             rest = _looked_at(workspace, workspace.job(name))
             if isinstance(rest, TaskCompletionResult):
                 return rest
-            told.append(rest)
-        return TaskCompletionResult.ok(" ".join(told))
+            lines.append(rest)
+        return TaskCompletionResult.ok(" ".join(lines))
 
     def _root(self, context: TaskCompletionContext) -> Path:
         if self.root is not None:
@@ -100,4 +100,4 @@ def _in_progress(seen: Survey) -> list[str]:
 
     if seen.unseen:
         raise WorkspaceError(f"The plan of {seen.unseen[0]}, which is in progress, is gone or can't be read.")
-    return [one.id for one in seen.jobs if one.recorded == "in_progress"]
+    return [job.id for job in seen.jobs if job.recorded == "in_progress"]

@@ -41,12 +41,12 @@ def ask_learned_judge(
     except DonewhenError as error:
         return _unavailable(str(error))
     data = verdict_data(verdict, found, guidance, ticket)
-    told = f"{found.name}: {data['told']}."
+    message = f"{found.name}: {data['told']}."
     if data["passed"]:
-        return TaskCompletionResult.ok(told)
+        return TaskCompletionResult.ok(message)
     if data["needs_human"]:
-        return TaskCompletionResult.incomplete(f"{told} A person decides.", code=ReasonCode.NEEDS_HUMAN)
-    return TaskCompletionResult.incomplete(told, code=ReasonCode.JUDGE_FAILED)
+        return TaskCompletionResult.incomplete(f"{message} A person decides.", code=ReasonCode.NEEDS_HUMAN)
+    return TaskCompletionResult.incomplete(message, code=ReasonCode.JUDGE_FAILED)
 
 
 def _mission(mission: str | Path, place: Path) -> tuple[Mission, Guidance]:

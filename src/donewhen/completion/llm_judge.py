@@ -148,8 +148,8 @@ def escaped(text: str) -> str:
 
 def tally_answers(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskCompletionResult:
     """The verdict over all votes; None stands for an answer that could not be read."""
-    passes = [one for one in answers if one is not None and one.verdict == "pass"]
-    fails = [one for one in answers if one is not None and one.verdict == "fail"]
+    passes = [answer for answer in answers if answer is not None and answer.verdict == "pass"]
+    fails = [answer for answer in answers if answer is not None and answer.verdict == "fail"]
     score = f"{len(passes)} of {votes} votes for pass"
     if 2 * len(passes) > votes:
         return TaskCompletionResult.ok(f"The judge found the criteria met ({score}): {_reason(passes)}")

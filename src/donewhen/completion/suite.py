@@ -129,9 +129,9 @@ def _verdict(report: SuiteReport, failure: TaskCompletionResult | None) -> TaskC
     """What report and exit status say together; None when both are content."""
     failing = report.ids("failed", "errored")
     if failing:
-        told = [f"{one} ({report.messages[one]})" if one in report.messages else one for one in failing]
+        lines = [f"{one} ({report.messages[one]})" if one in report.messages else one for one in failing]
         return TaskCompletionResult.incomplete(
-            f"{len(failing)} of {report.executed} test(s) are failing: {_listed(told)}",
+            f"{len(failing)} of {report.executed} test(s) are failing: {_listed(lines)}",
             code=ReasonCode.TESTS_FAILED,
         )
     if not report.executed:

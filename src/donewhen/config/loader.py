@@ -127,7 +127,7 @@ class _Reader:
     def table(self, data: object, kind: type[Any], name: str) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise self._error(name.rstrip("."), "must be a table")
-        known = {one.name: one for one in fields(kind) if one.metadata.get("setting", True)}
+        known = {field.name: field for field in fields(kind) if field.metadata.get("setting", True)}
         values: dict[str, Any] = {}
         for key, value in data.items():
             if key not in known:
@@ -176,8 +176,8 @@ class _Reader:
         return ConfigError(f"{full} {problem}", where=str(self._path))
 
 
-def _required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:

@@ -142,14 +142,14 @@ def board_of(
     statuses: Iterable[str],
 ) -> Board:
     """A board in its order, with its counts."""
-    found = Counter(one.status for one in jobs.values())
+    found = Counter(job.status for job in jobs.values())
     counts: dict[str, int] = {status: found[status] for status in statuses}
     return Board(SCHEMA, project, counts, tuple(unread), newest_events(events), dict(sorted(jobs.items())))
 
 
 def newest_events(events: Iterable[EventRow]) -> tuple[EventRow, ...]:
     """The newest events, oldest first. Between chains the times, which are for display, must do."""
-    return tuple(sorted(events, key=lambda one: (one.at, one.chain, one.seq))[-EVENTS:])
+    return tuple(sorted(events, key=lambda event: (event.at, event.chain, event.seq))[-EVENTS:])
 
 
 def encode_board(board: Board) -> bytes:

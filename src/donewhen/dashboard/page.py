@@ -21,7 +21,7 @@ _HEADINGS = ("job", "title", "status", "score", "iterations", "next action")
 def render_dashboard(board: Board, data: bytes) -> bytes:
     """The page around ``data``, the board as its file has it."""
     texts = {name: text.encode() for name, text in _texts(board).items()} | {"data": data}
-    return b"".join(one if isinstance(one, bytes) else texts[one] for one in _pieces())
+    return b"".join(piece if isinstance(piece, bytes) else texts[piece] for piece in _pieces())
 
 
 def _texts(board: Board) -> Mapping[str, str]:

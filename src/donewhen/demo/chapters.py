@@ -57,8 +57,8 @@ class Measured(NamedTuple):
 def what_done_means(stage: Stage, model: str, sample: Sample) -> bool:
     """A repository, a mission, three jobs, and the person's word. Whether there was somebody to give it."""
     stage.chapter(CHAPTERS[0])
-    told = "makes a git repository: slugs.py, two tests of which one fails, and check.py, which runs them"
-    stage.writes("person", repository.FILES, told)
+    message = "makes a git repository: slugs.py, two tests of which one fails, and check.py, which runs them"
+    stage.writes("person", repository.FILES, message)
     stage.git("init", "-q", "-b", "main")
     _commit(stage, "Slugs, not quite right")
     stage.run("person", "init", "--title", "Slugs")
@@ -163,8 +163,8 @@ def learning(stage: Stage, sample: Sample) -> Measured:
 def at_the_gate(stage: Stage) -> tuple[str, ...]:
     """The third job, by the guidance that was accepted, and the promises for it and for the project."""
     stage.chapter(CHAPTERS[4])
-    told = "writes REPORT.md anew: no word of skipped tests, but 4 files unreviewed, and no evidence"
-    stage.writes("agent", {"REPORT.md": repository.BARE}, told)
+    message = "writes REPORT.md anew: no word of skipped tests, but 4 files unreviewed, and no evidence"
+    stage.writes("agent", {"REPORT.md": repository.BARE}, message)
     ran = _judged(stage)
     if ran.status == 0:
         stage.note("The judge let it through. A person who looks again can still say fail, and teach it that.")
@@ -186,8 +186,8 @@ def at_the_gate(stage: Stage) -> tuple[str, ...]:
 def what_is_left(stage: Stage, learned: Measured, promises: tuple[str, ...]) -> None:
     """A look at the record."""
     stage.chapter(CHAPTERS[5])
-    for one in promises[-1:]:
-        stage.run("person", "promise", "verify", show=("✓", "✗"), stdin=one)
+    for promise in promises[-1:]:
+        stage.run("person", "promise", "verify", show=("✓", "✗"), stdin=promise)
     _commit(stage, "A report on the work")
     stage.run("person", "anchor")
     stage.run("person", "audit", show=("clean",))

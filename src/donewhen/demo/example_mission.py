@@ -76,7 +76,7 @@ def make_mission(folder: Path, count: int = 300, seed: int = 7) -> None:
     if (folder / MISSION_FILE).exists():
         raise UsageError("There is a mission already.", where=str(folder / MISSION_FILE))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tickets.jsonl").write_text("".join(f"{one.line()}\n" for one in examples(count, seed)))
+    (folder / "tickets.jsonl").write_text("".join(f"{example.line()}\n" for example in examples(count, seed)))
     (folder / "initial_guidance.json").write_text(json.dumps({"G0": default_rule("pass", "en")}, indent=2) + "\n")
     (folder / MISSION_FILE).write_text(
         f'# Made-up reports of agents; {NOISE:.0%} of the labels are wrong on purpose.\nmission = "{NAME}"\n'

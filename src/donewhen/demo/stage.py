@@ -131,15 +131,15 @@ class Stage:
         self._tell(StoryLine("agent", "does", "ends its turn, and its runtime asks whether it may"))
         answer = json.loads(self.run("agent", *arguments, stdin=json.dumps(event)).output)
         reason: str | None = answer.get("reason") if answer.get("decision") == "block" else None
-        told = "It may stop." if reason is None else f"It may not stop: {reason}"
-        self._tell(StoryLine("donewhen", "answer", told, good=reason is None))
+        message = "It may stop." if reason is None else f"It may not stop: {reason}"
+        self._tell(StoryLine("donewhen", "answer", message, good=reason is None))
         return reason
 
     def git(self, *arguments: str) -> str:
         """git, with an identity that nobody has to have, and without what somebody has set up for all repositories."""
         settings = ("user.name=Demo", "user.email=demo@localhost", "commit.gpgsign=false", "core.hooksPath=/dev/null")
         done = subprocess.run(
-            ["git", *(word for one in settings for word in ("-c", one)), *arguments],
+            ["git", *(word for setting in settings for word in ("-c", setting)), *arguments],
             cwd=self.folder,
             env=dict(self.environment),
             stdin=subprocess.DEVNULL,
@@ -240,5 +240,5 @@ def _judged(text: str) -> bool | None:
 
 
 def _written(arguments: Sequence[str]) -> str:
-    words = [f'"{one}"' if " " in one else shlex.quote(one) for one in arguments]
+    words = [f'"{argument}"' if " " in argument else shlex.quote(argument) for argument in arguments]
     return " ".join(["donewhen", *words])

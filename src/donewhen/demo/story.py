@@ -43,8 +43,8 @@ def play(folder: Path, tell: Tell, *, model: str = "contrast", columns: int = 10
     stage = Stage(folder, tell, columns=columns, watched=watched)
     try:
         if not what_done_means(stage, model, sample):
-            told = "An agent seems to run this demo, so nobody can agree for the person, and the story ends here."
-            return Ending(False, told)
+            message = "An agent seems to run this demo, so nobody can agree for the person, and the story ends here."
+            return Ending(False, message)
         four_cheats(stage)
         promises = the_work(stage)
         learned = learning(stage, sample)

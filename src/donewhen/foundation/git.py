@@ -55,7 +55,7 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | No
 def repository_root(folder: Path) -> Path | None:
     """The nearest folder upwards with a ``.git`` in it, whether or not git can read that."""
     place = Path(os.path.realpath(folder))
-    return next((one for one in (place, *place.parents) if os.path.lexists(one / ".git")), None)
+    return next((parent for parent in (place, *place.parents) if os.path.lexists(parent / ".git")), None)
 
 
 def _is_ours(top: Path) -> bool:

@@ -113,7 +113,7 @@ Experiences: TypeAlias = Mapping[str, str]
 
 def sorted_keys(keys: Iterable[str]) -> list[str]:
     """S before G, and G2 before G10."""
-    return sorted(keys, key=lambda one: (one[0] != "S", int(one[1:])))
+    return sorted(keys, key=lambda key: (key[0] != "S", int(key[1:])))
 
 
 def seed_guidance(mission: str, experiences: Experiences, at: str, where: str | None = None) -> Guidance:

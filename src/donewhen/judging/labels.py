@@ -133,7 +133,7 @@ def labelled_tickets(log: Iterable[Label], mission: str) -> Iterator[dict[str, A
                 "label": verdict,
                 "evidence": dict(last.evidence),
                 "cluster": last.cluster or group,
-                "label_source": ", ".join(one.by for one in labels),
+                "label_source": ", ".join(label.by for label in labels),
                 "label_timestamp": last.at,
             }
 

@@ -94,7 +94,7 @@ class Language(msgspec.Struct, frozen=True):
 
 def shipped_languages() -> tuple[str, ...]:
     """The names of the languages that come with the package."""
-    return tuple(sorted(one.name for one in SHIPPED.iterdir() if (one / "language.toml").is_file()))
+    return tuple(sorted(path.name for path in SHIPPED.iterdir() if (path / "language.toml").is_file()))
 
 
 def find_language(name: str, beside: Path | None = None) -> Language:

@@ -38,7 +38,7 @@ class Mission(NamedTuple):
     @property
     def ticket_files(self) -> tuple[Path, ...]:
         """The files of labelled tickets; what people said in reviews is the last, where there is something."""
-        named = tuple(_inside(self.folder, one, "tickets") for one in self.settings.tickets)
+        named = tuple(_inside(self.folder, ticket, "tickets") for ticket in self.settings.tickets)
         return (*named, self.reviewed) if self.reviewed.is_file() else named
 
     @property
@@ -139,14 +139,14 @@ def check_mission(folder: Path) -> MissionCheck:
         try:
             stages.append(read())
         except DonewhenError as error:
-            if str(error) not in {str(one) for one in problems}:
+            if str(error) not in {str(problem) for problem in problems}:
                 problems.append(error)
     guidance = stages[-1] if stages else None
     if len(stages) > 1 and stages[0].scaffold != stages[1].scaffold:
         # No change by evidence does that, so somebody has edited one of the two files.
-        told = f"The scaffold is not that of {mission.settings.initial_guidance}, by which the mission began."
+        message = f"The scaffold is not that of {mission.settings.initial_guidance}, by which the mission began."
         begin = "Put it back; or, for another scaffold, begin anew without this file."
-        problems.append(GuidanceError(told, where=str(mission.store.path), next_step=begin))
+        problems.append(GuidanceError(message, where=str(mission.store.path), next_step=begin))
     labels = {"pass": 0, "fail": 0}
     clusters = 0
     try:

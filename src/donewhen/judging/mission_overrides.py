@@ -57,8 +57,8 @@ def apply_overrides(
         try:
             said = override(shown, vote)
         except Exception as error:
-            told = f"The override {name} failed on {ticket.group_id}: {type(error).__name__}: {error}."
-            raise ConfigError(told) from error
+            message = f"The override {name} failed on {ticket.group_id}: {type(error).__name__}: {error}."
+            raise ConfigError(message) from error
         if said is None:
             continue
         if said not in ("pass", "fail"):

@@ -186,11 +186,11 @@ def locate_errors(path: Path, text: str, key: str) -> Iterator[None]:
 
 def _suggestion(name: str, kind: Any, path: list[str]) -> str | None:
     for step in path:
-        found = next((one for one in msgspec.structs.fields(kind) if one.encode_name == step), None)
+        found = next((field for field in msgspec.structs.fields(kind) if field.encode_name == step), None)
         kind = _struct(getattr(found, "type", None))
         if kind is None:
             return None
-    names = [one.encode_name for one in msgspec.structs.fields(kind)]
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
     near = difflib.get_close_matches(name, names, 1)
     return f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(names)}."
 
@@ -199,7 +199,7 @@ def _struct(kind: Any) -> Any:
     """The first struct within a type: in a choice, in a tuple, with bounds or without."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind
-    return next((found for one in get_args(kind) if (found := _struct(one)) is not None), None)
+    return next((found for argument in get_args(kind) if (found := _struct(argument)) is not None), None)
 
 
 def _line(text: str, keys: list[str]) -> int:

@@ -40,7 +40,7 @@ def terms_of_mission(mission: Mission) -> dict[str, Any]:
         "sampler": [f"{one.samples} at {one.temperature:g}" for one in settings.sampler],
         "min_verdict_agreement": settings.manual_review.min_verdict_agreement,
         "from_job": msgspec.json.decode(msgspec.json.encode(settings.from_job)),
-        "overrides": [_override(one.name, mission.folder) for one in mission.overrides],
+        "overrides": [_override(override.name, mission.folder) for override in mission.overrides],
         "initial_guidance": dict(mission.initial_guidance().experiences),
     }
 

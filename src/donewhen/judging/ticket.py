@@ -96,12 +96,14 @@ def ticket_of(data: Mapping[str, Any], where: str, mission: str, *, labelled: bo
         raise TicketError("group_id must be a short printable text without '::'.", where=where)
     stated = data.get("mission", None if labelled else mission)
     if stated != mission:
-        told = "It has no mission." if stated is None else f"It belongs to the mission {one_line(str(stated), 60)!r}."
-        raise TicketError(told, where=where, next_step=f"This mission is {mission!r}; one mission a run.")
+        message = (
+            "It has no mission." if stated is None else f"It belongs to the mission {one_line(str(stated), 60)!r}."
+        )
+        raise TicketError(message, where=where, next_step=f"This mission is {mission!r}; one mission a run.")
     label = data.get("label")
     if label not in LABELS and (labelled or label is not None):
-        told = "It has no label." if label is None else f"{one_line(str(label), 60)!r} is no label."
-        raise TicketError(told, where=where, next_step="A label is pass or fail.")
+        message = "It has no label." if label is None else f"{one_line(str(label), 60)!r} is no label."
+        raise TicketError(message, where=where, next_step="A label is pass or fail.")
     # The word itself and no copy of it: where a million labels are kept, they are all the same two.
     known = None if label is None else LABELS[LABELS.index(label)]
     cluster = data.get("cluster", group)
@@ -125,7 +127,7 @@ def _evidence(data: Mapping[str, Any], where: str) -> dict[str, str]:
         if value is None:
             continue
         items = {field: value} if field == "text" else value
-        if not isinstance(items, dict) or not all(isinstance(one, str) for one in items.values()):
+        if not isinstance(items, dict) or not all(isinstance(item, str) for item in items.values()):
             shape = "a text" if field == "text" else "names with texts"
             raise TicketError(f"{field} must be {shape}.", where=where)
         doubled = found.keys() & items.keys()

@@ -70,8 +70,8 @@ async def stream_verdicts(
 
 
 async def _read(tickets: Iterable[Ticket | TicketError]) -> AsyncGenerator[Ticket | TicketError, None]:
-    for one in tickets:
-        yield one
+    for ticket in tickets:
+        yield ticket
 
 
 async def _read_ahead(tickets: Iterable[Ticket | TicketError], room: int) -> AsyncGenerator[Ticket | TicketError, None]:
@@ -85,9 +85,9 @@ async def _read_ahead(tickets: Iterable[Ticket | TicketError], room: int) -> Asy
         # The loop may be closed by now; then nobody is waiting any more.
         with suppress(RuntimeError):
             try:
-                for one in tickets:
+                for ticket in tickets:
                     free.acquire()
-                    loop.call_soon_threadsafe(arrived.put_nowait, one)
+                    loop.call_soon_threadsafe(arrived.put_nowait, ticket)
             except Exception as raised:  # noqa: BLE001 - raised again where somebody can answer it
                 error = raised
             loop.call_soon_threadsafe(arrived.put_nowait, _Ended(error))

@@ -30,7 +30,7 @@ class Vote(NamedTuple):
 
 def count_votes(answers: Sequence[JudgeAnswer | MalformedAnswer]) -> Vote:
     """Count them."""
-    good = [one for one in answers if isinstance(one, JudgeAnswer)]
+    good = [answer for answer in answers if isinstance(answer, JudgeAnswer)]
     passes = sum(one.verdict == "pass" for one in good)
     fails = len(good) - passes
     malformed = len(answers) - len(good)

@@ -78,14 +78,14 @@ class Jobs(ToolAnswer, frozen=True):
 
     def short(self) -> str:
         lines = [f"{self.project} ({self.agreement}): {self.total} job(s)"]
-        for one in self.jobs:
-            step = f"; next: {one.next}" if one.next else ""
-            lines.append(f"{one.id} {one.status}, {one.agreement}: {one.title}{step}")
+        for job in self.jobs:
+            step = f"; next: {job.next}" if job.next else ""
+            lines.append(f"{job.id} {job.status}, {job.agreement}: {job.title}{step}")
         if self.next_offset is not None:
             lines.append(f"There are more, from offset {self.next_offset}.")
         if self.problem_count:
             lines.append(f"{self.problem_count} problem(s), such as:")
-        return _joined(*lines, *(one.line() for one in self.problems))
+        return _joined(*lines, *(problem.line() for problem in self.problems))
 
 
 class RequirementView(Struct, frozen=True):
@@ -155,7 +155,7 @@ class ShownJob(ToolAnswer, frozen=True):
 
     def short(self) -> str:
         lines = [f"{self.id} {self.status}, contract {self.contract.state}: {self.title}"]
-        lines += [f"{one.name} {one.state} ({one.how}): {one.text}" for one in self.needs]
+        lines += [f"{need.name} {need.state} ({need.how}): {need.text}" for need in self.needs]
         return _joined(*lines, *_reasons(self.gates), f"next: {self.next}")
 
 
@@ -207,8 +207,8 @@ class EvidenceAnswer(ToolAnswer, frozen=True):
     next: str
 
     def short(self) -> str:
-        lines = [f"{'✓' if one.passed else '✗'} {one.name}: {one.evidence}: {one.told}" for one in self.runs]
-        outputs = [one.output for one in self.runs if one.output and not one.passed]
+        lines = [f"{'✓' if run.passed else '✗'} {run.name}: {run.evidence}: {run.told}" for run in self.runs]
+        outputs = [run.output for run in self.runs if run.output and not run.passed]
         return _joined(*lines, *outputs, f"next: {self.next}")
 
 
@@ -262,8 +262,8 @@ class StartAnswer(ToolAnswer, frozen=True):
 
     def short(self) -> str:
         head = f"{self.job} is {self.status}." if self.started else f"{self.job} was not started."
-        lessons = (f"lesson {one.id}, quoted in the plan, wants an answer" for one in self.lessons)
-        return _joined(head, *(one.line() for one in self.reasons), *lessons, f"next: {self.next}")
+        lessons = (f"lesson {lesson.id}, quoted in the plan, wants an answer" for lesson in self.lessons)
+        return _joined(head, *(reason.line() for reason in self.reasons), *lessons, f"next: {self.next}")
 
 
 class RestAnswer(ToolAnswer, frozen=True):

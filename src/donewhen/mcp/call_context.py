@@ -27,7 +27,7 @@ class CallContext(NamedTuple):
 
     def progress(self, job: Job) -> Callable[[Requirement], None]:
         """Says what is being looked at for a job, and begins nothing for a client that has given up."""
-        total = sum(is_runnable(one) for one in requirements_of(job))
+        total = sum(is_runnable(requirement) for requirement in requirements_of(job))
         done = 0
 
         def tell(need: Requirement) -> None:

@@ -49,8 +49,10 @@ def dispatch_call(tool: McpTool[Any], arguments: Mapping[str, Any], call: CallCo
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
-        told = f"Something went wrong inside donewhen: {type(error).__name__}: {error}"
-        return error_outcome("internal", told, None, "Start the server with DONEWHEN_DEBUG=1 and report the traceback.")
+        message = f"Something went wrong inside donewhen: {type(error).__name__}: {error}"
+        return error_outcome(
+            "internal", message, None, "Start the server with DONEWHEN_DEBUG=1 and report the traceback."
+        )
     return _told(answer)
 
 
@@ -72,9 +74,9 @@ def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of a type, with the object itself at the root as clients want it."""
     _, components = msgspec.json.schema_components((shape,), ref_template="#/$defs/{name}")
     root: dict[str, Any] = components.pop(shape.__name__)
-    for one in (root, *components.values()):
+    for component in (root, *components.values()):
         # The names of our types say nothing to a client.
-        one.pop("title", None)
+        component.pop("title", None)
     return root | ({"$defs": components} if components else {})
 
 
@@ -106,6 +108,6 @@ def _clean(value: Any, minted: tuple[str, ...]) -> Any:
 
 
 def _refused(tool: McpTool[Any], error: msgspec.ValidationError) -> ToolOutcome:
-    known = ", ".join(one.name for one in msgspec.structs.fields(tool.takes))
-    told = f"{tool.name} can't be called like this: {error}."
-    return error_outcome("usage", told, None, f"It takes: {known}." if known else "It takes no arguments.")
+    known = ", ".join(field.name for field in msgspec.structs.fields(tool.takes))
+    message = f"{tool.name} can't be called like this: {error}."
+    return error_outcome("usage", message, None, f"It takes: {known}." if known else "It takes no arguments.")

@@ -29,18 +29,18 @@ def list_jobs(call: CallContext, asked: ListJobsParams) -> Jobs:
     """All jobs at a glance, a page at a time."""
     workspace = call.workspace()
     found = survey_jobs(workspace)
-    chosen = [one for one in found.jobs if asked.status in (None, one.status)]
+    chosen = [job for job in found.jobs if asked.status in (None, job.status)]
     end = asked.offset + asked.limit
     startable = find_ready_jobs(found.jobs).now
     return Jobs(
         project=found.project.id,
         title=found.project.title,
         agreement=found.project_agreement,
-        counts=dict(Counter(one.status for one in found.jobs)),
+        counts=dict(Counter(job.status for job in found.jobs)),
         jobs=[_listed(workspace, one, startable) for one in chosen[asked.offset : end]],
         total=len(chosen),
         next_offset=end if end < len(chosen) else None,
-        problems=[ReasonView(one.code, one.message, one.where) for one in found.problems[:_PROBLEMS]],
+        problems=[ReasonView(problem.code, problem.message, problem.where) for problem in found.problems[:_PROBLEMS]],
         problem_count=len(found.problems),
     )
 
@@ -97,10 +97,10 @@ def ready_jobs(call: CallContext, asked: NoParams) -> ReadyJobs:
     """What can start now, in which waves the rest follows, and which chain of jobs takes longest."""
     seen = survey_jobs(call.workspace())
     found = find_ready_jobs(seen.jobs)
-    titles = {one.id: one.title for one in seen.jobs}
+    titles = {job.id: job.title for job in seen.jobs}
     return ReadyJobs(
         ready=[ReadyJob(name, one_line(titles[name])) for name in found.now],
-        waves=[list(one) for one in found.waves],
+        waves=[list(wave) for wave in found.waves],
         critical_path=list(found.critical_path),
         hours=found.hours,
     )

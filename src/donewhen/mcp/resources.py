@@ -57,8 +57,8 @@ def resource_page(call: CallContext, cursor: str | None) -> ResourcePage:
         # Nothing to list; the tools say why.
         jobs = ()
     shown = tuple(
-        Resource(f"donewhen://jobs/{one.id}/{kind}", make_harmless(f"{one.id} {kind}: {one.title}"), KINDS[kind][0])
-        for one in jobs[first : first + _PAGE]
+        Resource(f"donewhen://jobs/{job.id}/{kind}", make_harmless(f"{job.id} {kind}: {job.title}"), KINDS[kind][0])
+        for job in jobs[first : first + _PAGE]
         for kind in KINDS
     )
     return ResourcePage(shown, str(first + _PAGE) if first + _PAGE < len(jobs) else None)

@@ -92,7 +92,10 @@ def make_server(folder: Path) -> Server[dict[str, Any]]:
         ctx: ServerRequestContext, asked: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         page = await _looked(lambda: resource_page(CallContext(folder), asked.cursor if asked else None), lookers)
-        found = [types.Resource(uri=one.uri, name=one.title, mime_type=one.mime_type) for one in page.resources]
+        found = [
+            types.Resource(uri=resource.uri, name=resource.title, mime_type=resource.mime_type)
+            for resource in page.resources
+        ]
         return types.ListResourcesResult(resources=found, next_cursor=page.next)
 
     async def list_templates(

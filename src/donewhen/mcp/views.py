@@ -38,7 +38,9 @@ def reason_views(found: Iterable[GateReason]) -> list[ReasonView]:
 
 def gate_views(evaluation: Evaluation) -> list[GateView]:
     """Every gate, whether it is open or not."""
-    return [GateView(one.gate, one.passed, reason_views(one.reasons), one.note, one.next) for one in evaluation.gates]
+    return [
+        GateView(gate.gate, gate.passed, reason_views(gate.reasons), gate.note, gate.next) for gate in evaluation.gates
+    ]
 
 
 def next_command(job: Job, evaluation: Evaluation) -> str:
@@ -56,8 +58,8 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
         hash=terms_hash(terms),
         terms={name: _term(value) for name, value in terms.items()},
         changes=[
-            ContractChange(one.kind, one.field, one.before, one.after, proposal.place(one), one.voids)
-            for one in agreement.changes
+            ContractChange(change.kind, change.field, change.before, change.after, proposal.place(change), change.voids)
+            for change in agreement.changes
         ],
         agreed_at=seal.entry.at if seal else None,
         agreed_by=f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else None,
@@ -77,8 +79,8 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
         target=job.reward_target,
         passed=evaluation.passed,
         contract=contract_view(proposal),
-        needs=[_need(one) for one in facts.standings],
-        outputs=[OutputFile(one.path, one.state, one.changed) for one in facts.outputs],
+        needs=[_need(standing) for standing in facts.standings],
+        outputs=[OutputFile(output.path, output.state, output.changed) for output in facts.outputs],
         gates=gate_views(evaluation),
         waiting=str(waiting.data.get("reason", "")) if waiting else None,
         next=next_command(job, evaluation),

@@ -34,8 +34,8 @@ def start_job(call: CallContext, asked: JobParam) -> StartAnswer:
         reasons=reason_views(found.reasons),
         next=found.next or f"donewhen next {job.id}",
         lessons=[
-            GivenLesson(one.lesson.id, one_line(one.lesson.recommendation, 600), list(one.reasons))
-            for one in found.lessons
+            GivenLesson(lesson.lesson.id, one_line(lesson.lesson.recommendation, 600), list(lesson.reasons))
+            for lesson in found.lessons
         ],
     )
 
@@ -54,7 +54,7 @@ def run_evidence(call: CallContext, asked: RunEvidenceParams) -> EvidenceAnswer:
     )
     runs = [evidence_item(one, seen[one]) if one in seen else _not_run(workspace, job, one) for one in chosen]
     update_views(workspace, workspace.job_at(job.path))
-    passed = all(one.passed for one in runs)
+    passed = all(run.passed for run in runs)
     step = f"donewhen complete {job.id}" if passed and only is None else f"donewhen next {job.id}"
     return EvidenceAnswer(job.id, passed, runs, step)
 
@@ -108,7 +108,9 @@ def _resting(workspace: Workspace, name: str, entry: Entry, step: str) -> RestAn
 
 def _chosen(job: Job, only: Requirement | None) -> tuple[Requirement, ...]:
     """What can be run of it; zero checks is not a pass."""
-    chosen = tuple(one for one in (requirements_of(job) if only is None else (only,)) if is_runnable(one))
+    chosen = tuple(
+        requirement for requirement in (requirements_of(job) if only is None else (only,)) if is_runnable(requirement)
+    )
     if chosen:
         return chosen
     if only is not None and only.check.kind == "verification":

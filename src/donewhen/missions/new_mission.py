@@ -77,8 +77,8 @@ tickets = ["{tickets}"]
 def check_mission_name(text: str) -> str:
     """A name for a mission, or an error: one line that can be shown."""
     if not text or one_line(text, _LONGEST_NAME) != text:
-        told = f"{one_line(text, 60)!r} can't be the name of a mission: one short line is."
-        raise UsageError(told, where="--name")
+        message = f"{one_line(text, 60)!r} can't be the name of a mission: one short line is."
+        raise UsageError(message, where="--name")
     return text
 
 
@@ -86,8 +86,8 @@ def refuse_existing_mission(folder: Path) -> None:
     """Nothing of a mission that is there is ever written over."""
     found = next((folder / one for one in _TAKEN if os.path.lexists(folder / one)), None)
     if found is not None:
-        told = "There is a mission here already." if found.name == MISSION_FILE else "The file is there already."
-        raise UsageError(told, where=str(found), next_step="Choose another folder.")
+        message = "There is a mission here already." if found.name == MISSION_FILE else "The file is there already."
+        raise UsageError(message, where=str(found), next_step="Choose another folder.")
     if folder.exists() and not folder.is_dir():
         raise UsageError("This is no folder.", where=str(folder))
 
@@ -151,7 +151,7 @@ def _new_files(folder: Path) -> Iterator[None]:
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     with locked_folder(folder):
-        before = {one.name for one in folder.iterdir()}
+        before = {path.name for path in folder.iterdir()}
         try:
             yield
         except BaseException:

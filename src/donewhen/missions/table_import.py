@@ -111,7 +111,7 @@ def read_columns(source: TableSource, wishes: ColumnChoices) -> ColumnReading:
         if wish is not None:
             return _column(wish, columns, role, where)
         names = (*_NAMES[role], *FILE_COLUMNS) if role == "group" and source.kind == "folder" else _NAMES[role]
-        found = _by_name(names, [one for one in columns if one not in taken])
+        found = _by_name(names, [column for column in columns if column not in taken])
         if found is not None and found != _OWN[role]:
             guessed.add(role)
         return found
@@ -126,9 +126,9 @@ def read_columns(source: TableSource, wishes: ColumnChoices) -> ColumnReading:
         )
     group = chosen("group", wishes.group, (label, wishes.cluster, *wishes.texts))
     cluster = chosen("cluster", wishes.cluster, (label, group, *wishes.texts))
-    texts = tuple(_column(one, columns, "text", where) for one in wishes.texts)
+    texts = tuple(_column(text, columns, "text", where) for text in wishes.texts)
     if not texts and not any(isinstance(row.fields.get(one), dict) for row in sample for one in _PIECES):
-        rest = [one for one in columns if one not in (label, group, cluster, "mission", *_KEPT)]
+        rest = [column for column in columns if column not in (label, group, cluster, "mission", *_KEPT)]
         texts = (_text_column(sample, rest, where),)
         if texts != (_OWN["text"],):
             guessed.add("text")
@@ -146,7 +146,7 @@ def read_columns(source: TableSource, wishes: ColumnChoices) -> ColumnReading:
         group,
         cluster,
         values,
-        tuple(one for one in columns if one not in used),
+        tuple(column for column in columns if column not in used),
         frozenset(guessed),
         next(iter(missions), None),
     )
@@ -156,12 +156,12 @@ def verdict_values(
     values: Iterable[str], pass_values: Sequence[str] = (), fail_values: Sequence[str] = ()
 ) -> dict[str, Binary | None]:
     """What each value means. What the caller says comes first; of two values, one said leaves the other."""
-    said: dict[str, Binary] = {_folded(one): "pass" for one in pass_values}
+    said: dict[str, Binary] = {_folded(value): "pass" for value in pass_values}
     for one in map(_folded, fail_values):
         if said.get(one) == "pass":
             raise TicketError(f"{one!r} can't mean both.", where="--pass-value and --fail-value")
         said[one] = "fail"
-    distinct = [one for one in dict.fromkeys(values) if one.strip()]
+    distinct = [value for value in dict.fromkeys(values) if value.strip()]
     others = {_folded(one) for one in distinct} - said.keys()
     if said and len(others) == 1 and len(set(said.values())) == 1:
         said[others.pop()] = "fail" if "pass" in said.values() else "pass"
@@ -208,24 +208,24 @@ def preview_import(source: TableSource, understood: ColumnReading, mission: str)
     problems: list[TicketError] = []
     chinese = letters = 0
     with DiskDict() as groups:
-        for one in import_tickets(source, understood, mission):
-            if isinstance(one, SkippedRow):
-                left_out.append(one)
-            elif isinstance(one, TicketError):
-                problems.append(one)
-            elif one.label is not None:
-                counts[one.label] += 1
+        for ticket in import_tickets(source, understood, mission):
+            if isinstance(ticket, SkippedRow):
+                left_out.append(ticket)
+            elif isinstance(ticket, TicketError):
+                problems.append(ticket)
+            elif ticket.label is not None:
+                counts[ticket.label] += 1
                 # A group comes a second time only with the other label.
-                both += groups.first(one.group_id, one.label) is not None
-                if len(examples[one.label]) < 2:
-                    examples[one.label].append(one)
+                both += groups.first(ticket.group_id, ticket.label) is not None
+                if len(examples[ticket.label]) < 2:
+                    examples[ticket.label].append(ticket)
                 if sum(counts.values()) <= _SAMPLE:
-                    chinese += len(_CHINESE.findall(one.text))
-                    letters += sum(map(str.isalnum, one.text))
+                    chinese += len(_CHINESE.findall(ticket.text))
+                    letters += sum(map(str.isalnum, ticket.text))
     for label in LABELS:
         if not counts[label]:
-            told = f"No ticket is labelled {label}; a judge learns from both."
-            problems.append(TicketError(told, where=str(source.path)))
+            message = f"No ticket is labelled {label}; a judge learns from both."
+            problems.append(TicketError(message, where=str(source.path)))
     shown = [*examples["pass"][:1], *examples["fail"][:1], *examples["pass"][1:], *examples["fail"][1:]]
     language = "zh" if chinese > letters / 5 else "en"
     return ImportPreview(counts, both, tuple(shown[:3]), tuple(left_out), tuple(problems), language)
@@ -258,8 +258,8 @@ def _label(row: SourceRow, understood: ColumnReading) -> Binary:
         raise TicketError("It has no label.", where=row.where, next_step=advice)
     label = understood.values.get(written)
     if label is None:
-        told = f"{one_line(written, 60)!r} is neither pass nor fail."
-        raise TicketError(told, where=row.where, next_step="Say which: --pass-value, --fail-value.")
+        message = f"{one_line(written, 60)!r} is neither pass nor fail."
+        raise TicketError(message, where=row.where, next_step="Say which: --pass-value, --fail-value.")
     return label
 
 
@@ -289,16 +289,18 @@ def _full_look(source: TableSource, label: str) -> tuple[Counter[str], set[str]]
 
 
 def _column(wish: str, columns: Sequence[str], role: Role, where: str) -> str:
-    found = [one for one in columns if one == wish] or [one for one in columns if _folded(one) == _folded(wish)]
+    found = [column for column in columns if column == wish] or [
+        column for column in columns if _folded(column) == _folded(wish)
+    ]
     if len(found) != 1:
-        told = f"There is no column {one_line(wish, 60)!r} for the {role}."
-        raise TicketError(told, where=where, next_step=f"There is: {_listed(columns)}.")
+        message = f"There is no column {one_line(wish, 60)!r} for the {role}."
+        raise TicketError(message, where=where, next_step=f"There is: {_listed(columns)}.")
     return found[0]
 
 
 def _by_name(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    named = {re.sub(r"[\s_-]+", "_", _folded(one)): one for one in reversed(columns)}
-    return next((named[one] for one in names if one in named), None)
+    named = {re.sub(r"[\s_-]+", "_", _folded(column)): column for column in reversed(columns)}
+    return next((named[name] for name in names if name in named), None)
 
 
 def _by_values(sample: Sequence[SourceRow], columns: Sequence[str]) -> str | None:
@@ -315,8 +317,8 @@ def _text_column(sample: Sequence[SourceRow], columns: Sequence[str], where: str
     named = _by_name(_NAMES["text"], columns)
     if named is not None:
         return named
-    lengths = {one: sum(len(_written(row.fields.get(one))) for row in sample) for one in columns}
-    longest = max(lengths, key=lambda one: lengths[one], default=None)
+    lengths = {column: sum(len(_written(row.fields.get(column))) for row in sample) for column in columns}
+    longest = max(lengths, key=lambda length: lengths[length], default=None)
     if longest is None or not lengths[longest]:
         raise TicketError("No column is left for the text.", where=where, next_step="Name it: --text-column.")
     return longest

@@ -107,10 +107,10 @@ def _records(table: Any, path: Path, bad: list[TicketError]) -> Iterator[SourceR
         yield from _taken(bad)
         if fields is None:
             return
-        if not any(one.strip() for one in fields):
+        if not any(field.strip() for field in fields):
             continue
         if header is None:
-            header = [one.strip() for one in fields]
+            header = [field.strip() for field in fields]
             doubled = {one for one in header if header.count(one) > 1}
             if doubled or len(header) < 2:
                 told = f"two columns are named {min(doubled)!r}" if doubled else "it has one column"
@@ -212,7 +212,7 @@ def _listed_texts(folder: Path) -> Iterator[Read]:
         if isinstance(row, TicketError):
             yield row
             continue
-        by_name = {one.strip().casefold(): one for one in row.fields}
+        by_name = {field.strip().casefold(): field for field in row.fields}
         column = next((by_name[one] for one in FILE_COLUMNS if one in by_name), next(iter(row.fields)))
         name = str(row.fields[column]).strip()
         path = Path(os.path.realpath(folder / name)) if name and "\0" not in name else inside
@@ -257,9 +257,9 @@ def _text_of(path: Path) -> str | TicketError | SkippedRow:
 
 
 def _not_utf8(error: UnicodeDecodeError, where: str) -> TicketError:
-    told = f"The line is not UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start + 1}."
+    message = f"The line is not UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start + 1}."
     advice = "Save it as UTF-8, as with iconv -f GB18030 -t UTF-8 or iconv -f LATIN1 -t UTF-8."
-    return TicketError(told, where=where, next_step=advice)
+    return TicketError(message, where=where, next_step=advice)
 
 
 def _unreadable(path: Path, error: OSError) -> TicketError:

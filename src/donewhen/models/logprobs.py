@@ -16,7 +16,7 @@ def logprob_margin(top: Iterable[tuple[str, float]], options: tuple[str, str]) -
     """
     shares = [0.0, 0.0]
     least = 0.0
-    wanted = [one.strip().casefold() for one in options]
+    wanted = [option.strip().casefold() for option in options]
     for token, logprob in top:
         least = min(least, logprob)
         begun = token.strip().casefold()
@@ -25,7 +25,7 @@ def logprob_margin(top: Iterable[tuple[str, float]], options: tuple[str, str]) -
             shares[begins.index(True)] += math.exp(logprob)
     if not any(shares):
         return None
-    first, second = (math.log(one) if one > 0.0 else least for one in shares)
+    first, second = (math.log(share) if share > 0.0 else least for share in shares)
     return first - second
 
 

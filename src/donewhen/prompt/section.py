@@ -68,7 +68,7 @@ class MarkdownSection(Section):
             )
 
     def body(self, params: Sequence[object]) -> str:
-        values = {name: value for one in params for name, value in _fields(one).items()}
+        values = {name: value for param in params for name, value in _fields(param).items()}
         missing = [name for name in self._template.get_identifiers() if name not in values]
         if missing:
             raise PromptError(
@@ -81,4 +81,4 @@ class MarkdownSection(Section):
 def _fields(params: object) -> dict[str, Any]:
     if not is_dataclass(params) or isinstance(params, type):
         raise PromptError(f"A prompt is bound to dataclass instances, not to {params!r}.")
-    return {one.name: getattr(params, one.name) for one in fields(params)}
+    return {field.name: getattr(params, field.name) for field in fields(params)}

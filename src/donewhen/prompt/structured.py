@@ -44,7 +44,7 @@ def decode(value: object, kind: type[T]) -> T:
     except Exception as error:
         raise ValueError(str(error) or type(error).__name__) from error
     if is_dataclass(kind) and isinstance(value, Mapping):
-        unknown = sorted(map(str, value.keys() - {one.name for one in fields(kind)}))
+        unknown = sorted(map(str, value.keys() - {field.name for field in fields(kind)}))
         if unknown:
             raise ValueError(f"unknown field(s): {', '.join(unknown)}")
     return decoded

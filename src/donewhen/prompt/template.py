@@ -45,7 +45,7 @@ class PromptTemplate(Generic[OutputT]):
             if not isinstance(one, Section):
                 raise PromptError(f"{one!r} is not a section.", next_step="Derive it from donewhen.prompt.Section.")
         _refuse_doubles("section key", (one.key for one, _ in self.walk()))
-        _refuse_doubles("tool", (one.name for one in self.tools))
+        _refuse_doubles("tool", (tool.name for tool in self.tools))
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class PromptTemplate(Generic[OutputT]):
     @property
     def tools(self) -> tuple[Tool[Any, Any], ...]:
         """The tools of all sections, in their order."""
-        return tuple(one for section, _ in self.walk() for one in section.tools)
+        return tuple(tool for section, _ in self.walk() for tool in section.tools)
 
     @property
     def output(self) -> OutputSpec[OutputT] | None:

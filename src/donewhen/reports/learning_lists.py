@@ -21,7 +21,7 @@ _TICKETS = 60
 
 
 def rules_list(report: LearningReport) -> str:
-    effects = [(one.key, one.effect) for one in report.rules if one.effect is not None]
+    effects = [(rule.key, rule.effect) for rule in report.rules if rule.effect is not None]
     drawn = plots.diverging("Tickets more right with the rule than without it", effects)
     return (f'<div class="plots">{drawn}</div>' if drawn else "") + "\n".join(map(_rule, report.rules))
 
@@ -55,44 +55,44 @@ def removed_rules_list(report: LearningReport) -> str:
 def trials_list(report: LearningReport) -> str:
     if not report.trials:
         return ""
-    taken = sum(one.accepted for one in report.trials)
-    told = f"<p>{plural(len(report.trials), 'change')} tried, {taken} accepted.</p>"
+    taken = sum(trial.accepted for trial in report.trials)
+    message = f"<p>{plural(len(report.trials), 'change')} tried, {taken} accepted.</p>"
     headings = ["change", "text", "tickets", "errors", "false releases", "lower in", "outcome"]
-    return told + table(headings, [_trial(one) for one in report.trials], numbers=[2, 3, 4, 5])
+    return message + table(headings, [_trial(trial) for trial in report.trials], numbers=[2, 3, 4, 5])
 
 
-def _trial(one: TrialRow) -> list[str]:
-    outcome = '<span class="good">accepted</span>' if one.accepted else '<span class="bad">refused</span>'
+def _trial(row: TrialRow) -> list[str]:
+    outcome = '<span class="good">accepted</span>' if row.accepted else '<span class="bad">refused</span>'
     return [
-        key(one.change),
-        foreign_text(one.text),
-        str(one.tickets),
-        f"{one.errors_before} → {one.errors_after}",
-        f"{one.false_releases_before} → {one.false_releases_after}",
-        NOTHING if one.share_lower is None else f"{one.share_lower:.0%}",
-        outcome + (f" {foreign_text(meaning(one.why))}" if one.why else ""),
+        key(row.change),
+        foreign_text(row.text),
+        str(row.tickets),
+        f"{row.errors_before} → {row.errors_after}",
+        f"{row.false_releases_before} → {row.false_releases_after}",
+        NOTHING if row.share_lower is None else f"{row.share_lower:.0%}",
+        outcome + (f" {foreign_text(meaning(row.why))}" if row.why else ""),
     ]
 
 
 def hypotheses_list(report: LearningReport) -> Iterator[str]:
     states: dict[HypothesisState, str] = {"waiting": "Waiting", "promoted": "Promoted", "refused": "Refused"}
     for state, title in states.items():
-        rows = [one for one in report.hypotheses if one.state == state]
+        rows = [hypothesis for hypothesis in report.hypotheses if hypothesis.state == state]
         if rows:
             yield f"<h3>{title} ({len(rows)})</h3>" + "\n".join(map(_hypothesis, rows))
 
 
-def _hypothesis(one: HypothesisRow) -> str:
-    facts = [f"{plural(one.cycles, 'cycle')}, {plural(len(one.evidence), 'ticket')}"]
-    if one.became:
-        facts.append(f"now {escape_line(one.became, 20)}")
-    if one.dimension:
-        facts.append(escape_line(one.dimension, 60))
-    lines = [f"<p>{foreign_text(one.text)}</p>", f'<p class="about">{" · ".join(facts)}</p>']
-    if one.why:
-        lines.append(f'<p class="about">{"Missing" if one.state == "waiting" else "Why"}: {foreign_text(one.why)}</p>')
-    lines.append(f'<p class="about">Wrong if: {foreign_text(one.falsifier)}</p>')
-    lines.append(f'<div class="about">{ticket_names("Evidence: ", one.evidence, _TICKETS)}</div>')
+def _hypothesis(row: HypothesisRow) -> str:
+    facts = [f"{plural(row.cycles, 'cycle')}, {plural(len(row.evidence), 'ticket')}"]
+    if row.became:
+        facts.append(f"now {escape_line(row.became, 20)}")
+    if row.dimension:
+        facts.append(escape_line(row.dimension, 60))
+    lines = [f"<p>{foreign_text(row.text)}</p>", f'<p class="about">{" · ".join(facts)}</p>']
+    if row.why:
+        lines.append(f'<p class="about">{"Missing" if row.state == "waiting" else "Why"}: {foreign_text(row.why)}</p>')
+    lines.append(f'<p class="about">Wrong if: {foreign_text(row.falsifier)}</p>')
+    lines.append(f'<div class="about">{ticket_names("Evidence: ", row.evidence, _TICKETS)}</div>')
     return f"<article>{''.join(lines)}</article>"
 
 
@@ -105,8 +105,8 @@ def for_people(report: LearningReport) -> Iterator[str]:
 
 def _queued(rows: Sequence[QueueRow]) -> str:
     cells = [
-        [f"<code>{escape_line(one.ticket_key, 120)}</code>", one.label, one.verdict or NOTHING, foreign_text(one.note)]
-        for one in rows[:_TICKETS]
+        [f"<code>{escape_line(row.ticket_key, 120)}</code>", row.label, row.verdict or NOTHING, foreign_text(row.note)]
+        for row in rows[:_TICKETS]
     ]
     more = f'<p class="quiet">and {len(rows) - _TICKETS} more, in the queue’s file</p>' if len(rows) > _TICKETS else ""
     return table(["ticket", "label", "judged", "note"], cells) + more

@@ -79,30 +79,30 @@ def _cards(report: LearningReport) -> str:
     names = {"accuracy": "accuracy", "kappa": "κ", "tpr": "TPR", "tnr": "TNR"}
     cards = [_card(name, getattr(before, field), getattr(now, field), report) for field, name in names.items()]
     released, was = now.confusion.false_pass, before.confusion.false_pass
-    told = f"<span>of {now.confusion.fails} labelled fail</span>"
-    told += "" if report.after is None else f"<span>before: {was}</span>"
-    cards.append(f'<div class="card"><span>false releases</span><b>{released}</b>{told}</div>')
+    message = f"<span>of {now.confusion.fails} labelled fail</span>"
+    message += "" if report.after is None else f"<span>before: {was}</span>"
+    cards.append(f'<div class="card"><span>false releases</span><b>{released}</b>{message}</div>')
     return f'<div class="cards">{"".join(cards)}</div>'
 
 
 def _card(name: str, before: Estimate | None, now: Estimate | None, report: LearningReport) -> str:
     if now is None:
         return f'<div class="card"><span>{name}</span><b>{NOTHING}</b><span>not measurable</span></div>'
-    told = f"<span>{bounds(now)}</span>" + ("" if report.after is None else f"<span>before: {share(before)}</span>")
-    return f'<div class="card"><span>{name}</span><b>{share(now)}</b>{told}</div>'
+    message = f"<span>{bounds(now)}</span>" + ("" if report.after is None else f"<span>before: {share(before)}</span>")
+    return f'<div class="card"><span>{name}</span><b>{share(now)}</b>{message}</div>'
 
 
 def _notes(report: LearningReport) -> str:
     notes = "".join(
-        f'<li class="{"serious" if one.serious else "note"}">{escape_line(one.text, 800)}</li>'
-        for one in notes_of(report)
+        f'<li class="{"serious" if note.serious else "note"}">{escape_line(note.text, 800)}</li>'
+        for note in notes_of(report)
     )
     return f'<ul class="notes">{notes}</ul>' if notes else ""
 
 
 def _judges(report: LearningReport) -> list[tuple[str, Measures, plots.Tone]]:
     judges: list[tuple[str, Measures, plots.Tone]] = [
-        (baseline_name(one), one.measures, "base") for one in report.baselines
+        (baseline_name(baseline), baseline.measures, "base") for baseline in report.baselines
     ]
     if report.after is None:
         return [*judges, ("judge", report.before, "now")]
@@ -131,21 +131,21 @@ def _measures(report: LearningReport) -> str:
         return ""
     rows = [[name, *(with_interval(getattr(one, field)) for _, one, _ in judges)] for field, name in _MEASURES.items()]
     rows.append(["no verdict", *(str(one.confusion.invalid) for _, one, _ in judges)])
-    told = [f"Share labelled pass: {with_interval(report.before.base_rate)}. Intervals are 95 %, by Wilson."]
+    lines = [f"Share labelled pass: {with_interval(report.before.base_rate)}. Intervals are 95 %, by Wilson."]
     if report.comparison is not None:
-        told.append(f"From before to after: {comparison_sentence(report.comparison)}.")
+        lines.append(f"From before to after: {comparison_sentence(report.comparison)}.")
     if report.difference is not None:
         found = report.difference
         between = f"{signed_number(100 * found.low, 1)} to {signed_number(100 * found.high, 1)}"
-        told.append(f"Error {signed_number(100 * found.mean_difference, 1)} points ({between}, paired bootstrap).")
-    told += [
-        f"From {baseline_name(one)} to the judge: {comparison_sentence(one.against)}."
-        for one in report.baselines
-        if one.against is not None
+        lines.append(f"Error {signed_number(100 * found.mean_difference, 1)} points ({between}, paired bootstrap).")
+    lines += [
+        f"From {baseline_name(baseline)} to the judge: {comparison_sentence(baseline.against)}."
+        for baseline in report.baselines
+        if baseline.against is not None
     ]
     numbers = range(1, len(judges) + 1)
     return (
-        table(["", *(name for name, _, _ in judges)], rows, numbers=numbers) + f'<p class="about">{" ".join(told)}</p>'
+        table(["", *(name for name, _, _ in judges)], rows, numbers=numbers) + f'<p class="about">{" ".join(lines)}</p>'
     )
 
 
@@ -165,24 +165,24 @@ def _curve(report: LearningReport) -> str:
         return ""
     epochs = report.epochs
     # An epoch begins with judging the training tickets, so that this is what the epochs before it have come to.
-    training = [*(one.train_accuracy for one in epochs), None]
-    validation = [epochs[0].validation_before, *(one.validation_after for one in epochs)]
+    training = [*(epoch.train_accuracy for epoch in epochs), None]
+    validation = [epochs[0].validation_before, *(epoch.validation_after for epoch in epochs)]
     lines = [plots.PlotLine("training", training, "then"), plots.PlotLine("validation", validation, "now")]
-    below = ["", *(f"{one.accepted} of {one.accepted + one.refused}" for one in epochs)]
-    numbers = [epochs[0].number - 1, *(one.number for one in epochs)]
+    below = ["", *(f"{epoch.accepted} of {epoch.accepted + epoch.refused}" for epoch in epochs)]
+    numbers = [epochs[0].number - 1, *(epoch.number for epoch in epochs)]
     drawn = plots.curve("Accuracy after each epoch, with changes accepted", numbers, lines, below)
     rows = [
         [
-            str(one.number),
+            str(epoch.number),
             *(
                 NOTHING if x is None else f"{x:.3f}"
-                for x in (one.train_accuracy, one.validation_before, one.validation_after)
+                for x in (epoch.train_accuracy, epoch.validation_before, epoch.validation_after)
             ),
-            str(one.accepted),
-            str(one.refused),
-            large_count(one.calls),
+            str(epoch.accepted),
+            str(epoch.refused),
+            large_count(epoch.calls),
         ]
-        for one in epochs
+        for epoch in epochs
     ]
     headings = ["epoch", "training", "validation", "after", "accepted", "refused", "calls"]
     return f'<div class="plots">{drawn}<div>{table(headings, rows, numbers=range(7))}</div></div>'

@@ -83,7 +83,7 @@ def _measures(report: LearningReport, width: int) -> Iterator[str]:
         if report.after is None
         else [("before", report.before, True), ("after", report.after, True)]
     )
-    judges += [(baseline_name(one), one.measures, False) for one in report.baselines]
+    judges += [(baseline_name(baseline), baseline.measures, False) for baseline in report.baselines]
     rows = [["", *(name for name, _, _ in judges)]]
     for field, name in _MEASURES.items():
         found = [(getattr(one, field), interval) for _, one, interval in judges]
@@ -96,11 +96,11 @@ def _epochs(report: LearningReport, width: int) -> Iterator[str]:
     if not report.epochs:
         return
     rows = [["epoch", "training", "validation", "after", "accepted", "refused", "calls"]]
-    for one in report.epochs[-_MOST:]:
-        shares = (one.train_accuracy, one.validation_before, one.validation_after)
-        counts = (one.accepted, one.refused, one.calls)
+    for epoch in report.epochs[-_MOST:]:
+        shares = (epoch.train_accuracy, epoch.validation_before, epoch.validation_after)
+        counts = (epoch.accepted, epoch.refused, epoch.calls)
         told = (NOTHING if found is None else f"{found:.3f}" for found in shares)
-        rows.append([str(one.number), *told, *map(large_count, counts)])
+        rows.append([str(epoch.number), *told, *map(large_count, counts)])
     yield from aligned(rows, width)
 
 
@@ -123,10 +123,10 @@ def _effect(rule: RuleRow) -> str:
 def _trials(report: LearningReport, width: int) -> Iterator[str]:
     if not report.trials:
         return
-    taken = sum(one.accepted for one in report.trials)
-    told = f"Trials on unseen tickets: {taken} of {plural(len(report.trials), 'change')} accepted"
-    yield from wrapped(told, width)
-    refused = [one for one in report.trials if not one.accepted]
+    taken = sum(trial.accepted for trial in report.trials)
+    message = f"Trials on unseen tickets: {taken} of {plural(len(report.trials), 'change')} accepted"
+    yield from wrapped(message, width)
+    refused = [trial for trial in report.trials if not trial.accepted]
     for one in refused[:_MOST]:
         errors = f"errors {one.errors_before} → {one.errors_after}"
         yield from wrapped(
@@ -136,7 +136,7 @@ def _trials(report: LearningReport, width: int) -> Iterator[str]:
 
 
 def _waiting(report: LearningReport, width: int) -> Iterator[str]:
-    waiting = [one for one in report.hypotheses if one.state == "waiting"]
+    waiting = [hypothesis for hypothesis in report.hypotheses if hypothesis.state == "waiting"]
     if not waiting:
         return
     yield "Hypotheses that wait"
@@ -156,9 +156,9 @@ def _queue(report: LearningReport, width: int) -> Iterator[str]:
         yield from wrapped(f"{plural(count, 'ticket')}: {meaning(reason)}{since}", width, "  ", "    ")
         if reason in FOR_PEOPLE:
             rows = report.queued(reason)
-            for one in rows[:_MOST]:
-                told = f"{one.ticket_key}, judged {one.verdict or 'neither'}" + (f": {one.note}" if one.note else "")
-                yield from wrapped(told, width, "    ", "      ")
+            for row in rows[:_MOST]:
+                message = f"{row.ticket_key}, judged {row.verdict or 'neither'}" + (f": {row.note}" if row.note else "")
+                yield from wrapped(message, width, "    ", "      ")
             yield from _more(rows, "    ")
 
 
@@ -166,8 +166,8 @@ def _dropped(report: LearningReport, width: int) -> Iterator[str]:
     if not report.dropped:
         return
     kinds = sorted(report.dropped, key=lambda one: (-one.count, one.reason))
-    told = ", ".join(f"{one.reason} {one.count}" for one in kinds)
-    yield from wrapped(f"Proposed and not taken: {told}", width, "", "  ")
+    message = ", ".join(f"{kind.reason} {kind.count}" for kind in kinds)
+    yield from wrapped(f"Proposed and not taken: {message}", width, "", "  ")
 
 
 def _cost(report: LearningReport, width: int) -> Iterator[str]:
@@ -182,9 +182,9 @@ def _cost(report: LearningReport, width: int) -> Iterator[str]:
     ]
     yield from wrapped(" · ".join(parts), width)
     sizes = {"training": report.splits.train, "validation": report.splits.validation, "test": report.splits.test}
-    told = ", ".join(f"{name} {one.tickets}" for name, one in sizes.items() if one.tickets)
-    if told:
-        yield from wrapped(f"Tickets: {told}", width)
+    message = ", ".join(f"{name} {one.tickets}" for name, one in sizes.items() if one.tickets)
+    if message:
+        yield from wrapped(f"Tickets: {message}", width)
 
 
 def _more(found: Sequence[T], before: str = "  ") -> Iterator[str]:

@@ -83,19 +83,19 @@ def headline(report: LearningReport) -> str:
     before, after = report.before, report.after
     tickets = before.confusion.tickets
     if not tickets:
-        told = "The held-out tickets were not judged" if report.splits.test.tickets else "No ticket was held out"
-        return f"{told}, so there is nothing to measure the judge by."
+        message = "The held-out tickets were not judged" if report.splits.test.tickets else "No ticket was held out"
+        return f"{message}, so there is nothing to measure the judge by."
     on = f"on {tickets} {'labelled' if report.status == 'audit' else 'held-out'} tickets"
     if after is None:
-        told = f"Accuracy {with_interval(before.accuracy)} {on}, κ {share(before.kappa)}."
+        message = f"Accuracy {with_interval(before.accuracy)} {on}, κ {share(before.kappa)}."
     else:
-        told = (
+        message = (
             f"Accuracy {share(before.accuracy)} → {with_interval(after.accuracy)} {on}, "
             f"κ {share(before.kappa)} → {share(after.kappa)}."
         )
         if report.comparison is not None:
-            told += f" {comparison_sentence(report.comparison)}."
-    return " ".join([told, *(f"{one}." for one in [against_words(report)] if one)])
+            message += f" {comparison_sentence(report.comparison)}."
+    return " ".join([message, *(f"{one}." for one in [against_words(report)] if one)])
 
 
 def comparison_sentence(found: McNemar) -> str:
@@ -115,8 +115,8 @@ def against_words(report: LearningReport) -> str:
     return f"It beats word counts ({share(words.measures.accuracy)}){', but within chance' if chance else ''}"
 
 
-def baseline_name(one: Baseline) -> str:
-    return one.name.replace("_", " ")
+def baseline_name(baseline: Baseline) -> str:
+    return baseline.name.replace("_", " ")
 
 
 def plural(count: int, word: str) -> str:

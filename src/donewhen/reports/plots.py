@@ -117,7 +117,9 @@ def _path(line: PlotLine, x: _Place, y: _Height) -> str:
     ]
     radius = 4 if len(points) <= 40 else 2
     dots = [
-        f'<circle class="fill" cx="{one[0]:.1f}" cy="{one[1]:.1f}" r="{radius}"/>' for one in points if one is not None
+        f'<circle class="fill" cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="{radius}"/>'
+        for point in points
+        if point is not None
     ]
     return "".join(between + dots)
 
@@ -180,11 +182,11 @@ def confusion_square(title: str, found: Confusion) -> str:
             drawn.append(_text(x + wide / 2 - 2, y + (28 if word else 36), str(count), "big", "middle"))
             if word:
                 drawn.append(_text(x + wide / 2 - 2, y + 46, word, "soft", "middle"))
-    told = (
+    message = (
         f"right: {found.true_pass} pass, {found.true_fail} fail; false releases {found.false_pass}, "
         f"false blocks {found.false_fail}, no verdict {found.invalid}"
     )
-    return _figure(title, told, top + 2 * (tall + 4), drawn)
+    return _figure(title, message, top + 2 * (tall + 4), drawn)
 
 
 def stacked(title: str, rows: Sequence[tuple[str, Sequence[BarPart]]]) -> str:
@@ -212,10 +214,10 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[BarPart]]]) -> str:
             drawn.append(f'<g class="{part.tone}"><circle class="fill" cx="{across + 4:.0f}" cy="{y + 44}" r="4"/></g>')
             drawn.append(_text(across + 12, y + 48, words, "soft"))
             across += 26 + 6.3 * len(words)
-    told = "; ".join(
+    message = "; ".join(
         f"{name}: " + ", ".join(f"{one.name} {large_count(one.value)}" for one in parts) for name, parts in rows
     )
-    return _figure(title, told, 64 * len(rows), drawn)
+    return _figure(title, message, 64 * len(rows), drawn)
 
 
 def _figure(title: str, told: str, height: float, drawn: Sequence[str]) -> str:

@@ -40,20 +40,20 @@ def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:
         "by_person": people.by_person,
         "pairs": [
             {
-                "people": [one.one, one.other],
-                "tickets": one.tickets,
-                "same": one.same,
-                "kappa": None if one.kappa is None else one.kappa.value,
-                "differing": list(one.differing),
+                "people": [pair.one, pair.other],
+                "tickets": pair.tickets,
+                "same": pair.same,
+                "kappa": None if pair.kappa is None else pair.kappa.value,
+                "differing": list(pair.differing),
             }
-            for one in people.pairs
+            for pair in people.pairs
         ],
         "agreement": None if drift.now is None else drift.now.value,
         "of": 0 if drift.now is None else drift.now.of,
         "alarm_below": drift.threshold,
         "alarm": drift.alarm,
         "left_to_people": drift.undecided,
-        "points": [one._asdict() for one in drift.points],
+        "points": [point._asdict() for point in drift.points],
     }
 
 
@@ -61,9 +61,9 @@ def drift_plot(drift: Drift) -> str:
     """Agreement over the newest verdicts with the alarm's threshold; nothing where there is none."""
     if not drift.points:
         return ""
-    numbers = [one.number for one in drift.points]
+    numbers = [point.number for point in drift.points]
     lines = [
-        plots.PlotLine("agreement", [one.share for one in drift.points], "bad" if drift.alarm else "now"),
+        plots.PlotLine("agreement", [point.share for point in drift.points], "bad" if drift.alarm else "now"),
         plots.PlotLine("alarm below", [drift.threshold] * len(numbers), "warn"),
     ]
     return plots.curve(f"Judge and people, over {drift.window} verdicts", numbers, lines)
@@ -73,13 +73,13 @@ def agreement_table(people: PeopleAgreement) -> str:
     """Each two people who have labelled the same tickets."""
     rows = [
         [
-            escape_line(one.one),
-            escape_line(one.other),
-            str(one.tickets),
-            str(one.same),
-            NOTHING if one.kappa is None else with_interval(one.kappa),
+            escape_line(pair.one),
+            escape_line(pair.other),
+            str(pair.tickets),
+            str(pair.same),
+            NOTHING if pair.kappa is None else with_interval(pair.kappa),
         ]
-        for one in people.pairs
+        for pair in people.pairs
     ]
     return table(["one", "other", "tickets", "the same", "κ"], rows, numbers=[2, 3, 4]) if rows else ""
 

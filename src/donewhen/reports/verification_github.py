@@ -21,12 +21,12 @@ _MOST = 200
 def annotation_lines(found: Verification) -> Iterator[str]:
     """A line a reason, for standard output; the runner shows the first ones beside the files."""
     for level, reasons in (("error", found.reasons), ("notice", found.notes)):
-        for one in reasons:
-            place = location_of_reason(found, one)
-            about = [f"title={_property(f'donewhen: {one.code}')}"]
+        for reason in reasons:
+            place = location_of_reason(found, reason)
+            about = [f"title={_property(f'donewhen: {reason.code}')}"]
             if place is not None:
                 about = [f"file={_property(place.path)}", f"line={place.line}", *about]
-            told = one.message if one.next is None else f"{one.message} Next: {one.next}"
+            told = reason.message if reason.next is None else f"{reason.message} Next: {reason.next}"
             yield f"::{level} {','.join(about)}::{_data(one_line(told, 1000))}"
 
 
@@ -42,12 +42,12 @@ def summary(found: Verification) -> str:
     claimed = [one for one in found.jobs if one.claimed]
     good = sum(one.passed for one in claimed)
     commit = f" ({found.commit[:10]})" if found.commit else ""
-    told = f"{good} of {len(claimed)} job(s) that are said to be done hold, run again by the contract of "
-    told += f"{_cell(found.base)}{commit}. {len(found.jobs) - len(claimed)} job(s) were not run."
+    message = f"{good} of {len(claimed)} job(s) that are said to be done hold, run again by the contract of "
+    message += f"{_cell(found.base)}{commit}. {len(found.jobs) - len(claimed)} job(s) were not run."
     lines = [
         f"## donewhen: {verdict}",
         "",
-        told,
+        message,
         "",
         "| | job | case | why |",
         "| --- | --- | --- | --- |",
@@ -56,7 +56,7 @@ def summary(found: Verification) -> str:
     lines += rows[:_MOST]
     if len(rows) > _MOST:
         lines += ["", f"And {len(rows) - _MOST} more."]
-    lines += [f"\n- {_cell(one.message)}" for one in found.notes[:_MOST]]
+    lines += [f"\n- {_cell(note.message)}" for note in found.notes[:_MOST]]
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +66,7 @@ def _of_job(job: JobCases) -> Iterator[str]:
 
 def _rows(job: str, cases: tuple[VerificationCase, ...]) -> Iterator[str]:
     for case in cases:
-        why = "; ".join(one.message for one in case.reasons) or (case.text if case.outcome != "passed" else "")
+        why = "; ".join(reason.message for reason in case.reasons) or (case.text if case.outcome != "passed" else "")
         yield f"| {_MARKS[case.outcome]} {case.outcome} | {_cell(job)} | {_cell(case_name(case))} | {_cell(why)} |"
 
 

@@ -51,7 +51,7 @@ def case_name(case: VerificationCase) -> str:
 
 
 def _count(element: Element, cases: Iterable[VerificationCase]) -> None:
-    outcomes = [one.outcome for one in cases]
+    outcomes = [case.outcome for case in cases]
     element.set("tests", str(len(outcomes)))
     for name, outcome in (("failures", "failed"), ("errors", "error"), ("skipped", "skipped")):
         element.set(name, str(outcomes.count(outcome)))  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def sarif(found: Verification, exit_code: int) -> bytes:
     """The document; the same for the same findings."""
     fallback = FileLocation(f"{found.inside}{found.project_file}", 1)
-    told = [(one, "error") for one in found.reasons] + [(one, "note") for one in found.notes]
-    rules = sorted({one.code for one, _ in told})
+    lines = [(reason, "error") for reason in found.reasons] + [(note, "note") for note in found.notes]
+    rules = sorted({one.code for one, _ in lines})
     run = {
         "tool": {"driver": {"name": "donewhen", "version": __version__, "rules": [_rule(code) for code in rules]}},
         "automationDetails": {"id": "donewhen/verify"},
@@ -30,7 +30,7 @@ def sarif(found: Verification, exit_code: int) -> bytes:
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The root of the repository."}}},
         "results": [
             _result(one, level, rules.index(one.code), location_of_reason(found, one) or fallback)
-            for one, level in told
+            for one, level in lines
         ],
         "columnKind": "unicodeCodePoints",
     }

@@ -103,7 +103,7 @@ def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
 def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterator[ReviewItem]:
     waiting = history.waiting
     decision = "" if waiting is None else str(waiting.data.get("decision"))
-    last = next((one for one in reversed(looked.entries) if one.type in _ENDING), None)
+    last = next((entry for entry in reversed(looked.entries) if entry.type in _ENDING), None)
     unverified = last if last is not None and last.type == "unverified" else None
     if waiting is not None and decision == "ask":
         yield _asked(looked, waiting)
@@ -111,7 +111,7 @@ def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterato
         if record.judged:
             yield from _undecided(looked)
         return
-    found = [one for one in evidence_statuses(looked.workspace, looked.job) if one.need.name != VERIFICATION]
+    found = [status for status in evidence_statuses(looked.workspace, looked.job) if status.need.name != VERIFICATION]
     if waiting is not None and decision == "dispute":
         for one in found:
             if one.need.name in history.unanswered and _arguable(one):
@@ -181,7 +181,7 @@ def _about(looked: _Looked, standing: EvidenceStatus, kind: Kind, why: str, sinc
                 said = judge_statement(judged.data)
         else:
             subject = subject_of(workspace, job, need, looked.entries)
-            started = next((one for one in looked.entries if one.type == "started"), None)
+            started = next((entry for entry in looked.entries if entry.type == "started"), None)
             seen = shown_requirements(job, looked.entries)
             evidence = job_artifacts(workspace, job, need, evidence_store(workspace), seen, started)
     except DonewhenError as error:

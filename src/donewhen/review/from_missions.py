@@ -110,7 +110,7 @@ def _hypotheses(name: str, mission: Mission) -> Iterator[ReviewItem]:
         )
 
 
-def _is_close(one: PooledHypothesis, cycles: int, tickets: int) -> bool:
-    if one.fate != "waiting" or any(name.startswith(PERSON) for name in one.cycles):
+def _is_close(hypothesis: PooledHypothesis, cycles: int, tickets: int) -> bool:
+    if hypothesis.fate != "waiting" or any(name.startswith(PERSON) for name in hypothesis.cycles):
         return False
-    return cycles - len(one.cycles) <= 1 and tickets - len(one.evidence) <= _CLOSE
+    return cycles - len(hypothesis.cycles) <= 1 and tickets - len(hypothesis.evidence) <= _CLOSE

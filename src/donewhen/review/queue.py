@@ -32,8 +32,8 @@ def find_item(workspace: Workspace, name: str, *, by: str | None = None) -> Revi
     """An item by its id, or by the beginning of it."""
     found = [one for one in review_queue(workspace, by=by) if name and one.id.startswith(name)]
     if len(found) != 1:
-        told = "is nothing that needs a person" if not found else "fits several"
-        raise UsageError(f"{name!r} {told}.", next_step="donewhen review --list")
+        message = "is nothing that needs a person" if not found else "fits several"
+        raise UsageError(f"{name!r} {message}.", next_step="donewhen review --list")
     return found[0]
 
 

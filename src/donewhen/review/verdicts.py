@@ -57,11 +57,11 @@ def write_missing_labels(workspace: Workspace) -> int:
     made = 0
     policy = approval_policy(workspace)
     logs: dict[str, set[str]] = {}
-    for one in survey_jobs(workspace).jobs:
-        if not one.judged:
+    for job in survey_jobs(workspace).jobs:
+        if not job.judged:
             continue
-        words = [entry for entry in workspace.ledger.read(one.id).entries if entry.type == "overridden"]
-        words = [entry for entry in words if entry.data.get("mission") and is_approval(entry, one.id, policy)]
+        words = [entry for entry in workspace.ledger.read(job.id).entries if entry.type == "overridden"]
+        words = [entry for entry in words if entry.data.get("mission") and is_approval(entry, job.id, policy)]
         for at, entry in enumerate(words):
             name = str(entry.data["mission"])
             if name not in logs:
@@ -149,8 +149,10 @@ def _about_mission(
     if item.kind == "hypothesis":
         mission = find_mission(workspace, str(item.mission))
         record_answer(mission, item.subject, right=verdict == "pass", by=f"{PERSON}{approval.by.name}")
-        told = "it is supported by one cycle more" if verdict == "pass" else "it is not tried again without new tickets"
-        return RecordedVerdict(entry, True, None, f"{verdict}: {told}.")
+        message = (
+            "it is supported by one cycle more" if verdict == "pass" else "it is not tried again without new tickets"
+        )
+        return RecordedVerdict(entry, True, None, f"{verdict}: {message}.")
     key = _labelled(workspace, item, verdict, approval, reason, entry)
     return RecordedVerdict(entry, True, key, f"Labelled {verdict}: {key}.")
 

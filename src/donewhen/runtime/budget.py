@@ -35,9 +35,9 @@ class TokenUsage:
     cached_tokens: int = 0
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            if getattr(self, one.name) < 0:
-                raise ValueError(f"{one.name} must not be negative")
+        for field in fields(self):
+            if getattr(self, field.name) < 0:
+                raise ValueError(f"{field.name} must not be negative")
 
     @property
     def total_tokens(self) -> int:
@@ -62,7 +62,7 @@ class Budget:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        limits = [getattr(self, one.name) for one in fields(self)]
+        limits = [getattr(self, field.name) for field in fields(self)]
         if all(limit is None for limit in limits):
             raise ValueError("a budget needs at least one limit")
         for one, limit in zip(fields(self), limits, strict=True):

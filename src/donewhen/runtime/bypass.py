@@ -71,7 +71,7 @@ class Limits:
 
     def remaining_usd(self) -> float | None:
         """The money that is left; None where there is no limit."""
-        left = [one.remaining("cost_usd") for one in self._trackers()]
+        left = [tracker.remaining("cost_usd") for tracker in self._trackers()]
         return min((one for one in left if one is not None), default=None)
 
     @contextmanager

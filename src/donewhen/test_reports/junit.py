@@ -105,8 +105,8 @@ def _test_id(attributes: dict[str, str]) -> str:
     return " ".join((f"{group}::{name}" if group else name).split())
 
 
-def _worse(one: Outcome, other: Outcome) -> Outcome:
-    return min(one, other, key=_WORST_FIRST.index)
+def _worse(outcome: Outcome, other: Outcome) -> Outcome:
+    return min(outcome, other, key=_WORST_FIRST.index)
 
 
 def _refuse_doctype(*_: Any) -> None:

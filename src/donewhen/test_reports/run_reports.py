@@ -31,7 +31,7 @@ class RunReport(NamedTuple):
     coverage: float | None = None
 
     def count(self, *outcomes: Outcome) -> int:
-        return sum(one in outcomes for one in self.outcomes.values())
+        return sum(outcome in outcomes for outcome in self.outcomes.values())
 
     @property
     def has_tests(self) -> bool:

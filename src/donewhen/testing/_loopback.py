@@ -34,7 +34,7 @@ class RecordedRequest:
 
     def mentions(self, text: str) -> bool:
         """Whether ``text`` occurs anywhere in the body."""
-        return any(text in one for one in _strings(self.body))
+        return any(text in string for string in _strings(self.body))
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def event_chunks(events: Iterable[Mapping[str, Any]]) -> Sequence[bytes]:
 
 def data_chunks(documents: Iterable[Mapping[str, Any]]) -> Sequence[bytes]:
     """Server-sent events without a name."""
-    return [f"data: {json.dumps(one)}\n\n".encode() for one in documents]
+    return [f"data: {json.dumps(document)}\n\n".encode() for document in documents]
 
 
 def pieces_of(text: str, count: int) -> Sequence[str]:

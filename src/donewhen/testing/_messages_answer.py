@@ -49,12 +49,12 @@ def events(answer: Mapping[str, Any], pieces: int = 1) -> Iterator[dict[str, Any
     for index, block in enumerate(answer["content"]):
         if block["type"] == "text":
             empty = {**block, "text": ""}
-            deltas = [{"type": "text_delta", "text": one} for one in pieces_of(block["text"], pieces)]
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces_of(block["text"], pieces)]
         else:
             empty = {**block, "input": {}}
             deltas = [
-                {"type": "input_json_delta", "partial_json": one}
-                for one in pieces_of(json.dumps(block["input"]), pieces)
+                {"type": "input_json_delta", "partial_json": piece}
+                for piece in pieces_of(json.dumps(block["input"]), pieces)
             ]
         yield {"type": "content_block_start", "index": index, "content_block": empty}
         for delta in deltas:

@@ -96,7 +96,9 @@ class MessagesRequest(RecordedRequest):
     def _new_contents(self) -> list[object]:
         messages = self._messages()
         spoken = [index for index, one in enumerate(messages) if one["role"] == "assistant"]
-        return [one["content"] for one in messages[spoken[-1] + 1 if spoken else 0 :] if one["role"] == "user"]
+        return [
+            message["content"] for message in messages[spoken[-1] + 1 if spoken else 0 :] if message["role"] == "user"
+        ]
 
 
 def _blocks(content: object) -> list[Mapping[str, Any]]:

@@ -196,7 +196,7 @@ class Cassette:
             raise of_another_model(self.path, model, header.chosen or "")
 
     def _unanswered(self, role: Role, question: str) -> CassetteError:
-        same = any(one.question == question for one in self._entries.values())
+        same = any(entry.question == question for entry in self._entries.values())
         why = " It has one to the same words, so that the rules or the prompt have changed." if same else ""
         return CassetteError(
             f"The tape has no answer to this {_CALLED[role]}: {question}.{why}",
@@ -231,6 +231,6 @@ def _beginning(request: RolloutRequest | ReflectionRequest) -> str:
         words = " ".join(request.evidence.values())
         draw = f"temperature {request.decode.temperature:g}, sample {request.decode.sample}"
     else:
-        words = " ".join(one.ticket_key for one in request.cases)
+        words = " ".join(case.ticket_key for case in request.cases)
         draw = f"attempt {request.attempt}"
     return f"{one_line(redact_secrets(words), _WORDS)} ({draw})"

@@ -164,7 +164,7 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
     @property
     def calls(self) -> tuple[ChatCall, ...]:
         """The questions to a model, in the order of arrival."""
-        return tuple(one for one in self.requests if one.dialect != "other")
+        return tuple(request for request in self.requests if request.dialect != "other")
 
     def stop(self) -> None:
         """Be gone: nobody listens any more, and what is under way is not answered."""
@@ -288,7 +288,7 @@ def _parts(whole: Mapping[str, Any], pieces: int, *, with_usage: bool) -> Iterat
     del shared["usage"]
     (choice,) = whole["choices"]
     deltas = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": one} for one in pieces_of(choice["message"]["content"], pieces)]
+    deltas += [{"content": piece} for piece in pieces_of(choice["message"]["content"], pieces)]
     for delta in deltas:
         yield {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {**shared, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}

@@ -88,7 +88,7 @@ class ModelContract(ABC):
             Case("a::fail", "fail", {"text": "Two tests were skipped."}, "pass", "no rule speaks of it", 3),
             Case("b::pass", "pass", {"text": "All tests were run."}, "pass", "no rule speaks of it", 3),
         )
-        shown = "\n".join(f"{one.ticket_key} ({one.label}): {one.evidence['text']}" for one in cases)
+        shown = "\n".join(f"{case.ticket_key} ({case.label}): {case.evidence['text']}" for case in cases)
         prompt = Prompt(f"Answer with one JSON object: {json.dumps(_SCHEMAS[kind])}", shown)
         return ReflectionRequest(prompt, _RULES, cases, "en", _SCHEMAS[kind], 2, attempt)
 
@@ -112,7 +112,7 @@ class ModelContract(ABC):
 
         async def asked() -> list[Completion]:
             requests = (self.rollout(), self.rollout(), self.rollout(0.7, 1))
-            return [await model.roll(one) for one in requests]
+            return [await model.roll(request) for request in requests]
 
         for completion in self.played(model, asked()):
             assert completion.text.strip()

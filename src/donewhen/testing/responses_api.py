@@ -113,7 +113,7 @@ class ResponsesServer(LoopbackServer[ResponsesRequest, Reply]):
 
     def calls(self, *kinds: CallKind) -> tuple[ResponsesRequest, ...]:
         """The requests of these kinds; those of the main conversation when none is named."""
-        return tuple(one for one in self.requests if one.kind in (kinds or ("main",)))
+        return tuple(request for request in self.requests if request.kind in (kinds or ("main",)))
 
     def _answer(self, request: ResponsesRequest) -> HttpAnswer:
         if request.kind == "other":

@@ -68,8 +68,8 @@ class AccessMiddleware:
         identifier, _, rest = scope["path"].removeprefix("/as/").partition("/")
         session = self._site.people.session(identifier, cookies)
         if session is None:
-            told = "You are not signed in here. Open the link that the terminal shows, or look on without: /"
-            await _say(scope, send, 403, told)
+            message = "You are not signed in here. Open the link that the terminal shows, or look on without: /"
+            await _say(scope, send, 403, message)
             return
         path = f"/{rest}"
         await self._inner({**scope, "path": path, "raw_path": path.encode(), SESSION: session}, receive, send)

@@ -103,8 +103,8 @@ def _shows_sign_in(site: ServerState) -> Answer:
     async def answer(request: Request) -> Response:
         name, secret = request.query_params.get("as", ""), request.query_params.get("secret", "")
         if not site.people.fits(name, secret):
-            told = "This link was used already, or is of an earlier start. The terminal shows the one that works."
-            raise UsageError(site.people.why_not or told)
+            message = "This link was used already, or is of an earlier start. The terminal shows the one that works."
+            raise UsageError(site.people.why_not or message)
         # Looking at the link changes nothing; the button does.
         return _answer(site, request, PageContent("sign_in.html", "Sign in", {"name": name, "secret": secret}))
 

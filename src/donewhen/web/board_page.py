@@ -65,7 +65,7 @@ def board_page(asked: PageRequest) -> PageContent:
         return PageContent("no_jobs.html", "Board", {"missions": asked.place.missions()}, room="board")
     workspace, seen = asked.place.jobs(), asked.survey()
     chosen = {name: asked.query.get(name, "").strip()[:200] for name in ("status", "agreement", "q")}
-    found = [one for one in seen.jobs if _fits(one, chosen)]
+    found = [job for job in seen.jobs if _fits(job, chosen)]
     values: dict[str, Any] = {
         "project": seen.project,
         "agreement": seen.project_agreement,
@@ -79,7 +79,7 @@ def board_page(asked: PageRequest) -> PageContent:
         "listing": any(chosen.values()),
     }
     policy = approval_policy(workspace)
-    open_jobs = frozenset(one.id for one in seen.jobs if one.status not in ("done", "cancelled"))
+    open_jobs = frozenset(job.id for job in seen.jobs if job.status not in ("done", "cancelled"))
     if not any(chosen.values()):
         columns = tuple(_column(workspace, policy, status, seen.jobs, open_jobs) for status in STATUSES)
         return PageContent(
@@ -101,7 +101,7 @@ def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: fro
         entries = workspace.ledger.read(job.id).entries
     with suppress(DonewhenError, OSError):
         target = workspace.job_at(job.path).reward_target
-    last = next((one for one in reversed(entries) if isinstance(one.data.get("gates"), Mapping)), None)
+    last = next((entry for entry in reversed(entries) if isinstance(entry.data.get("gates"), Mapping)), None)
     waiting = history_of(job.id, entries, policy).waiting
     score = last.data.get("score") if last else None
     return Card(
@@ -145,7 +145,7 @@ def _next(job: JobRecord, open_jobs: frozenset[str], told: str) -> str:
 def _column(
     workspace: Workspace, policy: Policy, status: Status, jobs: Iterable[JobRecord], open_jobs: frozenset[str]
 ) -> Column:
-    found = [one for one in jobs if one.status == status]
+    found = [job for job in jobs if job.status == status]
     # What was finished last is what people look for; what is open comes in its own order.
     shown = found[: -_IN_A_COLUMN - 1 : -1] if status in ("done", "cancelled") else found[:_IN_A_COLUMN]
     return Column(status, tuple(card_of(workspace, policy, one, open_jobs) for one in shown), len(found))
@@ -162,20 +162,22 @@ def _fits(job: JobRecord, chosen: Mapping[str, str]) -> bool:
 
 
 def _counts(jobs: Iterable[JobRecord]) -> dict[str, int]:
-    counts = Counter(one.status for one in jobs)
+    counts = Counter(job.status for job in jobs)
     return {status: counts[status] for status in STATUSES}
 
 
 def _problems(workspace: Workspace, seen: Survey) -> list[tuple[str, str]]:
     """What can't be read or is not what the ledger says, with its place."""
-    told = [(one.message, one.where) for one in seen.problems]
-    told += [
+    lines = [(problem.message, problem.where) for problem in seen.problems]
+    lines += [
         (
-            f"{one.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
-            workspace.where(one.path),
+            f"{job.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
+            workspace.where(job.path),
         )
-        for one in seen.jobs
-        for miss in one.tampered
+        for job in seen.jobs
+        for miss in job.tampered
     ]
-    told += [(f"{one} is in progress by the ledger, but its plan is gone or can't be read.", "") for one in seen.unseen]
-    return told
+    lines += [
+        (f"{one} is in progress by the ledger, but its plan is gone or can't be read.", "") for one in seen.unseen
+    ]
+    return lines

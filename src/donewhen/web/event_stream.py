@@ -33,8 +33,8 @@ class EventStream:
         leaving = asyncio.create_task(left())
         try:
             await send({"type": "http.response.start", "status": 200, "headers": [_STREAM]})
-            async for one in viewer.messages():
-                await send({"type": "http.response.body", "body": one, "more_body": True})
+            async for message in viewer.messages():
+                await send({"type": "http.response.body", "body": message, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
             leaving.cancel()

@@ -43,8 +43,8 @@ def shown_evidence(
     workspace: Workspace, entries: Sequence[Entry], standings: Sequence[EvidenceStatus], most: int
 ) -> tuple[EvidenceShown, ...]:
     """The newest evidence of a job."""
-    states = {one.entry.seq: one.state for one in standings if one.entry is not None}
-    found = [one for one in reversed(entries) if one.type == "ran"][:most]
+    states = {standing.entry.seq: standing.state for standing in standings if standing.entry is not None}
+    found = [entry for entry in reversed(entries) if entry.type == "ran"][:most]
     return tuple(_run(workspace, one, states.get(one.seq, "")) for one in found)
 
 

@@ -88,10 +88,10 @@ def changed_topics(before: Versions, now: Versions) -> tuple[Topic, ...]:
 def topic_signatures(place: ProjectFolder) -> dict[Topic, int]:
     """A number for all files of a topic, which is another as soon as one of them is."""
     missions = list(_missions(place))
-    runs = [one for one in missions if one.path.endswith("events.jsonl")]
+    runs = [mission for mission in missions if mission.path.endswith("events.jsonl")]
     return {
         "jobs": hash(tuple(_jobs(place))),
-        "missions": hash(tuple(one for one in missions if not one.path.endswith("events.jsonl"))),
+        "missions": hash(tuple(mission for mission in missions if not mission.path.endswith("events.jsonl"))),
         "runs": hash(tuple(runs)),
     }
 
@@ -129,14 +129,14 @@ def _below(folder: Path, deep: int) -> Iterator[_Stat]:
                 entries = sorted(found, key=lambda one: one.name)
         except OSError:
             continue
-        for one in entries:
+        for entry in entries:
             count += 1
-            if one.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
                 if left:
-                    waiting.append((one.path, left - 1))
-            elif not one.name.endswith(_LEFT_OUT):
+                    waiting.append((entry.path, left - 1))
+            elif not entry.name.endswith(_LEFT_OUT):
                 with suppress(OSError):
-                    yield _stat(one.path, one.stat(follow_symlinks=False))
+                    yield _stat(entry.path, entry.stat(follow_symlinks=False))
 
 
 def _stats(paths: Iterable[Path]) -> Iterator[_Stat]:

@@ -70,20 +70,20 @@ def _chosen(jobs: Sequence[JobRecord]) -> list[JobRecord]:
     """As many as can be looked at: what is open before what is over, otherwise in their order."""
     if len(jobs) <= MOST:
         return list(jobs)
-    picked = {one.id for one in sorted(jobs, key=lambda one: one.status in ("done", "cancelled"))[:MOST]}
-    return [one for one in jobs if one.id in picked]
+    picked = {job.id for job in sorted(jobs, key=lambda job: job.status in ("done", "cancelled"))[:MOST]}
+    return [job for job in jobs if job.id in picked]
 
 
 def drawing(jobs: Sequence[JobRecord]) -> Drawing:
     """Put jobs into layers, order each so that arrows cross little, and draw."""
-    by_id = {one.id: one for one in jobs}
-    above = {one.id: [name for name in dict.fromkeys(one.depends_on) if name in by_id] for one in jobs}
+    by_id = {job.id: job for job in jobs}
+    above = {job.id: [name for name in dict.fromkeys(job.depends_on) if name in by_id] for job in jobs}
     layer = layers(above)
     rows: dict[int, list[str]] = defaultdict(list)
     for name in by_id:
         rows[layer[name]].append(name)
     _untangle(rows, above)
-    tallest = max((len(one) for one in rows.values()), default=0)
+    tallest = max((len(row) for row in rows.values()), default=0)
     height = tallest * (TALL + GAP_Y) - GAP_Y + 2 * EDGE if tallest else 0
     nodes: dict[str, Node] = {}
     for number, names in sorted(rows.items()):

@@ -71,7 +71,7 @@ def job_page(asked: PageRequest) -> PageContent:
     name = asked.names["job"]
     record = next((one for one in seen.jobs if one.id == name), None)
     if record is None:
-        broken = [one for one in seen.problems if name in one.where or name in one.message]
+        broken = [problem for problem in seen.problems if name in problem.where or name in problem.message]
         if broken:
             raise DonewhenError(broken[0].message, where=broken[0].where, next_step="Repair the file.")
         raise PageNotFoundError(f"There is no job {name!r}.", next_step="donewhen status")
@@ -92,12 +92,15 @@ def job_page(asked: PageRequest) -> PageContent:
         "asserted": _asserted(workspace, job),
         "components": evaluation.score.components,
         "titles": TITLES,
-        "contracts": tuple(_contract(one) for one in agreement_proposals(workspace, [job])),
+        "contracts": tuple(_contract(proposal) for proposal in agreement_proposals(workspace, [job])),
         "runs": shown_evidence(workspace, chain.entries, facts.standings, _RUNS),
-        "run_count": sum(one.type == "ran" for one in chain.entries),
-        "before": [Neighbour(one.id, by_id.get(one.id), one.state, one.why) for one in facts.dependencies],
+        "run_count": sum(entry.type == "ran" for entry in chain.entries),
+        "before": [
+            Neighbour(dependency.id, by_id.get(dependency.id), dependency.state, dependency.why)
+            for dependency in facts.dependencies
+        ],
         "after": [Neighbour(one.id, one) for one in seen.jobs if job.id in one.depends_on],
-        "events": [EventShown(one, entry_text(one)) for one in reversed(chain.entries[-limit:])],
+        "events": [EventShown(entry, entry_text(entry)) for entry in reversed(chain.entries[-limit:])],
         "event_count": len(chain.entries),
         "breaks": chain.breaks,
         "promise": _promise(workspace, facts.history, job.id),
@@ -114,7 +117,7 @@ def _meaning(reason: GateReason) -> str:
 
 def _marks(standings: Sequence[EvidenceStatus]) -> dict[int, str]:
     """For each run that a need rests on, how that stands now."""
-    return {one.entry.seq: one.state for one in standings if one.entry is not None}
+    return {standing.entry.seq: standing.state for standing in standings if standing.entry is not None}
 
 
 def _asserted(workspace: Workspace, job: Any) -> tuple[str, ...]:
@@ -131,8 +134,8 @@ def _contract(proposal: AgreementProposal) -> ContractShown:
         agreement.state,
         seal.entry.at if seal else "",
         f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else "",
-        tuple(Difference(one, proposal.place(one)) for one in agreement.changes),
-        tuple((one.message, one.where) for one in proposal.problems),
+        tuple(Difference(change, proposal.place(change)) for change in agreement.changes),
+        tuple((problem.message, problem.where) for problem in proposal.problems),
     )
 
 

@@ -70,8 +70,8 @@ def mission_page(asked: PageRequest) -> PageContent:
     """One mission."""
     name = asked.names["mission"]
     mission = read_mission_to_show(asked.place.mission(name))
-    runs = [RunRow(one.name, read_report(one)) for one in reversed(run_folders(mission))]
-    newest = next((one.report for one in runs if one.report is not None), None)
+    runs = [RunRow(folder.name, read_report(folder)) for folder in reversed(run_folders(mission))]
+    newest = next((run.report for run in runs if run.report is not None), None)
     guidance = _or_none(mission.guidance)
     drifted = _or_none(lambda: judge_drift(mission))
     people = _or_none(lambda: people_agreement(mission))
@@ -100,11 +100,11 @@ def mission_drift_plot(found: Drift) -> str:
     if not points:
         return ""
     lines = [
-        plots.PlotLine("judge and people agree", [one.share for one in points], "now"),
+        plots.PlotLine("judge and people agree", [point.share for point in points], "now"),
         plots.PlotLine("alarm below", [found.threshold] * len(points), "bad"),
     ]
     title = f"Agreement over the newest {found.window} verdicts of people"
-    return plots.curve(title, [one.number for one in points], lines)
+    return plots.curve(title, [point.number for point in points], lines)
 
 
 def _row(asked: PageRequest, name: str, folder: Path) -> MissionRow:
@@ -114,7 +114,7 @@ def _row(asked: PageRequest, name: str, folder: Path) -> MissionRow:
     except DonewhenError as error:
         return MissionRow(name, None, None, 0, None, False, str(error))
     runs = run_folders(mission)
-    last = next((report for one in reversed(runs) if (report := read_report(one)) is not None), None)
+    last = next((report for run in reversed(runs) if (report := read_report(run)) is not None), None)
     holds = _accepted(asked, name, mission)
     drifted = _or_none(lambda: judge_drift(mission))
     return MissionRow(

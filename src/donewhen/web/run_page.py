@@ -37,10 +37,10 @@ def run_page(asked: PageRequest) -> PageContent:
     sizes = manifest.get("splits", {}).get("sizes", {})
     epochs = manifest.get("settings", {}).get("epochs", 0)
     lines = [
-        plots.PlotLine("training", [_part(one.ended, "train_accuracy") for one in state.epochs], "then"),
-        plots.PlotLine("validation", [_part(one.ended, "validation_after") for one in state.epochs], "now"),
+        plots.PlotLine("training", [_part(epoch.ended, "train_accuracy") for epoch in state.epochs], "then"),
+        plots.PlotLine("validation", [_part(epoch.ended, "validation_after") for epoch in state.epochs], "now"),
     ]
-    numbers = [one.number for one in state.epochs]
+    numbers = [epoch.number for epoch in state.epochs]
     values: dict[str, Any] = {
         "name": name,
         "run": wanted,

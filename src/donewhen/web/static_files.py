@@ -13,7 +13,7 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 def static_files() -> dict[str, Path]:
     """Every file that there is, by its name; a name in an address is looked up here, and never becomes a path."""
     here = Path(__file__).parent
-    found = {one.name: one for one in (here / "static").iterdir() if one.suffix in TYPES}
+    found = {path.name: path for path in (here / "static").iterdir() if path.suffix in TYPES}
     found["report.css"] = here.parent / "reports" / "page.css"
     # Found without importing it: to us the package is a folder with a file in it.
     try:

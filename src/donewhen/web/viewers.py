@@ -80,8 +80,8 @@ class Viewers:
         self._closed = True
         if self._task is not None:
             self._task.cancel()
-        for one in self._viewers:
-            one.end()
+        for viewer in self._viewers:
+            viewer.end()
 
     async def _tell(self) -> None:
         known: Versions = self._watch.versions
@@ -94,6 +94,6 @@ class Viewers:
             topics = changed_topics(known, now)
             known = now
             if topics:
-                for one in tuple(self._viewers):
-                    one.tell(topics)
+                for viewer in tuple(self._viewers):
+                    viewer.tell(topics)
             await asyncio.sleep(max(_INTERVAL, self._watch.seconds / _SHARE))

@@ -154,7 +154,7 @@ class Run(Generic[OutputT]):
         # Calls of the same turn are still carried out after the output was accepted.
         self._moved_on = self._enforcement.output is not None and name != STRUCTURED_OUTPUT
         parts = block.content if isinstance(block.content, list) else []
-        text = block.content if isinstance(block.content, str) else "\n".join(one.get("text", "") for one in parts)
+        text = block.content if isinstance(block.content, str) else "\n".join(part.get("text", "") for part in parts)
         event = ToolInvoked(name.removeprefix(f"mcp__{_SERVER}__"), arguments, not block.is_error, text)
         self._session.dispatch(event)
 
@@ -217,7 +217,7 @@ class Run(Generic[OutputT]):
             "cwd": config.cwd or _root_of(self._adapter.filesystem),
             "tools": None if config.tools is None else list(config.tools),
             "disallowed_tools": list(config.disallowed_tools),
-            "allowed_tools": [*config.allowed_tools, *(f"mcp__{_SERVER}__{one.name}" for one in self._prompt.tools)],
+            "allowed_tools": [*config.allowed_tools, *(f"mcp__{_SERVER}__{tool.name}" for tool in self._prompt.tools)],
             "env": {
                 # Tools of ours are there from the start, and our own cap is the one that counts.
                 "ENABLE_TOOL_SEARCH": "0",
@@ -235,11 +235,11 @@ class Run(Generic[OutputT]):
             "hooks": self._enforcement.hooks(sdk.HookMatcher, (policy.check_timeout or _DAY) + _CHECK_MARGIN),
         }
         if self._prompt.tools:
-            server = sdk.create_sdk_mcp_server(_SERVER, tools=[self._bridged(one) for one in self._prompt.tools])
+            server = sdk.create_sdk_mcp_server(_SERVER, tools=[self._bridged(tool) for tool in self._prompt.tools])
             wanted["mcp_servers"] = {_SERVER: server}
         if self._prompt.output is not None:
             wanted["output_format"] = {"type": "json_schema", "schema": self._prompt.output.schema}
-        known = {one.name for one in dataclasses.fields(sdk.ClaudeAgentOptions)}
+        known = {field.name for field in dataclasses.fields(sdk.ClaudeAgentOptions)}
         given = {name: value for name, value in wanted.items() if value is not None and name in known}
         return sdk.ClaudeAgentOptions(**_merged(given, config.options))
 
@@ -262,7 +262,7 @@ def _merged(ours: dict[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
             merged[name] = {**theirs[name], **ours[name]}
     if theirs.get("hooks"):
         events = {*ours["hooks"], *theirs["hooks"]}
-        merged["hooks"] = {one: [*ours["hooks"].get(one, []), *theirs["hooks"].get(one, [])] for one in events}
+        merged["hooks"] = {event: [*ours["hooks"].get(event, []), *theirs["hooks"].get(event, [])] for event in events}
     return merged
 
 

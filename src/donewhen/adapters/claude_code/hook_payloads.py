@@ -29,5 +29,6 @@ def is_busy(event: Mapping[str, Any]) -> bool:
     tasks = event.get("background_tasks")
     own = event.get("agent_id", "")
     return isinstance(tasks, list) and any(
-        isinstance(one, dict) and one.get("status") in ("running", "pending") and one.get("id") != own for one in tasks
+        isinstance(task, dict) and task.get("status") in ("running", "pending") and task.get("id") != own
+        for task in tasks
     )

@@ -39,7 +39,7 @@ def listed_hooks(folder: Path, timeout: float = 20.0) -> list[dict[str, Any]] | 
         if process.stdin is None or process.stdout is None:  # pragma: no cover - both are pipes
             raise AssertionError("no pipes")
         # Standard input stays open until the answer is there: at its end Codex leaves without a word.
-        process.stdin.writelines(json.dumps(one) + "\n" for one in questions)
+        process.stdin.writelines(json.dumps(question) + "\n" for question in questions)
         process.stdin.flush()
         for line in process.stdout:
             if (hooks := _hooks_in(line)) is not None:

@@ -156,9 +156,9 @@ class _Run(Generic[OutputT]):
         return self._response("structured_output", report)
 
     def _call(self, call: ToolCall) -> None:
-        known = next((one for one in self.prompt.tools if one.name == call.name), None)
+        known = next((tool for tool in self.prompt.tools if tool.name == call.name), None)
         if known is None:
-            names = ", ".join(one.name for one in self.prompt.tools) or "none"
+            names = ", ".join(tool.name for tool in self.prompt.tools) or "none"
             self._answer(call, ToolResult.error(f"There is no tool {call.name}; the tools are: {names}."))
             return
         context = ToolContext(self.session, self.adapter.filesystem, self.adapter)
@@ -188,7 +188,7 @@ class _Run(Generic[OutputT]):
         return PromptResponse(self.prompt.name, self.text, self.output, reason, self.usage, report)
 
     def _request(self) -> ModelRequest:
-        tools = [ToolSpec(one.name, one.description, one.input_schema) for one in self.prompt.tools]
+        tools = [ToolSpec(tool.name, tool.description, tool.input_schema) for tool in self.prompt.tools]
         if self.prompt.output is not None:
             tools.append(ToolSpec(STRUCTURED_OUTPUT, "Give the final result.", self.prompt.output.schema))
         return ModelRequest(self.prompt.name, tuple(self.messages), tuple(tools))

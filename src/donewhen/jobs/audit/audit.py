@@ -53,7 +53,7 @@ class Audit(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        return not any(one.severity == "error" for one in self.findings)
+        return not any(finding.severity == "error" for finding in self.findings)
 
 
 def audit_workspace(workspace: Workspace) -> Audit:
@@ -65,9 +65,9 @@ def audit_workspace(workspace: Workspace) -> Audit:
         try:
             chains[name] = ledger.read(name)
         except OSError as error:
-            told = f"The chain can't be read: {error.strerror}."
+            message = f"The chain can't be read: {error.strerror}."
             where = _ledger_file(workspace, name)
-            findings.append(AuditFinding("error", FindingCode.CHAIN_BROKEN, told, where))
+            findings.append(AuditFinding("error", FindingCode.CHAIN_BROKEN, message, where))
     findings += [*_chains(workspace, chains), *_history(workspace, chains)]
     store = evidence_store(workspace)
     for name, chain in chains.items():
@@ -76,20 +76,20 @@ def audit_workspace(workspace: Workspace) -> Audit:
     findings += found
     codes = {"unproved": FindingCode.LABEL_UNPROVED, "edited": FindingCode.LABELS_EDITED}
     findings += [
-        AuditFinding("error", codes.get(one.code, one.code), one.message, one.where, one.next)
-        for one in label_problems(workspace, chains)
+        AuditFinding("error", codes.get(problem.code, problem.code), problem.message, problem.where, problem.next)
+        for problem in label_problems(workspace, chains)
     ]
     anchors = read_anchors(workspace)
     findings += [
         AuditFinding(
             "error",
             FindingCode.ANCHOR_MISMATCH,
-            f"{one.chain} had another entry {one.seq} when commit {one.commit[:10]} anchored it.",
-            _ledger_file(workspace, one.chain),
+            f"{anchor.chain} had another entry {anchor.seq} when commit {anchor.commit[:10]} anchored it.",
+            _ledger_file(workspace, anchor.chain),
             "Restore the ledger from that commit.",
         )
-        for one in anchors
-        if not one.holds(chains[one.chain].entries if one.chain in chains else ())
+        for anchor in anchors
+        if not anchor.holds(chains[anchor.chain].entries if anchor.chain in chains else ())
     ]
     if chains and not anchors:
         findings.append(
@@ -216,16 +216,16 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
             continue
         where = workspace.where(job.path)
         if job.id in seen:
-            told = f"Another job has the id {job.id}, too."
-            findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, told, where))
+            message = f"Another job has the id {job.id}, too."
+            findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, message, where))
         seen.add(job.id)
         chain = chains.get(job.id, Chain((), ()))
         findings += _agreement(job.id, job_agreement(job, chain, agreement), job, where, settings)
         if chain.entries:
             findings += _projection(job.document, chain, where)
         elif job.document.fields.get("agreed_by"):
-            told = f"{job.id} says who agreed, which only donewhen writes, but the ledger knows nothing of it."
-            findings.append(AuditFinding("error", FindingCode.TAMPERED, told, where, "Restore .donewhen/ledger."))
+            message = f"{job.id} says who agreed, which only donewhen writes, but the ledger knows nothing of it."
+            findings.append(AuditFinding("error", FindingCode.TAMPERED, message, where, "Restore .donewhen/ledger."))
         elif job.status == "done":
             findings.append(
                 AuditFinding(
@@ -268,11 +268,11 @@ def _agreement(
     match agreement.state:
         case "voided":
             for one in agreement.voiding:
-                told = (
+                message = (
                     f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
                 )
                 place = location_of_change(one, plan, where, settings)
-                yield AuditFinding("error", FindingCode.VOIDED, told, place, f"donewhen contract diff {name}")
+                yield AuditFinding("error", FindingCode.VOIDED, message, place, f"donewhen contract diff {name}")
         case "unsealed":
             yield AuditFinding(
                 "warning",
@@ -292,12 +292,12 @@ def _projection(document: Document, chain: Chain, where: str) -> Iterator[AuditF
             f"A writer was cut off before {name} was written; the next command that writes here finishes it.",
             where,
         )
-    for one in mismatches(fields, chain.entries):
-        line = document.line_of(one.field)
+    for mismatch in mismatches(fields, chain.entries):
+        line = document.line_of(mismatch.field)
         yield AuditFinding(
             "error",
             FindingCode.TAMPERED,
-            f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}.",
+            f"{mismatch.field} says {mismatch.found!r}, but the ledger says {mismatch.expected!r}.",
             f"{where}:{line}" if line else where,
             "Undo the edit: the ledger decides, not this field.",
         )

@@ -73,5 +73,5 @@ def _edited(workspace: Workspace, folder: Path, mission: str) -> Iterator[LabelP
     path = folder / LABELLED
     found = path.read_bytes() if path.is_file() else b""
     if found != render_tickets(read_label_log(folder), mission):
-        told = f"{LABELLED} is not what {LOG} comes to."
-        yield LabelProblem("edited", told, workspace.where(path), "Restore it; the next review writes it anew.")
+        message = f"{LABELLED} is not what {LOG} comes to."
+        yield LabelProblem("edited", message, workspace.where(path), "Restore it; the next review writes it anew.")

@@ -93,7 +93,7 @@ def plan_part(job: Job) -> PlanPart:
 
 def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
     """What the chain says. Who may approve what does not matter for it, so nobody is asked."""
-    asked = next((one for one in reversed(entries) if isinstance(one.data.get("gates"), Mapping)), None)
+    asked = next((entry for entry in reversed(entries) if isinstance(entry.data.get("gates"), Mapping)), None)
     completed = history_of(name, entries, Policy()).completed
     step = asked.data.get("next") if asked is not None else None
     return ChainPart(
@@ -115,7 +115,7 @@ def event_of(chain: str, entry: Entry) -> EventRow:
 
 def _gates(asked: Entry, entries: Sequence[Entry]) -> Iterator[GateShown]:
     # The truth gate's own words are in the plan, one for each of its codes; of the others, only the codes are kept.
-    upto = [one for one in entries if one.seq <= asked.seq]
+    upto = [entry for entry in entries if entry.seq <= asked.seq]
     words = expected_fields(upto).get("truth_last_failures")
     for name in GATES:
         codes = asked.data["gates"].get(name)
@@ -137,28 +137,32 @@ def _meaning(code: object) -> str:
 
 
 def _scores(entries: Sequence[Entry]) -> Iterator[ScorePoint]:
-    for one in entries:
-        score = one.data.get("score")
-        if one.type in ("evaluated", "refused", "completed") and isinstance(score, int) and not isinstance(score, bool):
-            yield ScorePoint(_text(one.at), _number(score), one.type)
+    for entry in entries:
+        score = entry.data.get("score")
+        if (
+            entry.type in ("evaluated", "refused", "completed")
+            and isinstance(score, int)
+            and not isinstance(score, bool)
+        ):
+            yield ScorePoint(_text(entry.at), _number(score), entry.type)
 
 
 def _moves(entries: Sequence[Entry]) -> Iterator[StatusChange]:
     before: object = None
-    for one in entries:
-        writes = one.data.get("writes")
+    for entry in entries:
+        writes = entry.data.get("writes")
         pair = writes.get("status") if isinstance(writes, Mapping) else None
         if isinstance(pair, list) and len(pair) == 2 and pair[1] != before:
             before = pair[1]
-            yield StatusChange(_text(one.at), _text(before))
+            yield StatusChange(_text(entry.at), _text(before))
 
 
 def _blocked(entries: Sequence[Entry]) -> str:
     """Why the job was last set aside: by somebody who said why, or by its budget."""
-    for one in reversed(entries):
-        if one.type == "decided" and one.data.get("decision") in _RESTING:
-            return one_line(str(one.data.get("reason", "")), _LONG)
-        if one.type == "refused" and one.data.get("auto_blocked"):
+    for entry in reversed(entries):
+        if entry.type == "decided" and entry.data.get("decision") in _RESTING:
+            return one_line(str(entry.data.get("reason", "")), _LONG)
+        if entry.type == "refused" and entry.data.get("auto_blocked"):
             return _SPENT
     return ""
 

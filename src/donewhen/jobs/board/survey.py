@@ -91,8 +91,8 @@ def _look(
             plan = reader.plan(place, workspace.where(place.path))
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
-            told = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
-            problems.append(AgreementProblem("document", told, workspace.where(place.path)))
+            message = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
+            problems.append(AgreementProblem("document", message, workspace.where(place.path)))
             continue
         try:
             chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
@@ -107,7 +107,7 @@ def _look(
             continue
         problems += [AgreementProblem(*one) for one in chain["breaks"]]
         records.append(_record(plan, chain, place, typed))
-    lost = sorted(one for one in chains.difference(one.id for one in records) if one.startswith("WI-"))
+    lost = sorted(one for one in chains.difference(record.id for record in records) if one.startswith("WI-"))
     return tuple(one for one in lost if _recorded(reader.chain(workspace, one)) == "in_progress")
 
 
@@ -146,8 +146,8 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
     except DonewhenError as error:
         return {"id": stated, "problem": [error.code, str(error.message), error.where or where]}
     if id_in(path.parent.name) not in (None, job.id):
-        told = f"The folder says {stated}, but the plan file says {job.id}."
-        return {"id": stated, "problem": ["workspace", told, where]}
+        message = f"The folder says {stated}, but the plan file says {job.id}."
+        return {"id": stated, "problem": ["workspace", message, where]}
     terms = job_terms(job)
     return {
         "id": job.id,
@@ -245,7 +245,7 @@ def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: b
         return "unsealed" if typed else "proposed"
     if seal["hash"] == plan["hash"]:
         return "agreed"
-    return "voided" if any(one.voids for one in compare_terms(seal["terms"], plan["terms"])) else "agreed"
+    return "voided" if any(term.voids for term in compare_terms(seal["terms"], plan["terms"])) else "agreed"
 
 
 def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
@@ -253,11 +253,11 @@ def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mi
 
 
 def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[AgreementProblem]:
-    if len({one.id for one in records}) == len(records):
+    if len({record.id for record in records}) == len(records):
         return []
     places: dict[str, list[str]] = defaultdict(list)
-    for one in records:
-        places[one.id].append(workspace.where(one.path))
+    for record in records:
+        places[record.id].append(workspace.where(record.path))
     return [
         AgreementProblem(
             FindingCode.DUPLICATE_ID, f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0]

@@ -77,7 +77,7 @@ def render_tracker(jobs: Iterable[JobRow], notes: Mapping[str, str]) -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([*map(_guarded, row_of(one)), _guarded(notes.get(one.id, ""))] for one in jobs)
+    writer.writerows([*map(_guarded, row_of(job)), _guarded(notes.get(job.id, ""))] for job in jobs)
     return stream.getvalue().encode()
 
 

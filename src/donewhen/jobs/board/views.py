@@ -93,15 +93,15 @@ def update_views(workspace: Workspace, *jobs: Job) -> None:
         if board is None:
             _write(workspace, _whole(looked))
             return
-        chains = {one.id: workspace.ledger.read(one.id) for one in jobs}
+        chains = {job.id: workspace.ledger.read(job.id) for job in jobs}
         records = {
-            one.id: _record(workspace, workspace.job_at(one.path), chains[one.id], looked.agreement) for one in jobs
+            job.id: _record(workspace, workspace.job_at(job.path), chains[job.id], looked.agreement) for job in jobs
         }
         records, unread = _joined(looked, board, records)
-        above = {path for one in jobs for path in parent_plans(workspace, one)} | {project.path}
+        above = {path for job in jobs for path in parent_plans(workspace, job)} | {project.path}
         names = [*chains, *(_chain_name(workspace, path) for path in sorted(above))]
-        events = [one for one in board.events if one.chain not in names]
-        events += [one for name in names for one in _events(name, chains.get(name) or workspace.ledger.read(name))]
+        events = [event for event in board.events if event.chain not in names]
+        events += [event for name in names for event in _events(name, chains.get(name) or workspace.ledger.read(name))]
         _write(workspace, board_of(looked.about, records, events, unread, STATUSES))
 
 
@@ -219,7 +219,7 @@ def _newest_events(workspace: Workspace, index: FileIndex) -> list[EventRow]:
         with suppress(OSError):
             newest.append((str(_chain_data(workspace, index, name)["newest"]), name))
     chosen = [name for _, name in sorted(newest)[-EVENTS:]]
-    return [one for name in chosen for one in _events(name, workspace.ledger.read(name))]
+    return [event for name in chosen for event in _events(name, workspace.ledger.read(name))]
 
 
 def _record(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> JobRow:
@@ -254,7 +254,7 @@ def _chain_name(workspace: Workspace, path: Path) -> str:
 
 
 def _events(name: str, chain: Chain) -> list[EventRow]:
-    return [event_of(name, one) for one in chain.entries[-EVENTS:]]
+    return [event_of(name, entry) for entry in chain.entries[-EVENTS:]]
 
 
 def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> UnreadableJob:

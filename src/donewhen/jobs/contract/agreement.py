@@ -72,7 +72,7 @@ class Agreement(NamedTuple):
 
     @property
     def voiding(self) -> tuple[TermsChange, ...]:
-        return tuple(one for one in self.changes if one.voids)
+        return tuple(change for change in self.changes if change.voids)
 
 
 class AgreementProblem(NamedTuple):
@@ -252,11 +252,11 @@ def location_of_change(change: TermsChange, plan: Job | Project, where: str, set
         case "missions":
             return f"{settings.judge.missions}/{name.partition('.')[0]}"
         case "criteria":
-            lines = [one.line for one in plan.criteria if change.after == criterion_term(one)]
+            lines = [criterion.line for criterion in plan.criteria if change.after == criterion_term(criterion)]
             # What is gone may still be there in words, with another check or none.
             said = (change.before or "").rpartition(" [check: ")[0] or change.before
-            lines += [one.line for one in plan.criteria if one.text == said]
-            lines += [one.line for one in plan.criteria] or [plan.document.first_body_line]
+            lines += [criterion.line for criterion in plan.criteria if criterion.text == said]
+            lines += [criterion.line for criterion in plan.criteria] or [plan.document.first_body_line]
             return f"{where}:{lines[0]}"
         case _:
             line = plan.document.line_of({"commands": "truth_required_commands", "exemptions": name}.get(room, room))
@@ -284,8 +284,8 @@ def _only_tightened(agreement: Agreement) -> bool:
 
 def _seal(workspace: Workspace, proposal: AgreementProposal, by: Actor) -> Entry:
     terms = proposal.agreement.terms
-    told = [one._asdict() for one in proposal.agreement.changes]
-    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": told}
+    lines = [change._asdict() for change in proposal.agreement.changes]
+    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": lines}
     return workspace.ledger.append(proposal.chain, "agreed", data, by)
 
 
@@ -317,7 +317,7 @@ def _only_more(before: Terms, after: Terms) -> bool:
     """Whether terms may follow others without anybody agreeing to them again. Anybody can have written ``after``."""
     if not have_same_shape(before, after):
         return False
-    return not any(one.voids for one in compare_terms(before, after))
+    return not any(term.voids for term in compare_terms(before, after))
 
 
 def _problems(job: Job, where: str) -> Iterable[AgreementProblem]:
@@ -346,19 +346,19 @@ def _paths(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
 
 def _judges(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[AgreementProblem]:
     """Judges that are not there: a new mission is free, so whoever made it later would choose the judge."""
-    named = [one for one in job.criteria if one.check is not None and one.check.kind == "judge"]
+    named = [criterion for criterion in job.criteria if criterion.check is not None and criterion.check.kind == "judge"]
     known = mission_folders(workspace.root, settings) if named else {}
     for one in named:
         if one.check is not None and one.check.text not in known:
-            told = f"The criterion {one.id} names the mission {one.check.text!r}, which is not there."
-            yield AgreementProblem(FindingCode.MISSION_MISSING, told, f"{where}:{one.line}")
+            message = f"The criterion {one.id} names the mission {one.check.text!r}, which is not there."
+            yield AgreementProblem(FindingCode.MISSION_MISSING, message, f"{where}:{one.line}")
 
 
 def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
-    for one in criteria:
-        if one.placeholder:
+    for criterion in criteria:
+        if criterion.placeholder:
             yield AgreementProblem(
                 FindingCode.PLACEHOLDER,
-                f"The criterion {one.id} says nothing yet: {one.text!r}.",
-                f"{where}:{one.line}",
+                f"The criterion {criterion.id} says nothing yet: {criterion.text!r}.",
+                f"{where}:{criterion.line}",
             )

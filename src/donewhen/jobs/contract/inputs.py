@@ -226,7 +226,7 @@ def hash_file(path: Path | str) -> str:
 
 
 def _named(workspace: Workspace, job: DeclaresFiles, field: str, paths: Iterable[str]) -> dict[str, str]:
-    return _hashed(pair for one in paths for pair in expand_path(workspace, job, one, field))
+    return _hashed(pair for path in paths for pair in expand_path(workspace, job, path, field))
 
 
 def _hashed(found: Iterable[tuple[str, Path]]) -> dict[str, str]:
@@ -255,4 +255,4 @@ def walk_files(above: Path) -> Iterator[Path]:
             and not one.startswith(".")
             and not os.path.lexists(os.path.join(folder, one, "pyvenv.cfg"))  # noqa: PTH118
         )
-        yield from (Path(folder, one) for one in sorted(files) if not one.endswith((".pyc", ".gitkeep")))
+        yield from (Path(folder, file) for file in sorted(files) if not file.endswith((".pyc", ".gitkeep")))

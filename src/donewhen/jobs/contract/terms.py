@@ -49,7 +49,7 @@ def job_terms(job: Job) -> Terms:
     return {
         "schema": JOB_TERMS,
         "job": job.id,
-        "criteria": _sorted({criterion_term(one) for one in job.criteria}),
+        "criteria": _sorted({criterion_term(criterion) for criterion in job.criteria}),
         "outputs": _sorted(job.outputs),
         "verification_evidence": _sorted(job.verification_evidence),
         "inputs": _sorted(job.inputs),
@@ -73,11 +73,11 @@ def project_terms(project: Project, settings: Settings, missions: Mapping[str, P
     terms = {
         "schema": PROJECT_TERMS,
         "project": project.id,
-        "criteria": _sorted({criterion_term(one) for one in project.criteria}),
+        "criteria": _sorted({criterion_term(criterion) for criterion in project.criteria}),
         "settings": dict(_set_by_hand(settings, "")),
         "hooks": _sorted(
-            f"{one.file}: {one.event}{f' ({one.matcher})' if one.matcher else ''}: {one.command} [{one.timeout} s]"
-            for one in project_hooks(settings.root)
+            f"{hook.file}: {hook.event}{f' ({hook.matcher})' if hook.matcher else ''}: {hook.command} [{hook.timeout} s]"
+            for hook in project_hooks(settings.root)
         ),
         "hooks_switched_off": are_hooks_disabled(settings.root),
         "baselines": _baselines(settings),
@@ -174,9 +174,9 @@ def _set_by_hand(table: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _settings(table: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    for one in fields(table):
-        value, name = getattr(table, one.name), f"{prefix}{one.name}"
-        if not one.metadata.get("setting", True):
+    for field in fields(table):
+        value, name = getattr(table, field.name), f"{prefix}{field.name}"
+        if not field.metadata.get("setting", True):
             continue
         if is_dataclass(value):
             yield from _settings(value, f"{name}.")

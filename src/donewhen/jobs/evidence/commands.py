@@ -93,8 +93,8 @@ def find_fresh_run(entries: Sequence[Entry], evidence: str, key: str, what: What
 def newest_run(entries: Sequence[Entry], evidence: str, what: What = "command") -> Entry | None:
     """The newest record of this command or look."""
     wanted = (what, evidence_name(evidence))
-    runs = (one for one in reversed(entries) if one.type == "ran")
-    return next((one for one in runs if (one.data.get("what"), one.data.get("evidence")) == wanted), None)
+    runs = (entry for entry in reversed(entries) if entry.type == "ran")
+    return next((run for run in runs if (run.data.get("what"), run.data.get("evidence")) == wanted), None)
 
 
 def evidence_name(evidence: str) -> str:
@@ -162,7 +162,9 @@ def run_as_evidence(
     }
     if report is not None:
         data["report"] = report.summary()
-    label = criterion or next((one.name for one in requirements_of(job) if one.evidence == evidence), "run")
+    label = criterion or next(
+        (requirement.name for requirement in requirements_of(job) if requirement.evidence == evidence), "run"
+    )
     code, passed = result.exit_code, data["passed"]
     when = (started_at, workspace.now(), result.seconds)
     logged = LoggedRun(job.id, label, evidence_name(evidence), *when, code, passed, output)

@@ -53,7 +53,7 @@ def checked_files(workspace: Workspace, job: Job, check: Check) -> dict[str, Pat
     """The files that a ``file`` check depends on, by name."""
     named = (check.path, check.schema)
     paths = [locate_path(workspace, job, one, "criteria") for one in named if one is not None]
-    return {workspace.where(one): one for one in paths}
+    return {workspace.where(path): path for path in paths}
 
 
 def count_rows(content: bytes, suffix: str) -> int:

@@ -27,8 +27,8 @@ class Requirement(NamedTuple):
 
 def requirements_of(job: Job) -> tuple[Requirement, ...]:
     """Everything that a job has to show, commands first."""
-    commands = tuple(_command_need(job, one) for one in job.truth_required_commands)
-    return commands + tuple(_criterion_need(job, one) for one in job.criteria)
+    commands = tuple(_command_need(job, command) for command in job.truth_required_commands)
+    return commands + tuple(_criterion_need(job, criterion) for criterion in job.criteria)
 
 
 def requirement_for(job: Job, criterion: str) -> Requirement:
@@ -42,7 +42,9 @@ def requirement_for(job: Job, criterion: str) -> Requirement:
 
 def is_required_evidence(job: Job, evidence: str, kind: CheckKind = "run") -> bool:
     """Whether some need of the job is met by evidence of this name; a command may be called ``file``, too."""
-    return any(one.evidence == evidence and one.check.kind == kind for one in requirements_of(job))
+    return any(
+        requirement.evidence == evidence and requirement.check.kind == kind for requirement in requirements_of(job)
+    )
 
 
 def _command_need(job: Job, command: str) -> Requirement:

@@ -20,7 +20,10 @@ _SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 def test_config_hashes(workspace: Workspace, job: Job) -> dict[str, str]:
     """The files (or their part for pytest) by content, tracked by git or not; none for a job that runs no tests."""
-    if not any(one.check.kind == "run" and reports_tests(one.check.argv) for one in requirements_of(job)):
+    if not any(
+        requirement.check.kind == "run" and reports_tests(requirement.check.argv)
+        for requirement in requirements_of(job)
+    ):
         return {}
     found = {workspace.where(path): test_config_hash(path) for path in walk_files(workspace.root)}
     return {name: mark for name, mark in found.items() if mark is not None}

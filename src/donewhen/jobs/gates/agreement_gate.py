@@ -21,7 +21,7 @@ def agreement_gate(facts: Facts) -> GateResult:
         *_reasons(facts.project.id, facts.project_agreement),
         *_reasons(facts.job.id, facts.agreement),
     )
-    voided = any(one.code == GateCode.AGREEMENT_VOIDED for one in reasons)
+    voided = any(reason.code == GateCode.AGREEMENT_VOIDED for reason in reasons)
     step = "donewhen contract diff" if voided else "donewhen agree"
     return GateResult("agreement", reasons, step if reasons else None)
 
@@ -33,5 +33,5 @@ def _reasons(name: str, agreement: Agreement) -> Iterator[GateReason]:
     if not agreement.voiding:
         yield GateReason(code, f"{name} is {agreement.state}, not agreed.")
     for one in agreement.voiding:
-        told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
-        yield GateReason(code, f"{name}: {one.field} was {one.kind} since it was agreed: {told}.")
+        message = " → ".join(part for part in (one.before, one.after or "nothing") if part)
+        yield GateReason(code, f"{name}: {one.field} was {one.kind} since it was agreed: {message}.")

@@ -16,10 +16,10 @@ def budget_gate(facts: Facts) -> GateResult:
     # Whatever was decided since the block gives another try; the next refusal blocks again.
     freed = history.auto_blocked and history.decided_since_block
     if history.iteration > limit and not freed:
-        told = f"{job.id} has taken {history.iteration} iterations of {limit}."
+        message = f"{job.id} has taken {history.iteration} iterations of {limit}."
     elif history.auto_blocked and not freed:
-        told = f"{job.id} ran out of its budget, and nothing has been decided since."
+        message = f"{job.id} ran out of its budget, and nothing has been decided since."
     else:
         return GateResult("budget", (), note=f"iteration {history.iteration} of {limit}")
     step = f'donewhen decide {job.id} --raise-budget {max(limit, history.iteration) + 1} --reason "…"'
-    return GateResult("budget", (GateReason(GateCode.BUDGET_EXCEEDED, told, facts.where),), step)
+    return GateResult("budget", (GateReason(GateCode.BUDGET_EXCEEDED, message, facts.where),), step)

@@ -30,35 +30,35 @@ def dependency_gate(facts: Facts) -> GateResult:
 
 def dependency_reasons(facts: Facts) -> Iterator[GateReason]:
     """Only what concerns other jobs; starting asks for no more."""
-    for one in facts.dependencies:
-        if one.state != "done":
-            through = f" (through {' → '.join(one.chain)})" if len(one.chain) > 1 else ""
-            why = f": {one.why}" if one.why else ""
+    for dependency in facts.dependencies:
+        if dependency.state != "done":
+            through = f" (through {' → '.join(dependency.chain)})" if len(dependency.chain) > 1 else ""
+            why = f": {dependency.why}" if dependency.why else ""
             told = {"missing": "does not exist", "cycle": "depends on itself", "open": "is not done"}.get(
-                one.state, f"is {one.state}"
+                dependency.state, f"is {dependency.state}"
             )
-            yield GateReason(_CODES[one.state], f"{one.id} {told}{through}{why}.", facts.where)
+            yield GateReason(_CODES[dependency.state], f"{dependency.id} {told}{through}{why}.", facts.where)
 
 
 def _reasons(facts: Facts) -> Iterator[GateReason]:
     if facts.history.started is None and facts.history.status == "planned":
-        told = f"{facts.job.id} was never started, so it is not known what was there before."
-        yield GateReason(GateCode.NOT_STARTED, told, facts.where)
+        message = f"{facts.job.id} was never started, so it is not known what was there before."
+        yield GateReason(GateCode.NOT_STARTED, message, facts.where)
     yield from dependency_reasons(facts)
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
     yield from _files(facts, "outputs", facts.outputs, GateCode.OUTPUT_MISSING)
     yield from _files(facts, "verification_evidence", facts.evidence_files, GateCode.EVIDENCE_FILE_MISSING)
-    if facts.outputs and not facts.job.read_only and not any(one.changed for one in facts.outputs):
+    if facts.outputs and not facts.job.read_only and not any(output.changed for output in facts.outputs):
         yield GateReason(GateCode.OUTPUT_UNCHANGED, "No output has changed since the job was started.", facts.where)
 
 
 def _files(facts: Facts, field: str, files: tuple[FileFact, ...], code: GateCode) -> Iterator[GateReason]:
     line = facts.job.document.line_of(field)
     where = f"{facts.where}:{line}" if line else facts.where
-    for one in files:
-        if one.state != "good":
-            yield GateReason(code, f"{one.path} {_TOLD[one.state]}.", where)
+    for file in files:
+        if file.state != "good":
+            yield GateReason(code, f"{file.path} {_TOLD[file.state]}.", where)
 
 
 def _next(facts: Facts, reasons: tuple[GateReason, ...]) -> str | None:

@@ -27,11 +27,11 @@ class Evaluation(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        return all(one.passed for one in self.gates)
+        return all(gate.passed for gate in self.gates)
 
     @property
     def truth(self) -> GateResult:
-        return next(one for one in self.gates if one.gate == "truth")
+        return next(gate for gate in self.gates if gate.gate == "truth")
 
     @property
     def reasons(self) -> tuple[GateReason, ...]:
@@ -40,18 +40,18 @@ class Evaluation(NamedTuple):
     @property
     def broken(self) -> bool:
         """Whether a gate could not be asked."""
-        return any(one.code == GateCode.GATE_ERROR for one in self.reasons)
+        return any(reason.code == GateCode.GATE_ERROR for reason in self.reasons)
 
     @property
     def waits_for_person(self) -> bool:
         """Whether nothing is missing but a person's word on what a judge left open."""
-        codes = {one.code for one in self.reasons}
+        codes = {reason.code for reason in self.reasons}
         return GateCode.NEEDS_HUMAN in codes and codes <= {GateCode.NEEDS_HUMAN, GateCode.SCORE_TOO_LOW}
 
     @property
     def next(self) -> str | None:
         """The next command: that of the first closed gate."""
-        return next((one.next for one in self.gates if not one.passed), None)
+        return next((gate.next for gate in self.gates if not gate.passed), None)
 
 
 def evaluate(facts: Facts) -> Evaluation:

@@ -111,7 +111,11 @@ def _judged(
     tell: Callable[[Requirement], None],
 ) -> Iterator[tuple[Requirement, EvidenceRun]]:
     """Judges are asked last, and only about work that nothing else speaks against."""
-    wanted = [one for one in ((only,) if only is not None else requirements_of(job)) if one.check.kind == "judge"]
+    wanted = [
+        requirement
+        for requirement in ((only,) if only is not None else requirements_of(job))
+        if requirement.check.kind == "judge"
+    ]
     if not wanted:
         return
     if not _ready_for_judge(workspace, job, evidence_statuses(workspace, job)):
@@ -233,8 +237,8 @@ def _after_people(
 
 def _by_word(need: Requirement, word: Entry) -> EvidenceStatus:
     reason = f": {word.data['reason']}" if word.data.get("reason") else ""
-    told = f"{word.by.name} ({word.by.kind}) says {word.data['verdict']}{reason}"
-    return EvidenceStatus(need, "passed" if word.data["verdict"] == "pass" else "failed", (told,), word)
+    message = f"{word.by.name} ({word.by.kind}) says {word.data['verdict']}{reason}"
+    return EvidenceStatus(need, "passed" if word.data["verdict"] == "pass" else "failed", (message,), word)
 
 
 def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceStatus]) -> bool:
@@ -244,10 +248,10 @@ def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceSta
     if any(one.state != "passed" for one in found if one.need.check.kind in ("run", "file", "verification")):
         return False
     try:
-        outputs = [locate_path(workspace, job, one, "outputs") for one in job.outputs]
+        outputs = [locate_path(workspace, job, output, "outputs") for output in job.outputs]
     except DonewhenError:
         return False
-    return all(file_state(one) == "good" for one in outputs)
+    return all(file_state(output) == "good" for output in outputs)
 
 
 def _of_judge(
@@ -343,12 +347,12 @@ def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fi
 
 
 def _changed_files(before: dict[str, str], inputs: Manifest) -> list[str]:
-    names = sorted(one for one in {*before, *inputs.files} if before.get(one) != inputs.files.get(one))
-    told = [
+    names = sorted(file for file in {*before, *inputs.files} if before.get(file) != inputs.files.get(file))
+    lines = [
         f"the input {name} {'is new' if name not in before else 'is gone' if _gone(inputs, name) else 'changed'}"
         for name in names[:_SHOWN]
     ]
-    return told + ([f"and {len(names) - _SHOWN} more inputs"] if len(names) > _SHOWN else [])
+    return lines + ([f"and {len(names) - _SHOWN} more inputs"] if len(names) > _SHOWN else [])
 
 
 def _gone(inputs: Manifest, name: str) -> bool:

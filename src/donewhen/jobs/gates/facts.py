@@ -93,7 +93,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
     agreement = job_agreement(job, chain, about_project)
     agreed_at = agreement.seal.entry.seq if agreement.seal else 0
     suites, missing = _suites(store, chain.entries, shown, agreed_at)
-    texts = {one.title.casefold(): one.text for one in markdown_sections(job.document.body)}
+    texts = {section.title.casefold(): section.text for section in markdown_sections(job.document.body)}
     return Facts(
         job=job,
         project=project,
@@ -149,12 +149,14 @@ def _first_start(entries: Sequence[Entry]) -> Entry | None:
 
     The very first, because a job that was invalidated and is completed again with the same output is honest.
     """
-    return next((one for one in entries if one.type in ("started", "agreed") and "outputs" in one.data), None)
+    return next((entry for entry in entries if entry.type in ("started", "agreed") and "outputs" in entry.data), None)
 
 
 def _harness_changed(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[str, ...]:
     """Since the very first start: beginning again must not make it right. What was agreed as an output may change."""
-    first = next((one.data["harness"] for one in entries if one.type == "started" and "harness" in one.data), None)
+    first = next(
+        (entry.data["harness"] for entry in entries if entry.type == "started" and "harness" in entry.data), None
+    )
     if not isinstance(first, Mapping):
         return ()
     now = test_config_hashes(workspace, job)
@@ -184,14 +186,14 @@ def _suites(
     missing: list[str] = []
     # Before any work: the last report before the first start, which starting itself has made, or before a person agreed
     # anew. An earlier one may be of a suite from which something was missing for a moment.
-    begun = max(agreed_at, next((one.seq for one in entries if one.type == "started"), 0))
+    begun = max(agreed_at, next((entry.seq for entry in entries if entry.type == "started"), 0))
     for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
         newest = newest_run(entries, evidence)
         name = evidence_name(evidence)
-        reports = [one for one in entries if _reports(one, name)]
+        reports = [entry for entry in entries if _reports(entry, name)]
         if newest is None or newest not in reports:
             continue
-        earlier = [one for one in reports if one.seq < begun]
+        earlier = [report for report in reports if report.seq < begun]
         now, before = test_outcomes(store, newest), test_outcomes(store, earlier[-1] if earlier else reports[0])
         if now is None or before is None:
             missing.append(f"the test ids of a run of `{evidence}` are missing")
@@ -233,7 +235,7 @@ def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[Evide
     """What the gate ran since the start, and what it ran before and still holds."""
     since = started.seq if started is not None else 0
     holding = {one.entry.seq for one in shown if one.entry is not None and one.state == "passed"}
-    return sum(one.type == "ran" and (one.seq > since or one.seq in holding) for one in entries)
+    return sum(entry.type == "ran" and (entry.seq > since or entry.seq in holding) for entry in entries)
 
 
 def _progress(text: str) -> int:

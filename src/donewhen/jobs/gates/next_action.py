@@ -23,14 +23,14 @@ def next_action(facts: Facts, truth: GateResult) -> str:
     if not truth.passed:
         return TRUTH.format(what=truth.reasons[0].message)
     # One that holds no more than a placeholder is there, and says nothing.
-    missing = [one.path for one in facts.outputs if one.state != "good" or one.template]
+    missing = [output.path for output in facts.outputs if output.state != "good" or output.template]
     if missing:
         return OUTPUTS.format(what=", ".join(missing))
-    unproved = [one.path for one in facts.evidence_files if one.state != "good"]
-    unproved += [one.need.name for one in facts.standings if one.state != "passed"]
+    unproved = [file.path for file in facts.evidence_files if file.state != "good"]
+    unproved += [standing.need.name for standing in facts.standings if standing.state != "passed"]
     if unproved:
         return EVIDENCE.format(what=", ".join(dict.fromkeys(unproved)))
-    if not facts.job.criteria or any(is_placeholder(one.text) for one in facts.job.criteria):
+    if not facts.job.criteria or any(is_placeholder(criterion.text) for criterion in facts.job.criteria):
         return CRITERIA
     if not has_verification_plan(facts):
         return PLAN

@@ -12,6 +12,6 @@ def reward_gate(facts: Facts, score: Score) -> GateResult:
     target = facts.job.reward_target
     if score.total >= target:
         return GateResult("reward", (), note=f"{score.total} of 100, {target} asked for")
-    told = f"The score is {score.total}; {target} was agreed."
-    reason = GateReason(GateCode.SCORE_TOO_LOW, told, facts.where)
+    message = f"The score is {score.total}; {target} was agreed."
+    reason = GateReason(GateCode.SCORE_TOO_LOW, message, facts.where)
     return GateResult("reward", (reason,), f"donewhen reward {facts.job.id} --explain")

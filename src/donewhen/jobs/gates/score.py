@@ -75,11 +75,11 @@ def score_of(facts: Facts) -> Score:
         _execution(facts),
         _parity(facts),
     )
-    counted = [one for one in components if one.applies]
+    counted = [component for component in components if component.applies]
     possible = sum(one.possible for one in counted)
     got = sum(one.got for one in counted)
     penalties = tuple(one for one in (_rework(facts), _budget(facts)) if one.points)
-    points = round(100 * got / possible) - sum(one.points for one in penalties)
+    points = round(100 * got / possible) - sum(penalty.points for penalty in penalties)
     return Score(max(0, points), components, penalties)
 
 
@@ -91,13 +91,13 @@ def stalled_tries(scores: tuple[int, ...]) -> int:
 def _acceptance(facts: Facts) -> Component:
     half = WEIGHTS["acceptance"] / 2
     criteria = facts.job.criteria
-    shown = {one.need.name for one in facts.standings if one.state == "passed"}
-    met = [one for one in criteria if not one.placeholder and one.id in shown]
-    good = [one for one in facts.outputs if one.state == "good" and not one.template]
+    shown = {standing.need.name for standing in facts.standings if standing.state == "passed"}
+    met = [criterion for criterion in criteria if not criterion.placeholder and criterion.id in shown]
+    good = [output for output in facts.outputs if output.state == "good" and not output.template]
     for_criteria = half * len(met) / len(criteria) if criteria else 0.0
     # A job without outputs is judged by its criteria alone.
     for_outputs = half * len(good) / len(facts.outputs) if facts.outputs else for_criteria
-    there = sum(one.state == "good" for one in facts.outputs)
+    there = sum(output.state == "good" for output in facts.outputs)
     why = f"{len(met)} of {len(criteria)} criteria shown, {there} of {len(facts.outputs)} outputs there"
     if there > len(good):
         why += f", {there - len(good)} of them with no more than a placeholder"
@@ -107,7 +107,7 @@ def _acceptance(facts: Facts) -> Component:
 def _verification(facts: Facts) -> Component:
     half = WEIGHTS["verification"] / 2
     plan = has_verification_plan(facts)
-    passed = sum(one.state == "passed" for one in facts.standings)
+    passed = sum(standing.state == "passed" for standing in facts.standings)
     evidence = half * passed / len(facts.standings) if facts.standings else 0.0
     why = f"{'a plan' if plan else 'no plan'}, {passed} of {len(facts.standings)} pieces of evidence fresh and good"
     return Component("verification", (half if plan else 0.0) + evidence, WEIGHTS["verification"], why)
@@ -115,7 +115,7 @@ def _verification(facts: Facts) -> Component:
 
 def has_verification_plan(facts: Facts) -> bool:
     """Whether it is said how the job is verified: by a command or a check, or in words that are not a template's."""
-    if any(one.need.check.kind in ("run", "file") for one in facts.standings):
+    if any(standing.need.check.kind in ("run", "file") for standing in facts.standings):
         return True
     text = facts.sections.get("verification", "")
     return bool(text) and not all(is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())
@@ -172,7 +172,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _execution(facts: Facts) -> Component:
     exempt = facts.job.exemptions.get("execution_log_exemption_reason")
-    runnable = any(one.need.check.kind in ("run", "file") for one in facts.standings)
+    runnable = any(standing.need.check.kind in ("run", "file") for standing in facts.standings)
     applies = facts.job.execution_log_required and not exempt and (runnable or not facts.standings)
     why = f"{facts.runs} run(s) by the gate" if applies else f"not asked for{f': {exempt}' if exempt else ''}"
     got = WEIGHTS["execution_log"] if facts.runs else 0

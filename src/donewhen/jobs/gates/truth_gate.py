@@ -38,45 +38,45 @@ def _record(facts: Facts) -> Iterator[GateReason]:
         yield GateReason(GateCode.RECORD_BROKEN, f"The ledger of {facts.job.id} does not hold: {problem}.")
     for one in facts.tampered:
         line = facts.job.document.line_of(one.field)
-        told = f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}."
-        yield GateReason(GateCode.RECORD_TAMPERED, told, f"{facts.where}:{line}" if line else facts.where)
+        message = f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}."
+        yield GateReason(GateCode.RECORD_TAMPERED, message, f"{facts.where}:{line}" if line else facts.where)
 
 
 def _criteria(facts: Facts) -> Iterator[GateReason]:
-    real = [one for one in facts.job.criteria if not one.placeholder]
+    real = [criterion for criterion in facts.job.criteria if not criterion.placeholder]
     if not real:
         yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has no acceptance criteria.", facts.where)
-    for one in facts.standings:
-        if one.need.name != VERIFICATION and one.state != "passed":
-            yield GateReason(CRITERION_CODES[one.state], status_sentence(one), _where(facts, one))
+    for standing in facts.standings:
+        if standing.need.name != VERIFICATION and standing.state != "passed":
+            yield GateReason(CRITERION_CODES[standing.state], status_sentence(standing), _where(facts, standing))
 
 
 def _suites(facts: Facts) -> Iterator[GateReason]:
     for name in facts.harness_changed:
-        told = f"{name} has changed since the job was first started, and it can change what tests report."
-        yield GateReason(GateCode.REPORT_CONFIG_CHANGED, told, name)
-    for one in facts.suites:
-        if one.lost:
-            told = f"{len(one.lost)} test(s) are gone from `{one.evidence}`: {_listed(one.lost)}."
-            yield GateReason(GateCode.REPORT_TESTS_LOST, told)
-        if one.skipped:
-            told = f"{len(one.skipped)} test(s) that ran are skipped now in `{one.evidence}`: {_listed(one.skipped)}."
-            yield GateReason(GateCode.REPORT_TESTS_SKIPPED, told)
+        message = f"{name} has changed since the job was first started, and it can change what tests report."
+        yield GateReason(GateCode.REPORT_CONFIG_CHANGED, message, name)
+    for suite in facts.suites:
+        if suite.lost:
+            message = f"{len(suite.lost)} test(s) are gone from `{suite.evidence}`: {_listed(suite.lost)}."
+            yield GateReason(GateCode.REPORT_TESTS_LOST, message)
+        if suite.skipped:
+            message = f"{len(suite.skipped)} test(s) that ran are skipped now in `{suite.evidence}`: {_listed(suite.skipped)}."
+            yield GateReason(GateCode.REPORT_TESTS_SKIPPED, message)
 
 
 def _exists_nonempty(facts: Facts) -> Iterator[GateReason]:
-    for one in facts.outputs:
-        if one.state != "good":
+    for output in facts.outputs:
+        if output.state != "good":
             yield GateReason(
-                GateCode.OUTPUT_MISSING, f"The output {one.path} is not there or says nothing.", facts.where
+                GateCode.OUTPUT_MISSING, f"The output {output.path} is not there or says nothing.", facts.where
             )
 
 
 def _freshness(facts: Facts) -> Iterator[GateReason]:
-    for one in facts.standings:
-        if one.state == "stale":
-            code = GateCode.COMMAND_NOT_PASSED if one.need.name == VERIFICATION else GateCode.CRITERION_STALE
-            yield GateReason(code, status_sentence(one), _where(facts, one))
+    for standing in facts.standings:
+        if standing.state == "stale":
+            code = GateCode.COMMAND_NOT_PASSED if standing.need.name == VERIFICATION else GateCode.CRITERION_STALE
+            yield GateReason(code, status_sentence(standing), _where(facts, standing))
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
 
@@ -91,14 +91,14 @@ def _lesson(facts: Facts) -> Iterator[GateReason]:
     exempt = not facts.job.lesson_capture_required or facts.job.exemptions.get("lesson_capture_exemption_reason")
     if not exempt and not facts.lessons.kept:
         lacking = f": {facts.lessons.lacking[-1]}" if facts.lessons.lacking else ""
-        told = f"No lesson that says something is on record for {facts.job.id}{lacking}."
-        yield GateReason(GateCode.LESSON_NOT_CAPTURED, told)
+        message = f"No lesson that says something is on record for {facts.job.id}{lacking}."
+        yield GateReason(GateCode.LESSON_NOT_CAPTURED, message)
 
 
 def _commands(facts: Facts) -> Iterator[GateReason]:
-    for one in facts.standings:
-        if one.need.name == VERIFICATION and one.state != "passed":
-            yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(one), _where(facts, one))
+    for standing in facts.standings:
+        if standing.need.name == VERIFICATION and standing.state != "passed":
+            yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(standing), _where(facts, standing))
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:
@@ -134,7 +134,7 @@ def status_sentence(standing: EvidenceStatus) -> str:
 
 
 def _where(facts: Facts, standing: EvidenceStatus) -> str | None:
-    line = next((one.line for one in facts.job.criteria if one.id == standing.need.name), None)
+    line = next((criterion.line for criterion in facts.job.criteria if criterion.id == standing.need.name), None)
     return f"{facts.where}:{line}" if line else facts.where
 
 
@@ -150,7 +150,7 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
         return "donewhen audit"
     if reasons[0].code == GateCode.NEEDS_HUMAN:
         return "donewhen review"
-    first = next((one for one in facts.standings if one.state != "passed"), None)
+    first = next((standing for standing in facts.standings if standing.state != "passed"), None)
     if first is None or first.state == "failed" or reasons[0].code not in _SHOWABLE:
         return f"donewhen why {facts.job.id}"
     if first.need.check.kind == "manual":

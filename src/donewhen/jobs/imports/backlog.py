@@ -97,8 +97,8 @@ def _task(
         raise DonewhenError(f"It has no id that can be one: {one_line(identifier, 40)!r}.", where=text.where)
     priority = priority_of(fields.get("priority"))
     if priority is None:
-        told = f"The priority {one_line(_word(document, 'priority'), 40)!r} is not known; the usual one was taken."
-        findings.append(not_understood_finding(told, _at(text, document, "priority")))
+        message = f"The priority {one_line(_word(document, 'priority'), 40)!r} is not known; the usual one was taken."
+        findings.append(not_understood_finding(message, _at(text, document, "priority")))
     criteria, ticked = _criteria(text, document, findings)
     status = _word(document, "status")
     item = ImportItem(
@@ -107,7 +107,7 @@ def _task(
         where=text.where,
         objective=_description(document),
         criteria=criteria,
-        depends_on=tuple(f"backlog:{normal_id(one)}" for one in _words(document, "dependencies", text, findings)),
+        depends_on=tuple(f"backlog:{normal_id(word)}" for word in _words(document, "dependencies", text, findings)),
         notes=tuple(_notes(document, text, findings)),
         priority=USUAL_PRIORITY if priority is None else priority,
         wave=one_line(_word(document, "milestone"), 100),
@@ -133,8 +133,8 @@ def _linked(tasks: Sequence[tuple[ImportItem, str | None]], findings: list[Impor
         above = f"backlog:{normal_id(parent)}"
         parts.setdefault(above, []).append(item.key)
         if above not in known:
-            told = f"{item.name} is a part of {one_line(parent, 60)}, which is not there."
-            findings.append(ImportFinding(FindingCode.IMPORT_DEPENDENCY, told, item.where))
+            message = f"{item.name} is a part of {one_line(parent, 60)}, which is not there."
+            findings.append(ImportFinding(FindingCode.IMPORT_DEPENDENCY, message, item.where))
     for item, parent in tasks:
         notes = item.notes if parent is None else (*item.notes, f"Part of: {parent}")
         yield item._replace(parts=tuple(parts.get(item.key, ())), notes=notes)
@@ -170,8 +170,8 @@ def _criteria(text: SourceText, document: Document, findings: list[ImportFinding
                 criteria.append(before + _NUMBER.sub("", box.text, count=1))
                 ticked += box.ticked
             for number, line in found.others:
-                told = f"{one_line(line, 60)!r} is no item of a list, so it became no criterion."
-                findings.append(not_understood_finding(told, f"{text.where}:{number}"))
+                message = f"{one_line(line, 60)!r} is no item of a list, so it became no criterion."
+                findings.append(not_understood_finding(message, f"{text.where}:{number}"))
     return tuple(criteria), ticked
 
 

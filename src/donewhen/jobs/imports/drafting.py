@@ -26,15 +26,15 @@ class Draft(NamedTuple):
 def draft_job(item: ImportItem, identity: str, commands: Sequence[str], ids: Mapping[str, str]) -> Draft:
     """``identity`` is the hash of what the source asks for, ``ids`` are the jobs of other items."""
     findings: list[ImportFinding] = []
-    criteria = [shorten(one, LONGEST_CRITERION) for one in item.criteria[:MOST_CRITERIA]]
+    criteria = [shorten(criterion, LONGEST_CRITERION) for criterion in item.criteria[:MOST_CRITERIA]]
     objective = shorten(item.objective, LONGEST_OBJECTIVE)
-    notes = [shorten(one, LONGEST_NOTE) for one in item.notes]
+    notes = [shorten(note, LONGEST_NOTE) for note in item.notes]
     if (criteria, objective, notes) != ([*item.criteria], item.objective, [*item.notes]):
-        told = f"{item.name} is too long for a plan; a part of it was cut off."
-        findings.append(ImportFinding(FindingCode.IMPORT_SHORTENED, told, item.where))
+        message = f"{item.name} is too long for a plan; a part of it was cut off."
+        findings.append(ImportFinding(FindingCode.IMPORT_SHORTENED, message, item.where))
     if not criteria:
-        told = f"{item.name} does not say when it would be done."
-        findings.append(ImportFinding(FindingCode.IMPORT_NO_CRITERIA, told, item.where))
+        message = f"{item.name} does not say when it would be done."
+        findings.append(ImportFinding(FindingCode.IMPORT_NO_CRITERIA, message, item.where))
     job = NewJob(
         title=item.title or item.name or "Untitled",
         depends_on=tuple(ids[key] for key in item.depends_on),

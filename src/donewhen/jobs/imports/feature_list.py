@@ -64,8 +64,8 @@ def _list(text: SourceText) -> ReadSource:
             counts[item.key] += 1
             item = item._replace(key=f"{item.key}-{counts[item.key]}") if counts[item.key] > 1 else item
         if item.key in items:
-            told = f"{item.name} is there twice, first in {items[item.key].where}; this one was left out."
-            findings.append(not_understood_finding(told, where))
+            message = f"{item.name} is there twice, first in {items[item.key].where}; this one was left out."
+            findings.append(not_understood_finding(message, where))
             continue
         items[item.key] = item
     return ReadSource(tuple(items.values()), tuple(findings))
@@ -86,12 +86,12 @@ def _entries(text: SourceText) -> list[Any]:
         return data
     found = [name for name in LISTS if isinstance(data, dict) and isinstance(data.get(name), list)]
     if len(found) != 1:
-        told = (
+        message = (
             f"has several lists ({', '.join(found)})"
             if found
             else f"is neither a list nor has one of {', '.join(LISTS)}"
         )
-        raise UsageError(f"It is not clear which are the features: the JSON {told}.", where=text.where)
+        raise UsageError(f"It is not clear which are the features: the JSON {message}.", where=text.where)
     entries: list[Any] = data[found[0]]
     return entries
 
@@ -125,8 +125,8 @@ def _feature(one: Mapping[str, Any], where: str, findings: list[ImportFinding]) 
         criteria = (f"{asked.rstrip('.')}. Steps: {shown}" if shown else asked,)
     priority = priority_of(one.get("priority"))
     if priority is None:
-        told = f"The priority {one_line(str(one.get('priority')), 40)!r} is not known; the usual one was taken."
-        findings.append(not_understood_finding(told, where))
+        message = f"The priority {one_line(str(one.get('priority')), 40)!r} is not known; the usual one was taken."
+        findings.append(not_understood_finding(message, where))
     return ImportItem(
         key=f"feature-list:{one_line(identifier, _LONGEST_ID) or _name_of(description or title)}",
         title=title,

@@ -95,7 +95,7 @@ def _in_folder(path: Path) -> Iterator[_Candidate]:
             yield _Candidate("backlog", root, "backlog:")
             break
     else:
-        if any(backlog.TASK_FILE.fullmatch(one) for one in _names(path)):
+        if any(backlog.TASK_FILE.fullmatch(name) for name in _names(path)):
             yield _Candidate("backlog", path, None)
     yield from _spec_kit(path)
     yield from _openspec(path)
@@ -105,7 +105,7 @@ def _in_folder(path: Path) -> Iterator[_Candidate]:
 
 def _is_backlog(root: Path) -> bool:
     beside = any((root / one).exists() for one in (*backlog.CONFIGS, "completed", "drafts", "archive"))
-    return beside or any(backlog.TASK_FILE.fullmatch(one) for one in _names(root / "tasks"))
+    return beside or any(backlog.TASK_FILE.fullmatch(name) for name in _names(root / "tasks"))
 
 
 def _spec_kit(path: Path) -> Iterator[_Candidate]:
@@ -113,7 +113,7 @@ def _spec_kit(path: Path) -> Iterator[_Candidate]:
         yield _Candidate("spec-kit", path.parent, f"spec-kit:{path.name}/", path.name)
         return
     for root in (path / "specs", path / ".specify" / "specs", path):
-        if any(_is_feature(root / one) for one in _names(root)):
+        if any(_is_feature(root / name) for name in _names(root)):
             yield _Candidate("spec-kit", root, "spec-kit:")
             return
 
@@ -133,7 +133,7 @@ def _openspec(path: Path) -> Iterator[_Candidate]:
 
 
 def _has_change(root: Path) -> bool:
-    return any(_is_change(root / one) for one in _names(root)) or (root / "archive").is_dir()
+    return any(_is_change(root / name) for name in _names(root)) or (root / "archive").is_dir()
 
 
 def _is_change(folder: Path) -> bool:
@@ -157,8 +157,8 @@ def _read(candidate: _Candidate, source: Path) -> GatheredSource:
     limit = LARGEST_LIST if candidate.kind == "feature-list" else LARGEST
     for name in _FILES[candidate.kind](candidate):
         if len(texts) >= MOST_FILES or size > LARGEST_SOURCE:
-            told = f"more than {MOST_FILES:,} files or {LARGEST_SOURCE:,} characters"
-            raise UsageError(f"There are {told} in it.", where=str(source), next_step="Import it in parts.")
+            message = f"more than {MOST_FILES:,} files or {LARGEST_SOURCE:,} characters"
+            raise UsageError(f"There are {message} in it.", where=str(source), next_step="Import it in parts.")
         path = candidate.root / name
         where = one_line(_shown(path), 300)
         try:
@@ -185,8 +185,8 @@ def _backlog_files(candidate: _Candidate) -> Iterator[str]:
 
 
 def _markdown(root: Path, folder: str) -> Iterator[str]:
-    names = [one for one in _names(root / folder) if one.endswith(".md") and one.casefold() != "readme.md"]
-    yield from (f"{folder}{one}" for one in sorted(names, key=_by_number))
+    names = [name for name in _names(root / folder) if name.endswith(".md") and name.casefold() != "readme.md"]
+    yield from (f"{folder}{name}" for name in sorted(names, key=_by_number))
 
 
 def _by_number(name: str) -> tuple[tuple[int, ...], str]:
@@ -209,17 +209,19 @@ def _openspec_files(candidate: _Candidate) -> Iterator[str]:
     if candidate.only is not None:
         folders = [candidate.only]
     else:
-        folders = [one for one in sorted(_names(root)) if one != "archive" and (root / one).is_dir()]
-        folders += [f"archive/{one}" for one in sorted(_names(root / "archive")) if (root / "archive" / one).is_dir()]
+        folders = [name for name in sorted(_names(root)) if name != "archive" and (root / name).is_dir()]
+        folders += [
+            f"archive/{name}" for name in sorted(_names(root / "archive")) if (root / "archive" / name).is_dir()
+        ]
     for folder in folders:
         if (root / folder).is_symlink():
             # Named, so that it is told that it was left out.
             yield folder
             continue
         yield from (f"{folder}/{one}" for one in _OPENSPEC_FILES if os.path.lexists(root / folder / one))
-        for one in sorted(_names(root / folder / "specs")):
-            if os.path.lexists(root / folder / "specs" / one / "spec.md"):
-                yield f"{folder}/specs/{one}/spec.md"
+        for name in sorted(_names(root / folder / "specs")):
+            if os.path.lexists(root / folder / "specs" / name / "spec.md"):
+                yield f"{folder}/specs/{name}/spec.md"
 
 
 def _only(candidate: _Candidate) -> Iterator[str]:
@@ -240,7 +242,7 @@ def _names(folder: Path) -> list[str]:
         return []
     try:
         with os.scandir(folder) as entries:
-            return [one.name for one in entries if not one.name.startswith(".")]
+            return [entry.name for entry in entries if not entry.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         return []
 

@@ -80,7 +80,7 @@ class ImportResult(NamedTuple):
     @property
     def complete(self) -> bool:
         """Whether everything in the source was understood."""
-        return not any(one.code == FindingCode.IMPORT_NOT_UNDERSTOOD for one in self.findings)
+        return not any(finding.code == FindingCode.IMPORT_NOT_UNDERSTOOD for finding in self.findings)
 
 
 class _Known(NamedTuple):
@@ -148,7 +148,7 @@ def _imported(
     findings = [*imported.findings]
     # What depends on what is told of new jobs; those that are there have the dependencies of their plans.
     places = {item.where for item in imported.items if item.key not in known}
-    findings += (one for one in order.findings if one.where in places)
+    findings += (finding for finding in order.findings if finding.where in places)
     findings += _differences(workspace, imported.items, known, hashes)
     findings += _gone(workspace, gathered, hashes, known)
     ids = {key: one.job for key, one in known.items()}
@@ -257,10 +257,10 @@ def _differences(
 
 def _told(workspace: Workspace, before: _Known, item: ImportItem) -> str:
     try:
-        there = [one.text for one in workspace.job_at(before.path).criteria]
+        there = [criterion.text for criterion in workspace.job_at(before.path).criteria]
     except DonewhenError:
         return "its plan can't be compared."
-    more = [one for one in item.criteria if one not in there]
+    more = [criterion for criterion in item.criteria if criterion not in there]
     less = [one for one in there if one not in item.criteria]
     if not more and not less:
         return "the criteria are the same; its title, its words, its priority or what it depends on is not."
@@ -269,7 +269,7 @@ def _told(workspace: Workspace, before: _Known, item: ImportItem) -> str:
 
 
 def _some(texts: Sequence[str]) -> str:
-    shown = ", ".join(repr(one_line(one, 80)) for one in texts[:_SHOWN])
+    shown = ", ".join(repr(one_line(text, 80)) for text in texts[:_SHOWN])
     return shown + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
 
 

@@ -120,10 +120,10 @@ def clean_item(item: ImportItem) -> ImportItem:
         title=one_line(visible_text(item.title)),
         where=one_line(visible_text(item.where), 400),
         objective=visible_text(item.objective).strip(),
-        criteria=tuple(text for one in item.criteria if (text := " ".join(visible_text(one).split()))),
+        criteria=tuple(text for criterion in item.criteria if (text := " ".join(visible_text(criterion).split()))),
         depends_on=tuple(one_line(one, _LONGEST_KEY) for one in item.depends_on),
-        parts=tuple(one_line(one, _LONGEST_KEY) for one in item.parts),
-        notes=tuple(" ".join(visible_text(one).split()) for one in item.notes),
+        parts=tuple(one_line(part, _LONGEST_KEY) for part in item.parts),
+        notes=tuple(" ".join(visible_text(note).split()) for note in item.notes),
         wave=one_line(visible_text(item.wave), 100),
         claim=item.claim._replace(told=one_line(visible_text(item.claim.told), 200)),
     )
@@ -135,8 +135,8 @@ def drop_duplicate_items(imported: ReadSource) -> ReadSource:
     findings = list(imported.findings)
     for item in imported.items:
         if item.key in kept:
-            told = f"{item.name} is there twice, first in {kept[item.key].where}; this one was left out."
-            findings.append(not_understood_finding(told, item.where))
+            message = f"{item.name} is there twice, first in {kept[item.key].where}; this one was left out."
+            findings.append(not_understood_finding(message, item.where))
         else:
             kept[item.key] = item
     return ReadSource(tuple(kept.values()), tuple(findings))

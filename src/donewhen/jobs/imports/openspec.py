@@ -64,15 +64,15 @@ def _change(name: str, archived: bool, files: Sequence[SourceText], findings: li
     deltas = [text for path, text in sorted(named.items()) if path.startswith("specs/")]
     first = proposal or tasks or (deltas[0] if deltas else None)
     if first is None:
-        told = f"The change {one_line(name, 60)!r} has neither proposal.md nor tasks.md nor specs; it was left out."
-        findings.append(not_understood_finding(told, files[0].where))
+        message = f"The change {one_line(name, 60)!r} has neither proposal.md nor tasks.md nor specs; it was left out."
+        findings.append(not_understood_finding(message, files[0].where))
         return None
     done = _tasks(tasks, findings) if tasks is not None else ()
     required = tuple(one for text in deltas for one in _required(text, findings))
     steps = [box.text for box in done]
     title, objective = _proposal(proposal) if proposal is not None else ("", "")
     if required and steps:
-        objective = "\n\n".join((objective, "\n".join(("Tasks:", *(f"- {one}" for one in steps))))).strip()
+        objective = "\n\n".join((objective, "\n".join(("Tasks:", *(f"- {step}" for step in steps))))).strip()
     ticked = sum(box.ticked for box in done)
     claims = ["archived"] if archived else []
     claims += [f"{ticked} of {len(done)} tasks ticked"] if ticked else []
@@ -124,8 +124,8 @@ def _required(text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
             named = _REQUIREMENT.fullmatch(section.title)
             requirement = named[1] if named else None
             if named is None:
-                told = f"{one_line(section.title, 60)!r} is no `### Requirement:`; it was left out."
-                findings.append(not_understood_finding(told, where))
+                message = f"{one_line(section.title, 60)!r} is no `### Requirement:`; it was left out."
+                findings.append(not_understood_finding(message, where))
             elif kind == "REMOVED":
                 yield f"{named[1]}: this requirement holds no more."
             elif kind != "RENAMED" and not _has_scenario(every, place):
@@ -133,8 +133,8 @@ def _required(text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
         elif kind in ("ADDED", "MODIFIED") and section.level == 4 and requirement is not None:
             yield _scenario(section, requirement, where, findings)
     if not seen:
-        told = "There is no `## ADDED Requirements`, nor MODIFIED, REMOVED or RENAMED; it was left out."
-        findings.append(not_understood_finding(told, text.where))
+        message = "There is no `## ADDED Requirements`, nor MODIFIED, REMOVED or RENAMED; it was left out."
+        findings.append(not_understood_finding(message, text.where))
 
 
 def _has_scenario(every: Sequence[MarkdownSection], place: int) -> bool:
@@ -149,11 +149,11 @@ def _has_scenario(every: Sequence[MarkdownSection], place: int) -> bool:
 def _scenario(section: MarkdownSection, requirement: str, where: str, findings: list[ImportFinding]) -> str:
     named = _SCENARIO.fullmatch(section.title)
     if named is None:
-        told = f"{one_line(section.title, 60)!r} is no `#### Scenario:`; it was taken as one."
-        findings.append(not_understood_finding(told, where))
+        message = f"{one_line(section.title, 60)!r} is no `#### Scenario:`; it was taken as one."
+        findings.append(not_understood_finding(message, where))
     lines = own_lines(section.lines)
-    steps = [without_marks(one.text) for one in list_items(lines).items] or [without_marks(prose(lines))]
-    return f"{requirement} ({named[1] if named else section.title}): {', '.join(one for one in steps if one)}"
+    steps = [without_marks(item.text) for item in list_items(lines).items] or [without_marks(prose(lines))]
+    return f"{requirement} ({named[1] if named else section.title}): {', '.join(step for step in steps if step)}"
 
 
 def _renamed(section: MarkdownSection, where: str, findings: list[ImportFinding]) -> Iterator[str]:

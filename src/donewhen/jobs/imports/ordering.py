@@ -35,8 +35,8 @@ def order_items(items: Sequence[ImportItem], known: Collection[str] = ()) -> Ord
         together = set(group)
         if len(group) > 1:
             names = ", ".join(by_key[key].name for key in group[:6]) + (" …" if len(group) > 6 else "")
-            told = f"{len(group)} items depend on each other in a circle ({names})"
-            findings.append(_finding(told, by_key[group[0]]))
+            message = f"{len(group)} items depend on each other in a circle ({names})"
+            findings.append(_finding(message, by_key[group[0]]))
         for key in group:
             kept = tuple(one for one in edges[key] if one not in together)
             result.append(by_key[key]._replace(depends_on=kept))

@@ -86,7 +86,7 @@ def _feature(name: str, files: dict[str, SourceText]) -> ReadSource:
         )
     findings: list[ImportFinding] = []
     phases = _phases(tasks, findings)
-    stories = {} if spec is None else {one.number: one for one in _stories(spec, findings)}
+    stories = {} if spec is None else {story.number: story for story in _stories(spec, findings)}
     told = {phase.story for phase in phases}
     for number in stories.keys() - told:
         where = spec.where if spec is not None else name
@@ -146,10 +146,10 @@ def _phases(tasks: SourceText, findings: list[ImportFinding]) -> list[_Phase]:
     text = normalise_text(tasks.text)
     found: dict[str, _Phase] = {}
     headings = [one for one in markdown_sections(text) if one.level > 1]
-    phase_levels = [one.level for one in headings if _PHASE.fullmatch(one.title)]
+    phase_levels = [heading.level for heading in headings if _PHASE.fullmatch(heading.title)]
     level = min(phase_levels, default=2)
     inside: set[int] = set()
-    for section in (one for one in headings if one.level == level):
+    for section in (heading for heading in headings if heading.level == level):
         inside.update(number for number, _ in section.lines)
         phase = _phase(section.title, section.line, section.lines, tasks.where, findings)
         if phase is None:
@@ -158,8 +158,8 @@ def _phases(tasks: SourceText, findings: list[ImportFinding]) -> list[_Phase]:
         found[phase.label] = phase if same is None else same._replace(tasks=(*same.tasks, *phase.tasks))
     for box in checkbox_items(enumerate(text.split("\n"), 1)).items:
         if box.line not in inside:
-            told = "The task stands in no phase; it was left out."
-            findings.append(not_understood_finding(told, f"{tasks.where}:{box.line}"))
+            message = "The task stands in no phase; it was left out."
+            findings.append(not_understood_finding(message, f"{tasks.where}:{box.line}"))
     seen: set[str] = set()
     for phase in found.values():
         for task, box in phase.tasks:
@@ -176,8 +176,8 @@ def _phase(
     for box in checkbox_items(lines).items:
         task = _TASK.fullmatch(box.text)
         if task is None:
-            told = f"{one_line(box.text, 60)!r} has no number like T001; it was left out."
-            findings.append(not_understood_finding(told, f"{where}:{box.line}"))
+            message = f"{one_line(box.text, 60)!r} has no number like T001; it was left out."
+            findings.append(not_understood_finding(message, f"{where}:{box.line}"))
         else:
             tasks.append((task[1], box._replace(text=task[2])))
     if not tasks:

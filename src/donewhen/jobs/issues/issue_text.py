@@ -130,8 +130,8 @@ def _block(job: Job, where: str) -> str:
 def _criteria(job: Job) -> str:
     lines: list[str] = []
     room = _LONGEST_CRITERIA
-    for one in job.criteria:
-        line = f"- {escape_markdown(one.id)}: {escape_markdown(one_line(one.text, _LONGEST_CRITERION))}"
+    for criterion in job.criteria:
+        line = f"- {escape_markdown(criterion.id)}: {escape_markdown(one_line(criterion.text, _LONGEST_CRITERION))}"
         room -= len(line) + 1
         if room < 0:
             lines.append(f"- … and {len(job.criteria) - len(lines)} more, in the plan")

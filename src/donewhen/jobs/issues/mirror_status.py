@@ -90,7 +90,7 @@ def mirror_entry_text(data: Mapping[str, Any]) -> str:
 
 def newest_mirror_entry(entries: Iterable[Entry]) -> Entry | None:
     """The newest entry about a job's issue."""
-    return next((one for one in reversed(tuple(entries)) if one.type == "mirrored"), None)
+    return next((entry for entry in reversed(tuple(entries)) if entry.type == "mirrored"), None)
 
 
 def _lacking(workspace: Workspace, project: Project, job: Job, newest: Entry, entries: Sequence[Entry]) -> str:

@@ -104,7 +104,7 @@ def outputs_not_shown(evidence: Mapping[str, str]) -> tuple[str, ...]:
 
 def hard_requirements(job: Job) -> tuple[Requirement, ...]:
     """What the gate itself can decide, and decides before a judge is asked."""
-    return tuple(one for one in requirements_of(job) if one.check.kind in ("run", "file"))
+    return tuple(requirement for requirement in requirements_of(job) if requirement.check.kind in ("run", "file"))
 
 
 def _outputs(workspace: Workspace, job: Job, most: int) -> dict[str, str]:
@@ -152,18 +152,18 @@ def _hash(path: Path) -> str:
     return hash_file(os.path.realpath(path))
 
 
-def _seen(store: EvidenceStore, one: ShownRequirement) -> str:
-    data = one.entry.data
+def _seen(store: EvidenceStore, requirement: ShownRequirement) -> str:
+    data = requirement.entry.data
     verdict = "passed" if data.get("passed") is True else "failed"
     if data.get("what") == "file":
-        return f"{one.need.evidence}\n{verdict}: {data.get('told', '')}"
+        return f"{requirement.need.evidence}\n{verdict}: {data.get('told', '')}"
     output = store.get(str(data.get("output"))) or b""
-    told = f"$ {one.need.evidence}\n{verdict}, exit status {data.get('exit_code')}"
+    message = f"$ {requirement.need.evidence}\n{verdict}, exit status {data.get('exit_code')}"
     report = data.get("report")
     if isinstance(report, Mapping):
-        told += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
+        message += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
     # How long it took differs from run to run, and must not make another ticket of the same work.
-    return f"{told}\n{_TOOK.sub('…', output.decode('utf-8', 'replace'))}"
+    return f"{message}\n{_TOOK.sub('…', output.decode('utf-8', 'replace'))}"
 
 
 def fit_to_size(parts: Mapping[str, str], most: int) -> dict[str, str]:

@@ -74,7 +74,7 @@ def judge_question(workspace: Workspace, job: Job, need: Requirement, entries: S
     name = need.check.text
     mission = find_mission(workspace, name)
     guidance = gate_guidance(workspace, name, mission)
-    started = next((one for one in entries if one.type == "started"), None)
+    started = next((entry for entry in entries if entry.type == "started"), None)
     ticket = job_ticket(
         workspace, job, need, mission, evidence_store(workspace), shown_requirements(job, entries), started
     )
@@ -91,9 +91,9 @@ def judge_question(workspace: Workspace, job: Job, need: Requirement, entries: S
 def shown_requirements(job: Job, entries: Sequence[Entry]) -> tuple[ShownRequirement, ...]:
     """What the gate itself ran and saw last, for each thing that it can decide."""
     found = {
-        one.evidence: ShownRequirement(one, entry)
-        for one in hard_requirements(job)
-        if (entry := _newest(one, entries)) is not None
+        requirement.evidence: ShownRequirement(requirement, entry)
+        for requirement in hard_requirements(job)
+        if (entry := _newest(requirement, entries)) is not None
     }
     return tuple(found.values())
 
@@ -121,7 +121,7 @@ def ask_judge(workspace: Workspace, job: Job, need: Requirement, by: Actor, *, a
         # What was judged is gone, which is a change like others.
         now = ""
     policy = approval_policy(workspace)
-    tries = count_refusals(entries, need, lambda one: is_approval(one, job.id, policy))
+    tries = count_refusals(entries, need, lambda entry: is_approval(entry, job.id, policy))
     data = {
         **_about(job, need),
         "key": question.key,
@@ -157,8 +157,8 @@ def _after(refused: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
     """A pass after more versions than the job may take tries says that the judge gave in, not that the work is good."""
     if not data["passed"] or refused <= job.max_iterations:
         return data
-    told = f"{data['told']}; it did not pass {refused} versions before this one, so a person decides"
-    return {**data, "passed": False, "needs_human": True, "told": told}
+    message = f"{data['told']}; it did not pass {refused} versions before this one, so a person decides"
+    return {**data, "passed": False, "needs_human": True, "told": message}
 
 
 def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:

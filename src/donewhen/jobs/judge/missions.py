@@ -102,8 +102,8 @@ def accept_guidance(
             seal = project_seal(workspace, project)
             trusted = seal is not None and seal.terms.get("settings", {}).get("judge.trial_accepts") is True
             value |= {"run": run, "by_trial": trusted}
-        told = f"guidance step {guidance.step} of {name}"
-        data = {"decision": ACCEPTED, "reason": told, "value": value}
+        message = f"guidance step {guidance.step} of {name}"
+        data = {"decision": ACCEPTED, "reason": message, "value": value}
         entry, _ = record_and_project(workspace, project.id, document, path, "decided", data, approval, {})
     found = accepted_guidance(workspace, name, mission)
     return found.entry is not None and found.entry.hash == entry.hash

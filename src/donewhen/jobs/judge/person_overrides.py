@@ -47,7 +47,7 @@ def newest_override(
 
 def has_override(entries: Sequence[Entry], need: Requirement) -> bool:
     """Whether anybody has ever said something about this criterion."""
-    return any(one.type == "overridden" and one.data.get("text") == need.text for one in entries)
+    return any(entry.type == "overridden" and entry.data.get("text") == need.text for entry in entries)
 
 
 def subject_of(workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry]) -> str:

@@ -68,7 +68,7 @@ def capture_lesson(workspace: Workspace, said: LessonDraft, jobs: Sequence[Job],
     workspace.prepare()
     with locked(workspace.folder / "state" / "locks" / "lessons.lock"):
         raw = raw_lessons(workspace) or b""
-        linked = tuple(dict.fromkeys(one.id for one in jobs))
+        linked = tuple(dict.fromkeys(job.id for job in jobs))
         lesson = Lesson("", "", _tags(said.tags), linked, workspace.now(), *texts)
         _refuse_copy(lesson, parse_lessons_cached(raw), linked)
         lesson = _named(workspace, lesson, raw)
@@ -110,7 +110,7 @@ def answer_lesson(workspace: Workspace, name: str, job: Job, how: Answer, said: 
     _refuse_secret("The answer", words)
     _refuse_length("The answer", words)
     entries = workspace.ledger.read(job.id).entries
-    if not any(one.type == "started" for one in entries):
+    if not any(entry.type == "started" for entry in entries):
         raise UsageError(f"{job.id} was not started yet.", next_step=f"donewhen start {job.id}")
     given = lessons_given(entries)
     if how == "not_relevant" and name not in given:
@@ -123,7 +123,7 @@ def answer_lesson(workspace: Workspace, name: str, job: Job, how: Answer, said: 
 
 def find_lesson(workspace: Workspace, name: str) -> Lesson:
     """One lesson by its id; of two with one id, the later."""
-    found = [one for one in read_lessons(workspace) if one.id == name]
+    found = [lesson for lesson in read_lessons(workspace) if lesson.id == name]
     if not found:
         raise UsageError(f"There is no lesson {name!r}.", next_step="donewhen lessons list")
     return found[-1]
@@ -162,7 +162,7 @@ def _refuse_length(what: str, text: str) -> None:
 
 def _tags(given: Sequence[str]) -> tuple[str, ...]:
     tags = (one_paragraph(part).lstrip("#").strip().casefold() for one in given for part in one.split(","))
-    found = tuple(dict.fromkeys(one for one in tags if one))
+    found = tuple(dict.fromkeys(tag for tag in tags if tag))
     for one in found:
         _refuse_secret("A tag", one)
         if len(one) > 60:

@@ -103,14 +103,14 @@ class _Text:
     def counted(self, words: Collection[str]) -> Iterable[str]:
         # Most lessons have none of the words, and looking for a piece of text is quicker than taking all of it apart.
         # What is not ASCII can be written in several ways.
-        if self._text.isascii() and not any(one in self._text for one in words):
+        if self._text.isascii() and not any(word in self._text for word in words):
             return ()
         wanted = set(words)
         return (one for one in map(_stem, words_in(self._text)) if one in wanted)
 
 
 def _telling(text: str) -> Iterable[str]:
-    return (_stem(one) for one in words_in(text) if one not in _EVERYDAY and (len(one) > 1 or not one.isascii()))
+    return (_stem(word) for word in words_in(text) if word not in _EVERYDAY and (len(word) > 1 or not word.isascii()))
 
 
 def _stem(word: str) -> str:
@@ -124,11 +124,11 @@ def _weight(count: int, lessons_with: int, lessons: int, relative_length: float)
 
 
 def _best(words: Mapping[str, float]) -> list[str]:
-    return sorted(words, key=lambda one: (-words[one], one))[:_SHOWN_WORDS]
+    return sorted(words, key=lambda word: (-words[word], word))[:_SHOWN_WORDS]
 
 
 def _tags(lesson: Lesson) -> frozenset[str]:
-    return frozenset(one.casefold() for one in lesson.tags)
+    return frozenset(tag.casefold() for tag in lesson.tags)
 
 
 def _link(lesson: Lesson, query: LessonQuery) -> tuple[float, str]:

@@ -44,7 +44,7 @@ def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tup
     except LessonError:
         return ()
     own = lessons_captured(entries)
-    others = [one for one in lessons if one.id not in own and one.substantive]
+    others = [lesson for lesson in lessons if lesson.id not in own and lesson.substantive]
     if not others:
         return ()
     with suppress(LessonError):
@@ -57,10 +57,13 @@ def lesson_query_for(workspace: Workspace, job: Job, lessons: Sequence[Lesson]) 
     """What a job asks for by what its plan says: its words, the tags that are among them, and the jobs around it."""
     objective = find_section(job.document.body, "Objective")
     about = f"{job.title} {objective.text if objective else ''}"
-    criteria = [one.text for one in job.criteria if not one.placeholder]
+    criteria = [criterion.text for criterion in job.criteria if not criterion.placeholder]
     said = set(words_in(about))
     tags = {
-        tag.casefold() for one in lessons for tag in one.tags if (words := words_in(tag)) and said.issuperset(words)
+        tag.casefold()
+        for lesson in lessons
+        for tag in lesson.tags
+        if (words := words_in(tag)) and said.issuperset(words)
     }
     return LessonQuery(
         query_words(about, *criteria), frozenset(tags), job.id, frozenset(job.depends_on), _around(workspace, job)
@@ -144,15 +147,15 @@ def _says_the_same(job: Job, text: str, found: Sequence[LessonMatch]) -> bool:
         section is not None
         and all(one.lesson.id in section.text for one in found)
         and after.document.fields == job.document.fields
-        and [(one.id, one.text, one.check) for one in after.criteria]
-        == [(one.id, one.text, one.check) for one in job.criteria]
+        and [(criterion.id, criterion.text, criterion.check) for criterion in after.criteria]
+        == [(criterion.id, criterion.text, criterion.check) for criterion in job.criteria]
         and _headings(after.document) == _headings(job.document)
     )
 
 
 def _headings(document: Document) -> list[tuple[str, int]]:
     """The headings of a plan; that of the lessons may come to them, and its own text is left out."""
-    found = [(one.title, one.level) for one in markdown_sections(document.body)]
+    found = [(section.title, section.level) for section in markdown_sections(document.body)]
     return [one for one in found if one[0].casefold() != HEADING.casefold()]
 
 
@@ -163,7 +166,7 @@ def _harmless(text: str) -> str:
 
 def _level(body: str) -> int:
     """The level of the plan's own headings: the highest, below its title."""
-    levels = [one.level for one in markdown_sections(body)]
+    levels = [section.level for section in markdown_sections(body)]
     if levels and levels[0] == 1 and levels.count(1) == 1:
         levels = levels[1:]
     return min(levels, default=2)
@@ -180,5 +183,5 @@ def _around(workspace: Workspace, job: Job) -> frozenset[str]:
     if workspace.form == "small":
         return frozenset()
     folder = job.folder.parent
-    names = {folder.parent.name, *(one.name for one in folder.iterdir())}
-    return frozenset(found for one in names if (found := id_in(one)) is not None) - {job.id}
+    names = {folder.parent.name, *(path.name for path in folder.iterdir())}
+    return frozenset(found for name in names if (found := id_in(name)) is not None) - {job.id}

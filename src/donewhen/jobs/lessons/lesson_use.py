@@ -76,19 +76,21 @@ def lessons_given(entries: Sequence[Entry]) -> dict[str, str]:
 def lesson_answers(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The newest answer of a job to each lesson that says how it was used, or why it is not relevant."""
     return {
-        str(one.data.get("lesson")): one
-        for one in entries
-        if one.type == "lesson" and one.data.get("how") in ANSWERS and not is_placeholder(str(one.data.get("said", "")))
+        str(entry.data.get("lesson")): entry
+        for entry in entries
+        if entry.type == "lesson"
+        and entry.data.get("how") in ANSWERS
+        and not is_placeholder(str(entry.data.get("said", "")))
     }
 
 
 def lessons_captured(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The lessons that a job has put on record since it was first started, each with the newest entry."""
-    first = next((one.seq for one in entries if one.type == "started"), None)
+    first = next((entry.seq for entry in entries if entry.type == "started"), None)
     return {
-        str(one.data.get("lesson")): one
-        for one in entries
-        if one.type == "lesson" and one.data.get("how") == "captured" and first is not None and one.seq > first
+        str(entry.data.get("lesson")): entry
+        for entry in entries
+        if entry.type == "lesson" and entry.data.get("how") == "captured" and first is not None and entry.seq > first
     }
 
 
@@ -98,7 +100,7 @@ def lesson_fact(workspace: Workspace, job: str, entries: Sequence[Entry] = ()) -
         lessons = read_lessons(workspace)
     except LessonError:
         lessons = ()
-    linked = [one for one in lessons if one.names(job)]
+    linked = [lesson for lesson in lessons if lesson.names(job)]
     kept, lacking = _kept(lessons, job, lessons_captured(entries))
     given, answered = lessons_given(entries), lesson_answers(entries)
     return LessonFact(
@@ -140,7 +142,7 @@ def _reader(name: str) -> Callable[[bytes], dict[str, bool]]:
         if b'"lesson' not in raw:
             return {}
         entries = verify_chain(name, raw).entries
-        ways = [(str(one.data.get("lesson")), one.data.get("how")) for one in entries if one.type == "lesson"]
+        ways = [(str(entry.data.get("lesson")), entry.data.get("how")) for entry in entries if entry.type == "lesson"]
         own = {name for name, how in ways if how == "captured"}
         answers = lesson_answers(entries)
         used = {name for name, one in answers.items() if one.data["how"] == "used"} - own

@@ -112,7 +112,7 @@ def reason_to_rest(workspace: Workspace, job: Job) -> LoopResult | None:
 
 def prompt_for(workspace: Workspace, job: Job, said: str) -> str:
     """What the agent is told: the job, what done means, and what was missing the last time."""
-    criteria = "\n".join(f"- {one.id}: {one.text}" for one in job.criteria)
+    criteria = "\n".join(f"- {criterion.id}: {criterion.text}" for criterion in job.criteria)
     last = f"\nThe last try was refused:\n{said}\n" if said else ""
     return (
         f"Work on the job {job.id}: {job.title}. Its plan is {workspace.where(job.path)}.\n"
@@ -125,7 +125,7 @@ def prompt_for(workspace: Workspace, job: Job, said: str) -> str:
 def _refusal(result: Completion) -> Iterator[str]:
     if result.evaluation is not None:
         for gate in result.evaluation.gates:
-            yield from (f"- {one.message}" for one in gate.reasons)
+            yield from (f"- {reason.message}" for reason in gate.reasons)
 
 
 def _placed(word: str, job: Job, workspace: Workspace, prompt: str) -> str:

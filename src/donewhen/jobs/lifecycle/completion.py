@@ -111,7 +111,7 @@ def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
         "reward_last_next_action": evaluation.next_action,
         "truth_last_status": "pass" if truth.passed else "fail",
         "truth_last_checked_at": now,
-        "truth_last_failures": [one.message for one in truth.reasons],
+        "truth_last_failures": [reason.message for reason in truth.reasons],
         "updated_at": now,
     }
 
@@ -120,23 +120,23 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
     """What an entry keeps of an evaluation."""
     return {
         "score": evaluation.score.total,
-        "gates": {one.gate: [reason.code.value for reason in one.reasons] for one in evaluation.gates},
+        "gates": {gate.gate: [reason.code.value for reason in gate.reasons] for gate in evaluation.gates},
     }
 
 
 def judges_of_criteria(facts: Facts) -> dict[str, Any]:
     """By whom the criteria were judged that a judge decides: by which guidance, or by which person."""
     found: dict[str, Any] = {}
-    for one in facts.standings:
-        if one.need.check.kind != "judge" or one.entry is None:
+    for standing in facts.standings:
+        if standing.need.check.kind != "judge" or standing.entry is None:
             continue
-        data = one.entry.data
-        word = one.entry.type == "overridden"
-        found[one.need.name] = {
-            "mission": one.need.check.text,
-            "state": one.state,
-            "entry": one.entry.hash,
-            **({"person": one.entry.by.name} if word else {"guidance_step": data.get("guidance_step")}),
+        data = standing.entry.data
+        word = standing.entry.type == "overridden"
+        found[standing.need.name] = {
+            "mission": standing.need.check.text,
+            "state": standing.state,
+            "entry": standing.entry.hash,
+            **({"person": standing.entry.by.name} if word else {"guidance_step": data.get("guidance_step")}),
         }
     return {"judged": found} if found else {}
 
@@ -156,7 +156,7 @@ def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
     sound = agreed and not facts.tampered and not facts.chain_breaks
     valid = ValidityChecker(workspace, policy).of(job.id).state == "done"
-    there = all(one.state == "good" for one in (*facts.outputs, *facts.evidence_files))
+    there = all(output.state == "good" for output in (*facts.outputs, *facts.evidence_files))
     return history.completed if sound and valid and there else None
 
 
@@ -195,7 +195,7 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
     job, now = facts.job, workspace.now()
     # A gate that broke says nothing about the work, and a budget that is spent is not spent twice.
     # Who waits for a person has done what there was to do.
-    spent_before = any(one.code == GateCode.BUDGET_EXCEEDED for one in evaluation.reasons)
+    spent_before = any(reason.code == GateCode.BUDGET_EXCEEDED for reason in evaluation.reasons)
     free = evaluation.broken or evaluation.waits_for_person or spent_before
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts), "next": evaluation.next}
@@ -226,10 +226,10 @@ def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
     for path in parent_plans(workspace, job):
         if path == workspace.project_file and any(_is_open(validities, one) for one in shown):
             return
-        jobs = [one.id for one in workspace.places() if one.path.is_relative_to(path.parent)]
+        jobs = [place.id for place in workspace.places() if place.path.is_relative_to(path.parent)]
         if path == workspace.project_file:
             # A job whose folder is gone is not done by that: the ledger remembers it.
-            jobs += [one for one in workspace.ledger.chains() if one.startswith("WI-") and one not in jobs]
+            jobs += [chain for chain in workspace.ledger.chains() if chain.startswith("WI-") and chain not in jobs]
         if any(_is_open(validities, one) for one in jobs if one in shown):
             return
         yield from _complete_above(workspace, path, jobs, by)
@@ -245,7 +245,11 @@ def _complete_above(workspace: Workspace, path: Path, jobs: Sequence[str], by: A
     validities = ValidityChecker(workspace, policy)
     states = {name: validities.of(name).state for name in jobs}
     agreed = project_agreement(workspace, workspace.project()).state == "agreed"
-    if not agreed or "done" not in states.values() or any(one not in ("done", "cancelled") for one in states.values()):
+    if (
+        not agreed
+        or "done" not in states.values()
+        or any(state not in ("done", "cancelled") for state in states.values())
+    ):
         return
     with workspace.locked(path):
         chain = chain_name(workspace, path)

@@ -27,13 +27,13 @@ class InvalidatedJob(NamedTuple):
 def find_invalid_jobs(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[InvalidatedJob, ...]:
     """Jobs that say done and were done on something that has changed since, as far as the look at all jobs tells."""
     return _invalid(
-        ValidityChecker(workspace, policy, known={one.id: one.built for one in seen.jobs if one.built}), seen
+        ValidityChecker(workspace, policy, known={job.id: job.built for job in seen.jobs if job.built}), seen
     )
 
 
 def _invalid(validities: ValidityChecker, seen: Survey) -> tuple[InvalidatedJob, ...]:
     # By the ledger, too: a plan in which somebody has typed something else hides nothing.
-    found = [(one.id, validities.of(one.id)) for one in seen.jobs if "done" in (one.status, one.recorded)]
+    found = [(job.id, validities.of(job.id)) for job in seen.jobs if "done" in (job.status, job.recorded)]
     return tuple(InvalidatedJob(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
 
 
@@ -42,7 +42,7 @@ def invalidate_jobs(workspace: Workspace, policy: Policy, by: Actor) -> tuple[In
     recorded = []
     seen = survey_jobs(workspace)
     # The look chooses whom to ask; the answers come from the files.
-    asked = ValidityChecker(workspace, policy, places={one.id: one.path for one in seen.jobs})
+    asked = ValidityChecker(workspace, policy, places={job.id: job.path for job in seen.jobs})
     for one in _invalid(asked, seen):
         path = workspace.place(one.id).path
         with workspace.locked(path):

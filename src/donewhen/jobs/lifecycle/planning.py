@@ -28,8 +28,8 @@ class ReadyPlan(NamedTuple):
 
 def find_ready_jobs(jobs: Sequence[JobRecord]) -> ReadyPlan:
     """What can be started, the waves, and the chain of jobs that takes longest."""
-    open_jobs = {one.id: one for one in jobs if one.status in _OPEN}
-    done = {one.id for one in jobs if one.status == "done"}
+    open_jobs = {job.id: job for job in jobs if job.status in _OPEN}
+    done = {job.id for job in jobs if job.status == "done"}
     waves = tuple(_waves(open_jobs, done))
     first = [open_jobs[name] for name in (waves[0] if waves else ())]
     now = tuple(one.id for one in first if one.status == "planned" and one.agreement == "agreed")
@@ -39,7 +39,7 @@ def find_ready_jobs(jobs: Sequence[JobRecord]) -> ReadyPlan:
 
 def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
     """Circles of jobs that depend on each other, each once."""
-    depends = {one.id: one.depends_on for one in jobs}
+    depends = {job.id: job.depends_on for job in jobs}
     found: dict[frozenset[str], tuple[str, ...]] = {}
     finished: set[str] = set()
     for first in depends:
@@ -66,33 +66,35 @@ def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
 
 def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[AgreementProblem, ...]:
     """Everything that is wrong with the plan: what the survey found, and what only shows between jobs."""
-    by_id = {one.id: one for one in seen.jobs}
+    by_id = {job.id: job for job in seen.jobs}
     problems = list(seen.problems)
-    for one in seen.jobs:
-        where = workspace.where(one.path)
+    for job in seen.jobs:
+        where = workspace.where(job.path)
         problems += [
             AgreementProblem(
                 FindingCode.TAMPERED,
-                f"{one.id}: {miss.field} says {miss.found!r}, the ledger {miss.expected!r}.",
+                f"{job.id}: {miss.field} says {miss.found!r}, the ledger {miss.expected!r}.",
                 where,
             )
-            for miss in one.tampered
+            for miss in job.tampered
         ]
         problems += [
             AgreementProblem(
-                FindingCode.DEPENDENCY_DANGLING, f"{one.id} depends on {name}, which does not exist.", where
+                FindingCode.DEPENDENCY_DANGLING, f"{job.id} depends on {name}, which does not exist.", where
             )
-            for name in one.depends_on
+            for name in job.depends_on
             if name not in by_id
         ]
-        if one.status == "done":
-            problems += _done_too_early(one, by_id, where)
+        if job.status == "done":
+            problems += _done_too_early(job, by_id, where)
     for circle in dependency_cycles(seen.jobs):
-        told = f"Jobs depend on each other in a circle: {' → '.join((*circle, circle[0]))}."
-        problems.append(AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, told, workspace.where(by_id[circle[0]].path)))
+        message = f"Jobs depend on each other in a circle: {' → '.join((*circle, circle[0]))}."
+        problems.append(
+            AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, message, workspace.where(by_id[circle[0]].path))
+        )
     for invalid in find_invalid_jobs(workspace, policy, seen):
-        told = f"{invalid.id} was done on something that has changed ({' → '.join(invalid.chain)}): {invalid.why}."
-        problems.append(AgreementProblem(FindingCode.DONE_INVALID, told, workspace.where(by_id[invalid.id].path)))
+        message = f"{invalid.id} was done on something that has changed ({' → '.join(invalid.chain)}): {invalid.why}."
+        problems.append(AgreementProblem(FindingCode.DONE_INVALID, message, workspace.where(by_id[invalid.id].path)))
     return tuple(problems)
 
 
@@ -103,8 +105,8 @@ def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) 
         )
     for name in job.depends_on:
         if name in by_id and by_id[name].status != "done":
-            told = f"{job.id} is done, but {name}, which it depends on, is {by_id[name].status}."
-            yield AgreementProblem(FindingCode.DONE_TOO_EARLY, told, where)
+            message = f"{job.id} is done, but {name}, which it depends on, is {by_id[name].status}."
+            yield AgreementProblem(FindingCode.DONE_TOO_EARLY, message, where)
 
 
 def _waves(jobs: Mapping[str, JobRecord], done: set[str]) -> Iterator[tuple[str, ...]]:

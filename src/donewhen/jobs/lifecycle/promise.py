@@ -74,7 +74,7 @@ def standing_completion(workspace: Workspace, name: str, chain: Chain, policy: P
         return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger does not hold together")
     standing = history_of(name, chain.entries, policy).completed
     if standing is None:
-        once = any(one.type == "completed" for one in chain.entries)
+        once = any(entry.type == "completed" for entry in chain.entries)
         return InvalidCompletion(FindingCode.NOT_DONE, _PAST if once else "it was never completed")
     if name.startswith("WI-") and ValidityChecker(workspace, policy).of(name).state != "done":
         return InvalidCompletion(FindingCode.DONE_INVALID, "it was done on something that has changed since")

@@ -52,7 +52,9 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
                 f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
             )
         shown = [
-            one for one in evidence_statuses(workspace, job) if one.need.name != VERIFICATION and one.state != "passed"
+            status
+            for status in evidence_statuses(workspace, job)
+            if status.need.name != VERIFICATION and status.state != "passed"
         ]
         # What is checked by hand was refused by nobody: it waits to be signed off.
         disputed = [one.need.name for one in shown if one.need.check.kind != "manual"]
@@ -78,7 +80,7 @@ def record_unverified_stop(root: Path, why: str) -> None:
     """Put on record that an agent was let go although its jobs are not shown to be done."""
 
     workspace = find_workspace(root)
-    for one in survey_jobs(workspace).jobs:
-        if one.recorded == "in_progress":
-            with workspace.locked(one.path):
-                workspace.ledger.append(one.id, "unverified", {"why": why}, unproved_actor())
+    for job in survey_jobs(workspace).jobs:
+        if job.recorded == "in_progress":
+            with workspace.locked(job.path):
+                workspace.ledger.append(job.id, "unverified", {"why": why}, unproved_actor())

@@ -89,7 +89,7 @@ def start_job(
         if (commit := commit_of(workspace.root)) is not None:
             data["commit"] = commit
         if lessons:
-            data["lessons"] = {one.lesson.id: one.lesson.hash for one in lessons}
+            data["lessons"] = {lesson.lesson.id: lesson.lesson.hash for lesson in lessons}
         entry, _ = record_and_project(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
         job = workspace.job_at(job.path)
     mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
@@ -102,7 +102,7 @@ def _may_start(facts: Facts) -> GateResult | None:
     others = tuple(dependency_reasons(facts))
     dependency = GateResult("dependency", others, "donewhen ready" if others else None)
     gates = (agreement_gate(facts), budget_gate(facts), _restart(facts), dependency)
-    return next((one for one in gates if not one.passed), None)
+    return next((gate for gate in gates if not gate.passed), None)
 
 
 def _restart(facts: Facts) -> GateResult:

@@ -33,7 +33,7 @@ def create_project(folder: Path, title: str, *, form: Form = "small", clock: Clo
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     if form == "big":
         with locked_folder(folder):
-            taken = [found for one in folder.iterdir() if (found := id_in(one.name))]
+            taken = [found for path in folder.iterdir() if (found := id_in(path.name))]
             identifier = next_id("PJ", now, taken)
             _swept(folder)
             root = _new_folder(folder, f"{identifier}-{slug(title)}", project_plan(identifier, title, stamp), ())
@@ -107,7 +107,7 @@ def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[
     jobs = (above or workspace.root) / "jobs"
     jobs.mkdir(exist_ok=True)
     _swept(jobs)
-    taken = [one.id for one in workspace.places()]
+    taken = [place.id for place in workspace.places()]
     last = ""
 
     def make(new: NewJob) -> Path:
@@ -166,7 +166,7 @@ def find_workstream_folder(workspace: Workspace, name: str | None) -> Path | Non
 
 def _new_workstream(workspace: Workspace, name: str) -> Path:
     title = _title(name)
-    taken = (found for one in workspace.workstream_folders() if (found := id_in(one.name)))
+    taken = (found for folder in workspace.workstream_folders() if (found := id_in(folder.name)))
     identifier = _free_id(workspace, "WS", taken)
     streams = workspace.root / "workstreams"
     streams.mkdir(exist_ok=True)
@@ -185,11 +185,11 @@ def _new_folder(above: Path, name: str, plan: bytes, folders: Sequence[str]) -> 
     temporary = above / f".donewhen-{os.urandom(8).hex()}.new"
     temporary.mkdir()
     try:
-        for one in folders:
-            (temporary / one).mkdir()
-            if one != "jobs":
+        for folder in folders:
+            (temporary / folder).mkdir()
+            if folder != "jobs":
                 # git does not keep empty folders.
-                (temporary / one / ".gitkeep").touch()
+                (temporary / folder / ".gitkeep").touch()
         write_atomically(temporary / PLAN, plan)
         return temporary.rename(above / name)
     except BaseException:

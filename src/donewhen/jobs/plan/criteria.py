@@ -138,7 +138,9 @@ def _without_closing(title: str) -> str:
 def find_section(body: str, title: str, first_line: int = 1) -> MarkdownSection | None:
     """The first section with this title, in any case."""
     wanted = title.casefold()
-    return next((one for one in markdown_sections(body, first_line) if one.title.casefold() == wanted), None)
+    return next(
+        (section for section in markdown_sections(body, first_line) if section.title.casefold() == wanted), None
+    )
 
 
 def read_criteria(section: MarkdownSection | None, where: str) -> tuple[Criterion, ...]:
@@ -149,7 +151,7 @@ def read_criteria(section: MarkdownSection | None, where: str) -> tuple[Criterio
     for line, text, check in _items(section, where):
         with_id = _WITH_ID.fullmatch(text)
         name, prose = (with_id[1], with_id[2]) if with_id else (f"AC-{len(criteria) + 1}", text)
-        if any(one.id == name for one in criteria):
+        if any(criterion.id == name for criterion in criteria):
             raise ConfigError(f"The criterion {name} stands there twice.", where=f"{where}:{line}")
         parsed = None if check is None else parse_check(check[1], f"{where}:{check[0]}")
         criteria.append(Criterion(name, " ".join(prose.split()), parsed, line))

@@ -200,9 +200,9 @@ def _escape(character: str) -> str:
     return character
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(value: Value, other: Value) -> bool:
     # 1, 1.0 and True are equal to Python, also inside lists; what would be written tells them apart.
-    return one == other and _rendered(one, "\n") == _rendered(other, "\n")
+    return value == other and _rendered(value, "\n") == _rendered(other, "\n")
 
 
 def _newline(text: str) -> str:

@@ -182,12 +182,14 @@ class Workspace:
         names = list(self.names())
         # The whole id is the usual case; only what looks like it is looked at closely.
         near = [(folder, one) for folder, one in names if one.startswith(name)]
-        exact = [one for one in _job_places(near) if name in (one.id, one.path.parent.name)]
+        exact = [place for place in _job_places(near) if name in (place.id, place.path.parent.name)]
         if exact:
             return exact
         places = _job_places(names)
-        ending = [one for one in places if one.id.endswith(f"-{name}") or one.path.parent.name.endswith(f"-{name}")]
-        return ending or [one for one in self.places() if one.id == name]
+        ending = [
+            place for place in places if place.id.endswith(f"-{name}") or place.path.parent.name.endswith(f"-{name}")
+        ]
+        return ending or [place for place in self.places() if place.id == name]
 
     def _bytes(self, path: Path) -> bytes:
         where = self.where(path)
@@ -252,7 +254,9 @@ def _folders(above: Path) -> list[os.DirEntry[str]]:
     """The folders in a folder, sorted; links and hidden ones are left out."""
     try:
         with os.scandir(above) as entries:
-            found = [one for one in entries if not one.name.startswith(".") and one.is_dir(follow_symlinks=False)]
+            found = [
+                entry for entry in entries if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+            ]
     except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(found, key=lambda one: one.name)

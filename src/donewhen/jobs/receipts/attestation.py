@@ -79,11 +79,11 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
                 "hash": seal.hash,
                 "terms": seal.terms,
                 "agreed": _by_whom(seal.entry),
-                "changed": [_by_whom(one) for one in _changes(claims, entries, completed)],
+                "changed": [_by_whom(change) for change in _changes(claims, entries, completed)],
             },
             **_shown(claims, entries, completed, seal),
             "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
-            "chain": [json.loads(one.line()) for one in entries],
+            "chain": [json.loads(entry.line()) for entry in entries],
             "made_by": {"name": "donewhen", "version": claims.version},
         },
     }
@@ -142,22 +142,24 @@ def _completion(claims: Claims, entries: Sequence[Entry]) -> Entry:
 
 
 def _shown(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Seal) -> dict[str, Any]:
-    terms = {criterion_term(one) for one in claims.criteria}
-    if terms != set(seal.terms["criteria"]) or len({one.id for one in claims.criteria}) != len(claims.criteria):
+    terms = {criterion_term(criterion) for criterion in claims.criteria}
+    if terms != set(seal.terms["criteria"]) or len({criterion.id for criterion in claims.criteria}) != len(
+        claims.criteria
+    ):
         raise AttestationError(FindingCode.VOIDED, "The criteria are not those that were agreed.")
     commands = tuple(seal.terms["commands"])
     record = AttestedRecord(claims.job, entries[: completed.seq - 1], completed, claims.policy, commands)
     try:
         criteria = [
             {
-                "id": one.id,
-                "text": one.text,
-                "check": None if one.check is None else one.check.normal,
-                "shown": attested_criterion(record, one),
+                "id": criterion.id,
+                "text": criterion.text,
+                "check": None if criterion.check is None else criterion.check.normal,
+                "shown": attested_criterion(record, criterion),
             }
-            for one in claims.criteria
+            for criterion in claims.criteria
         ]
-        verification = [{"command": one, "shown": attested_command(record, one)} for one in commands]
+        verification = [{"command": command, "shown": attested_command(record, command)} for command in commands]
     except NotShownError as error:
         raise AttestationError(FindingCode.NOT_SHOWN, f"By its chain, {error}.") from error
     return {"criteria": criteria, "verification": verification}

@@ -55,7 +55,7 @@ class AttestationVerdict(NamedTuple):
     @property
     def state(self) -> State:
         """``holds`` only where nothing is broken and a trusted key has signed."""
-        states = {one.state for one in self.lines}
+        states = {line.state for line in self.lines}
         return "broken" if "broken" in states else "holds" if self.signed_by else "open"
 
 
@@ -67,8 +67,8 @@ def check_attestation(
     chain = verify_chain(attestation.claims.job, attestation.chain)
     lines = [signature, _chain(attestation, chain), *(_content(attestation, chain) if chain.whole else ())]
     if job is not None and attestation.claims.job != job:
-        told = f"it is about {attestation.claims.job}, not about {job}"
-        lines.append(CheckLine("job", "broken", told, FindingCode.OTHER_JOB))
+        message = f"it is about {attestation.claims.job}, not about {job}"
+        lines.append(CheckLine("job", "broken", message, FindingCode.OTHER_JOB))
     if files is not None:
         lines += _files(attestation.statement["subject"], files)
     return AttestationVerdict(tuple(lines), signed_by)
@@ -76,30 +76,36 @@ def check_attestation(
 
 def _signature(attestation: Attestation, keys: Sequence[str]) -> tuple[CheckLine, tuple[str, ...]]:
     if attestation.envelope is None:
-        told = "nobody has signed it, so anybody could have written it"
-        return CheckLine("signature", "open", told, FindingCode.UNSIGNED), ()
+        message = "nobody has signed it, so anybody could have written it"
+        return CheckLine("signature", "open", message, FindingCode.UNSIGNED), ()
     if not keys:
-        names = ", ".join(one.keyid[:16] or "a key without a name" for one in attestation.envelope.signatures)
-        told = f"signed by {names}, but no key was given that you trust"
-        return CheckLine("signature", "open", told, FindingCode.SIGNER_UNKNOWN), ()
+        names = ", ".join(
+            signature.keyid[:16] or "a key without a name" for signature in attestation.envelope.signatures
+        )
+        message = f"signed by {names}, but no key was given that you trust"
+        return CheckLine("signature", "open", message, FindingCode.SIGNER_UNKNOWN), ()
     found = check_signers(attestation.envelope, keys)
     if found.good:
         beside = len(found.wrong) + len(found.others)
-        told = f"signed by {', '.join(found.good)}" + (f"; {beside} more signature(s) were not counted" * bool(beside))
-        return CheckLine("signature", "holds", told), found.good
+        message = f"signed by {', '.join(found.good)}" + (
+            f"; {beside} more signature(s) were not counted" * bool(beside)
+        )
+        return CheckLine("signature", "holds", message), found.good
     if found.wrong:
-        told = f"the signature that names {', '.join(found.wrong)} does not fit"
-        return CheckLine("signature", "broken", told, FindingCode.SIGNATURE_WRONG), ()
-    told = f"signed by {', '.join(one[:16] or 'a key without a name' for one in found.others)}, which you did not give"
-    return CheckLine("signature", "open", told, FindingCode.SIGNER_UNKNOWN), ()
+        message = f"the signature that names {', '.join(found.wrong)} does not fit"
+        return CheckLine("signature", "broken", message, FindingCode.SIGNATURE_WRONG), ()
+    message = (
+        f"signed by {', '.join(other[:16] or 'a key without a name' for other in found.others)}, which you did not give"
+    )
+    return CheckLine("signature", "open", message, FindingCode.SIGNER_UNKNOWN), ()
 
 
 def _chain(attestation: Attestation, chain: Chain) -> CheckLine:
     name = attestation.claims.job
     if chain.breaks:
         first = chain.breaks[0]
-        told = f"the chain of {name} does not hold at entry {first.line}: {first.problem}"
-        return CheckLine("chain", "broken", told, FindingCode.CHAIN_BROKEN)
+        message = f"the chain of {name} does not hold at entry {first.line}: {first.problem}"
+        return CheckLine("chain", "broken", message, FindingCode.CHAIN_BROKEN)
     return CheckLine("chain", "holds", f"the {len(chain.entries)} entries of {name} follow each other")
 
 
@@ -141,17 +147,17 @@ def _differing(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterato
 
 def _files(subjects: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[CheckLine]:
     top = Path(os.path.realpath(folder))
-    for one in subjects:
-        if "sha256" not in one["digest"]:
-            yield CheckLine("file", "open", f"{one['name']} is not looked at: that takes the repository")
+    for subject in subjects:
+        if "sha256" not in subject["digest"]:
+            yield CheckLine("file", "open", f"{subject['name']} is not looked at: that takes the repository")
             continue
-        name = one["name"]
+        name = subject["name"]
         path = _inside(top, name)
         if path is None:
             yield CheckLine("file", "broken", f"{name} leads out of the folder", FindingCode.PATH_OUTSIDE)
             continue
         found = hash_file(path)
-        if found == f"sha256:{one['digest']['sha256']}":
+        if found == f"sha256:{subject['digest']['sha256']}":
             yield CheckLine("file", "holds", f"{name} is what was attested")
         else:
             there = "is another content" if found.startswith("sha256:") else f"is {found}"

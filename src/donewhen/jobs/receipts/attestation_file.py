@@ -76,7 +76,7 @@ def _claims(statement: Mapping[str, Any]) -> Claims:
         _text("title", predicate.get("title")),
         _matching("project", predicate.get("project"), _PROJECT),
         _criteria(predicate.get("criteria")),
-        Policy(approvers["ci"], frozenset(_text("a key", one) for one in keys)),
+        Policy(approvers["ci"], frozenset(_text("a key", key) for key in keys)),
         _text("version", _table("made_by", predicate.get("made_by")).get("version")),
         _commit(statement["subject"]),
     )

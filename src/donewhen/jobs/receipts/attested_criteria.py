@@ -73,7 +73,7 @@ def _verified(record: AttestedRecord, what: str, evidence: str) -> dict[str, Any
     # What the patterns take for a secret is left out of the ledger; this machine's variables have no say in it.
     names = (evidence, redact_secrets(evidence, {}))
     runs = (one for one in reversed(record.before) if one.type == "ran" and one.data.get("what") == what)
-    newest = next((one for one in runs if one.data.get("evidence") in names), None)
+    newest = next((run for run in runs if run.data.get("evidence") in names), None)
     if newest is None or newest.data.get("passed") is not True or newest.data.get("settled") is not True:
         return None
     told = {"how": "verified", "what": what, **_place(newest)}
@@ -90,10 +90,10 @@ def _verified(record: AttestedRecord, what: str, evidence: str) -> dict[str, Any
 
 def _covered(record: AttestedRecord) -> dict[str, Any] | None:
     """A criterion without a check of its own is as good as the job's verification."""
-    runs = [_verified(record, "command", one) for one in record.commands]
-    if any(one is None for one in runs):
+    runs = [_verified(record, "command", command) for command in record.commands]
+    if any(run is None for run in runs):
         return None
-    return {"how": "verified", "what": "verification", "entries": [one["entry"] for one in runs if one is not None]}
+    return {"how": "verified", "what": "verification", "entries": [run["entry"] for run in runs if run is not None]}
 
 
 def _signed_off(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | None:

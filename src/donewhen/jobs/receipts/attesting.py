@@ -42,7 +42,7 @@ def attest_job(workspace: Workspace, name: str) -> dict[str, Any]:
             job.title,
             workspace.project().id,
             # What was added after the completion is not what was completed.
-            tuple(one for one in job.criteria if criterion_term(one) in agreed),
+            tuple(criterion for criterion in job.criteria if criterion_term(criterion) in agreed),
             policy,
             __version__,
             _commit(workspace, job, completed),
@@ -58,12 +58,12 @@ def _refuse_edited(workspace: Workspace, job: Job, chain: Chain, where: str) -> 
     agreement = job_agreement(job, chain, project)
     for name, state in (("project", project.state), ("job", agreement.state)):
         if state != "agreed":
-            told = f"{job.id} is not attested: the agreement about the {name} is {state}."
-            raise AttestationError(FindingCode.VOIDED, told, where=where)
+            message = f"{job.id} is not attested: the agreement about the {name} is {state}."
+            raise AttestationError(FindingCode.VOIDED, message, where=where)
     edited = mismatches(job.document.fields, chain.entries)
     if edited:
-        told = f"{job.id} is not attested: {edited[0].field} was edited by hand."
-        raise AttestationError(FindingCode.TAMPERED, told, where=where)
+        message = f"{job.id} is not attested: {edited[0].field} was edited by hand."
+        raise AttestationError(FindingCode.TAMPERED, message, where=where)
 
 
 def _refuse_other_outputs(workspace: Workspace, job: Job, completed: Entry, where: str) -> None:
@@ -73,8 +73,8 @@ def _refuse_other_outputs(workspace: Workspace, job: Job, completed: Entry, wher
     changed = sorted(one for one in {*before, *now} if before.get(one) != now.get(one))
     if changed:
         more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-        told = f"{job.id} is not attested: changed after it was done: {', '.join(changed[:_SHOWN])}{more}."
-        raise AttestationError(FindingCode.OUTPUT_CHANGED, told, where=where)
+        message = f"{job.id} is not attested: changed after it was done: {', '.join(changed[:_SHOWN])}{more}."
+        raise AttestationError(FindingCode.OUTPUT_CHANGED, message, where=where)
 
 
 def _commit(workspace: Workspace, job: Job, completed: Entry) -> str | None:
@@ -93,11 +93,11 @@ def _refuse_private(workspace: Workspace, job: Job, statement: Mapping[str, Any]
     places = [one for one in (str(workspace.root), home) if len(one) > 1]
     for number, entry in enumerate(statement["predicate"]["chain"], 1):
         for text in _texts(entry):
-            told = f"{job.id} is not attested: entry {number} of its chain has"
+            message = f"{job.id} is not attested: entry {number} of its chain has"
             if redact_secrets(text) != text:
-                raise AttestationError(FindingCode.PRIVATE, f"{told} what looks like a secret.")
-            if any(one in text for one in places) and json.dumps(text, ensure_ascii=False)[1:-1] not in agreed:
-                raise AttestationError(FindingCode.PRIVATE, f"{told} a path of this machine.")
+                raise AttestationError(FindingCode.PRIVATE, f"{message} what looks like a secret.")
+            if any(place in text for place in places) and json.dumps(text, ensure_ascii=False)[1:-1] not in agreed:
+                raise AttestationError(FindingCode.PRIVATE, f"{message} a path of this machine.")
     if redact_secrets(statement["predicate"]["title"]) != statement["predicate"]["title"]:
         raise AttestationError(FindingCode.PRIVATE, f"{job.id} is not attested: its title has a secret in it.")
 

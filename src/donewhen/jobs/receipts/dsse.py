@@ -71,7 +71,7 @@ def read_envelope(data: Mapping[str, Any]) -> Envelope:
     signatures = data["signatures"]
     if not isinstance(signatures, list) or not 0 < len(signatures) <= _MOST_SIGNATURES:
         raise EnvelopeError(f"an envelope has one to {_MOST_SIGNATURES} signatures")
-    return Envelope(_decoded(data["payload"], "payload"), tuple(_signature(one) for one in signatures))
+    return Envelope(_decoded(data["payload"], "payload"), tuple(_signature(signature) for signature in signatures))
 
 
 def check_signers(envelope: Envelope, trusted: Iterable[str]) -> Signers:
@@ -81,14 +81,14 @@ def check_signers(envelope: Envelope, trusted: Iterable[str]) -> Signers:
     good: set[str] = set()
     wrong: set[str] = set()
     others: list[str] = []
-    for one in envelope.signatures:
-        candidates = [key for name, key in keys.items() if one.keyid in ("", name)]
-        fitting = {key for key in candidates if verify_signature(key, one.sig, subject)}
+    for signature in envelope.signatures:
+        candidates = [key for name, key in keys.items() if signature.keyid in ("", name)]
+        fitting = {key for key in candidates if verify_signature(key, signature.sig, subject)}
         good |= fitting
-        if not fitting and one.keyid in keys:
-            wrong.add(keys[one.keyid])
+        if not fitting and signature.keyid in keys:
+            wrong.add(keys[signature.keyid])
         elif not fitting:
-            others.append(one.keyid)
+            others.append(signature.keyid)
     return Signers(tuple(sorted(good)), tuple(sorted(wrong - good)), tuple(others))
 
 

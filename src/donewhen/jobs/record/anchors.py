@@ -56,7 +56,7 @@ def write_note(workspace: Workspace, chains: Mapping[str, Chain]) -> str:
     if commit is None:
         raise AnchorError("There is no commit to put a note on.", next_step="Commit first, in a git repository.")
     known = {name: chain.entries for name, chain in chains.items()}
-    lost = [one for one in read_anchors(workspace) if not one.holds(known.get(one.chain, ()))]
+    lost = [anchor for anchor in read_anchors(workspace) if not anchor.holds(known.get(anchor.chain, ()))]
     if lost:
         raise AnchorError(
             f"{lost[0].chain} is not what commit {lost[0].commit[:10]} anchored, and is not anchored in its place.",

@@ -166,8 +166,8 @@ def _or_default(fields: Mapping[str, Value], name: str) -> Value:
     return PROJECTED[name] if _blank(value) else value
 
 
-def _same(one: Value, other: Value) -> bool:
-    return one == other or (_blank(one) and _blank(other))
+def _same(value: Value, other: Value) -> bool:
+    return value == other or (_blank(value) and _blank(other))
 
 
 def _blank(value: Value) -> bool:

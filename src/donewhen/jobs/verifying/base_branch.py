@@ -58,7 +58,7 @@ class Base(NamedTuple):
 
     def contents(self, files: Sequence[CommittedFile]) -> Iterator[bytes]:
         """What is in some of its files, in this order; fewer, where git can't read one."""
-        for top, some in groupby(files, key=lambda one: self._repository(one.name)):
+        for top, some in groupby(files, key=lambda file: self._repository(file.name)):
             yield from blob_contents(top, [one.blob for one in some])
 
     def _of(self, found: CommittedFile | None) -> bytes | None:
@@ -100,7 +100,7 @@ def base_of(workspace: Workspace, ref: str) -> Base:
 
 def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, CommittedFile]:
     """The files of a commit and of its submodules; of one that is not here, or lacks that commit, there are none."""
-    found = {f"{above}{one.name}": one._replace(name=f"{above}{one.name}") for one in files_in_commit(top, commit)}
+    found = {f"{above}{file.name}": file._replace(name=f"{above}{file.name}") for file in files_in_commit(top, commit)}
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
     for row in listed.split(b"\0"):
         meta, _, raw = row.partition(b"\t")

@@ -51,17 +51,17 @@ def claim_of(
         if f"{base.inside}{where}" not in base.forked:
             return BranchClaim(None, where, history.status, completed, ())
         code = FindingCode.JOB_MISSING if error.code == "usage" else error.code
-        told = f"{job.id} can't be read on the branch: {error.message}"
-        reason = CaseReason(code, told, error.where or where, "Restore its plan file from the base branch.")
+        message = f"{job.id} can't be read on the branch: {error.message}"
+        reason = CaseReason(code, message, error.where or where, "Restore its plan file from the base branch.")
         return BranchClaim(None, where, history.status, completed, (reason,))
     place = branch.where(found.path)
     reasons: list[CaseReason] = []
     is_older = base.is_behind and _terms_before(base, found, place) == job_terms(found)
-    for one in compare_terms(seal.terms, job_terms(found)) if seal is not None and not is_older else ():
-        if one.voids:
-            told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
-            said = f"{job.id}: {one.field} was {one.kind} on the branch: {told}."
-            reasons.append(_voided(said, _located(one, found, place, branch)))
+    for term in compare_terms(seal.terms, job_terms(found)) if seal is not None and not is_older else ():
+        if term.voids:
+            message = " → ".join(part for part in (term.before, term.after or "nothing") if part)
+            said = f"{job.id}: {term.field} was {term.kind} on the branch: {message}."
+            reasons.append(_voided(said, _located(term, found, place, branch)))
     status = "done" if "done" in (found.status, history.status) else found.status
     return BranchClaim(found, place, status, completed, tuple(reasons))
 
@@ -76,24 +76,24 @@ def project_reasons(branch: Workspace, seal: Seal, before: Workspace | None) -> 
     terms = _project_terms(branch)
     if before is not None and _project_terms(before) == terms:
         return
-    for one in compare_terms(seal.terms, terms):
-        if one.voids:
-            told = " → ".join(part for part in (one.before, one.after or "nothing") if part)
-            said = f"{project.id}: {one.field} was {one.kind} on the branch: {told}."
-            yield _voided(said, location_of_change(one, project, branch.where(project.path), settings))
+    for term in compare_terms(seal.terms, terms):
+        if term.voids:
+            message = " → ".join(part for part in (term.before, term.after or "nothing") if part)
+            said = f"{project.id}: {term.field} was {term.kind} on the branch: {message}."
+            yield _voided(said, location_of_change(term, project, branch.where(project.path), settings))
 
 
 def receipt_reasons(branch: Workspace, job: Job, claim: BranchClaim, policy: Policy) -> Iterator[CaseReason]:
     """Why a completion on the branch can't be a real one."""
     if claim.completed is None:
         if claim.status == "done":
-            told = f"{job.id} says done, and the ledger on the branch has no completion."
-            yield _receipt(told, _status_line(claim))
+            message = f"{job.id} says done, and the ledger on the branch has no completion."
+            yield _receipt(message, _status_line(claim))
         return
     problems = list(missing_proof(job, branch.ledger.read(job.id).entries, claim.completed, policy))
     if problems:
-        told = f"The receipt {claim.completed.hash[:19]}… of {job.id} rests on nothing: {'; '.join(problems)}."
-        yield _receipt(told, _status_line(claim))
+        message = f"The receipt {claim.completed.hash[:19]}… of {job.id} rests on nothing: {'; '.join(problems)}."
+        yield _receipt(message, _status_line(claim))
 
 
 def record_reasons(base: Base, branch: Workspace) -> Iterator[CaseReason]:
@@ -132,11 +132,11 @@ def _chain_reasons(base: Base, name: str, now: bytes, theirs: bytes) -> Iterator
     if now.startswith(theirs) or (now.startswith(before) and theirs.startswith(now)):
         return
     if now.startswith(before) and theirs.startswith(before) and theirs != before:
-        told = f"The chain went on both here and on {base.ref}, so the two can't be merged."
-        yield CaseReason(FindingCode.GIT, told, where, f"git rebase {base.ref}, and complete the job again")
+        message = f"The chain went on both here and on {base.ref}, so the two can't be merged."
+        yield CaseReason(FindingCode.GIT, message, where, f"git rebase {base.ref}, and complete the job again")
         return
-    told = "The chain on the branch does not continue that of the base: entries are gone or were changed."
-    yield CaseReason(FindingCode.REWRITTEN, told, where, _next(FindingCode.REWRITTEN))
+    message = "The chain on the branch does not continue that of the base: entries are gone or were changed."
+    yield CaseReason(FindingCode.REWRITTEN, message, where, _next(FindingCode.REWRITTEN))
 
 
 def _located(change: TermsChange, job: Job, place: str, branch: Workspace) -> str:

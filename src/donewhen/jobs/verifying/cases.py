@@ -43,7 +43,7 @@ class JobCases(NamedTuple):
     @property
     def passed(self) -> bool:
         """Whether everything that could be run again was, and passed."""
-        return self.claimed and bool(self.cases) and all(one.outcome in ("passed", "skipped") for one in self.cases)
+        return self.claimed and bool(self.cases) and all(case.outcome in ("passed", "skipped") for case in self.cases)
 
 
 class Verification(NamedTuple):
@@ -74,12 +74,14 @@ class Verification(NamedTuple):
     @property
     def broken(self) -> bool:
         """Whether something could not be asked at all."""
-        return any(one.outcome == "error" for one in self.cases)
+        return any(case.outcome == "error" for case in self.cases)
 
     @property
     def passed(self) -> bool:
         """Whether something was verified, and nothing spoke against it. Zero jobs is never a pass."""
-        return any(one.passed for one in self.jobs) and all(one.outcome in ("passed", "skipped") for one in self.cases)
+        return any(job.passed for job in self.jobs) and all(
+            case.outcome in ("passed", "skipped") for case in self.cases
+        )
 
     @property
     def reasons(self) -> tuple[CaseReason, ...]:

@@ -19,7 +19,7 @@ def missing_proof(job: Job, entries: Sequence[Entry], completed: Entry, policy: 
 
     Somebody who writes all of that by hand is not found here. Running the contract again finds them.
     """
-    before = [one for one in entries if one.seq < completed.seq]
+    before = [entry for entry in entries if entry.seq < completed.seq]
     gates = completed.data.get("gates")
     if not isinstance(gates, dict) or not gates.keys() >= _GATES or any(gates.values()):
         yield "it does not say that every gate was open"

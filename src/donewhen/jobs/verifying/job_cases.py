@@ -61,43 +61,43 @@ def job_cases(
     branch: Workspace,
     policy: Policy,
     trees: Sequence[RunTree],
-    one: AgreedJob,
+    agreed_job: AgreedJob,
     states: Mapping[str, DependencyFact],
     tell: Tell,
 ) -> Iterator[VerificationCase]:
     """The gates in their order, then what they looked at. The facts are of each tree but the first, which is the base
     as it is; all of them must be good, and each must have the tests of the one before it."""
-    signed = SignedEntries(branch.ledger.read(one.job.id).entries, policy)
+    signed = SignedEntries(branch.ledger.read(agreed_job.job.id).entries, policy)
     looks: list[tuple[RunTree, Facts]] = []
     before, *work = trees
-    on_base = before.workspace.job_at(before.workspace.root / one.name)
+    on_base = before.workspace.job_at(before.workspace.root / agreed_job.name)
     run_tests(
         before.workspace, on_base, before.memory, lambda need: tell(f"{on_base.id}  {before.label}{need.evidence}")
     )
     for tree in work:
-        job = tree.workspace.job_at(tree.workspace.root / one.name)
+        job = tree.workspace.job_at(tree.workspace.root / agreed_job.name)
 
         def told(need: Requirement, label: str = tree.label) -> None:
-            tell(f"{one.job.id}  {label}{need.evidence}")
+            tell(f"{agreed_job.job.id}  {label}{need.evidence}")
 
         facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, told), states)
-        if one.done:
+        if agreed_job.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
         lost = lost_tests(looks[0][0].workspace if looks else before.workspace, tree.workspace, job)
         looks.append((tree, facts._replace(suites=lost)))
     strict = looks[0][1]
-    agreement = [_of_gate(one, reason) for reason in agreement_gate(strict).reasons]
-    yield case_from_reasons("agreement", "gate", [*agreement, *one.claim.reasons])
+    agreement = [_of_gate(agreed_job, reason) for reason in agreement_gate(strict).reasons]
+    yield case_from_reasons("agreement", "gate", [*agreement, *agreed_job.claim.reasons])
     yield VerificationCase("budget", "gate", "skipped", text="How often it was tried can't be run again.")
     yield case_from_reasons(
-        "dependency", "gate", [_of_gate(one, reason) for reason in _left(dependency_gate(strict).reasons)]
+        "dependency", "gate", [_of_gate(agreed_job, reason) for reason in _left(dependency_gate(strict).reasons)]
     )
-    criteria = [_criterion_case(one, looks, place) for place in range(len(strict.standings))]
-    yield _truth_case(one, looks, criteria)
-    yield _reward_case(one, strict)
+    criteria = [_criterion_case(agreed_job, looks, place) for place in range(len(strict.standings))]
+    yield _truth_case(agreed_job, looks, criteria)
+    yield _reward_case(agreed_job, strict)
     yield from criteria
     refuted = any(case.outcome == "failed" for case in criteria)
-    yield from _receipt_case(branch, one, policy, refuted=refuted)
+    yield from _receipt_case(branch, agreed_job, policy, refuted=refuted)
 
 
 def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:
@@ -107,7 +107,7 @@ def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) 
 
 
 def _truth_case(
-    one: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], criteria: Sequence[VerificationCase]
+    job: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], criteria: Sequence[VerificationCase]
 ) -> VerificationCase:
     reasons: list[CaseReason] = []
     for tree, facts in looks:
@@ -116,7 +116,7 @@ def _truth_case(
             # It stands in the file. That it is on record, only the branch's own ledger says.
             beside |= {GateCode.LESSON_NOT_CAPTURED}
         others = [reason for reason in _left(truth_gate(facts).reasons) if reason.code not in beside]
-        reasons += [_of_gate(one, reason, tree.label) for reason in others]
+        reasons += [_of_gate(job, reason, tree.label) for reason in others]
     unmet = sum(case.outcome != "passed" for case in criteria)
     if not reasons and unmet:
         return VerificationCase(
@@ -125,19 +125,19 @@ def _truth_case(
     return case_from_reasons("truth", "gate", dict.fromkeys(reasons))
 
 
-def _reward_case(one: AgreedJob, facts: Facts) -> VerificationCase:
+def _reward_case(job: AgreedJob, facts: Facts) -> VerificationCase:
     """The part of the score that can be run again. What was noted on the way is the branch's own word."""
     counted = [part for part in score_of(facts).components if part.name in _RUN_AGAIN]
     points = round(100 * sum(part.got for part in counted) / sum(part.possible for part in counted))
     target = facts.job.reward_target
-    told = f"{points} of 100 for what was run again; {target} was agreed."
+    message = f"{points} of 100 for what was run again; {target} was agreed."
     if points >= target:
-        return VerificationCase("reward", "gate", "passed", text=told)
+        return VerificationCase("reward", "gate", "passed", text=message)
     code = GateCode.SCORE_TOO_LOW
-    return VerificationCase("reward", "gate", "failed", (CaseReason(code, told, one.claim.where, _next(one, code)),))
+    return VerificationCase("reward", "gate", "failed", (CaseReason(code, message, job.claim.where, _next(job, code)),))
 
 
-def _criterion_case(one: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
+def _criterion_case(job: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
     need = looks[0][1].standings[place].need
     kind: CaseKind = "command" if need.name == VERIFICATION else "criterion"
     name = f"`{need.evidence}`" if kind == "command" else need.name
@@ -148,7 +148,7 @@ def _criterion_case(one: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], plac
         if found.state == "passed":
             continue
         code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[found.state]
-        reasons.append(CaseReason(code, f"{tree.label}{status_sentence(found)}", _line_of(one, need), _next(one, code)))
+        reasons.append(CaseReason(code, f"{tree.label}{status_sentence(found)}", _line_of(job, need), _next(job, code)))
         output = output or _said(tree.workspace, found)
     said = [one.message.removeprefix(tree.label) for one, (tree, _) in zip(reasons, looks, strict=False)]
     if len(said) > 1 and len(set(said)) == 1:
@@ -157,41 +157,41 @@ def _criterion_case(one: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], plac
     return VerificationCase(name, kind, "failed" if reasons else "passed", tuple(reasons), need.text, output)
 
 
-def _receipt_case(branch: Workspace, one: AgreedJob, policy: Policy, *, refuted: bool) -> Iterator[VerificationCase]:
+def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted: bool) -> Iterator[VerificationCase]:
     """What the branch offers as proof. It is never asked; where it is false, that is told."""
-    if one.claim.completed is None and (one.done or not one.claim.done):
+    if job.claim.completed is None and (job.done or not job.claim.done):
         return
-    reasons = list(receipt_reasons(branch, one.job, one.claim, policy))
-    if refuted and one.claim.completed is not None:
+    reasons = list(receipt_reasons(branch, job.job, job.claim, policy))
+    if refuted and job.claim.completed is not None:
         code = FindingCode.RECEIPT_REFUTED
-        told = f"The branch says that {one.job.id} is done ({one.claim.completed.hash[:19]}…); run again, it is not."
-        reasons.append(CaseReason(code, told, one.claim.where, FINDINGS[code].next_step))
+        message = f"The branch says that {job.job.id} is done ({job.claim.completed.hash[:19]}…); run again, it is not."
+        reasons.append(CaseReason(code, message, job.claim.where, FINDINGS[code].next_step))
     yield case_from_reasons("receipt", "gate", reasons)
 
 
 def _left(reasons: Sequence[GateReason]) -> list[GateReason]:
-    return [one for one in reasons if one.code not in _NOT_HERE]
+    return [reason for reason in reasons if reason.code not in _NOT_HERE]
 
 
-def _of_gate(one: AgreedJob, reason: GateReason, label: str = "") -> CaseReason:
-    where = one.claim.where if reason.where is None or reason.where.startswith(one.claim.where) else reason.where
-    return CaseReason(reason.code, f"{label}{reason.message}", where, _next(one, reason.code))
+def _of_gate(job: AgreedJob, reason: GateReason, label: str = "") -> CaseReason:
+    where = job.claim.where if reason.where is None or reason.where.startswith(job.claim.where) else reason.where
+    return CaseReason(reason.code, f"{label}{reason.message}", where, _next(job, reason.code))
 
 
-def _next(one: AgreedJob, code: GateCode) -> str:
-    return GATE_REASONS[code].next_step.replace("JOB", one.job.id)
+def _next(job: AgreedJob, code: GateCode) -> str:
+    return GATE_REASONS[code].next_step.replace("JOB", job.job.id)
 
 
-def _line_of(one: AgreedJob, need: Requirement) -> str:
+def _line_of(agreed_job: AgreedJob, need: Requirement) -> str:
     """Where the branch's plan says it; the plan itself where it does not say it any more."""
-    job = one.claim.job
+    job = agreed_job.claim.job
     if job is None:
-        return one.claim.where
+        return agreed_job.claim.where
     line = next((each.line for each in job.criteria if each.text == need.text), None)
     line = line or next((each.line for each in job.criteria if each.id == need.name), None)
     if need.name == VERIFICATION:
         line = job.document.line_of("truth_required_commands")
-    return f"{one.claim.where}:{line}" if line else one.claim.where
+    return f"{agreed_job.claim.where}:{line}" if line else agreed_job.claim.where
 
 
 def _said(tree: Workspace, standing: EvidenceStatus) -> str:

@@ -76,14 +76,18 @@ class JudgingFiles(NamedTuple):
         """Whether a file is the base's, changed or new."""
         if self.is_work(name):
             return False
-        return name in self.read or self._shadows(name) or any(matches(self.base, name, one) for one in self.patterns)
+        return (
+            name in self.read
+            or self._shadows(name)
+            or any(matches(self.base, name, pattern) for pattern in self.patterns)
+        )
 
     def judges_on_base(self, name: str) -> bool:
         return self.judges(name) or (name in self.named and not self.is_work(name))
 
     def steers(self, name: str) -> bool:
         """Whether a file judges by its own name, and not by its folder's, where data for the tests may stand."""
-        own = [one for one in self.patterns if not one.endswith("/")]
+        own = [pattern for pattern in self.patterns if not pattern.endswith("/")]
         return name in self.read or self._shadows(name) or any(matches(self.base, name, one) for one in own)
 
     def _shadows(self, name: str) -> bool:
@@ -104,12 +108,12 @@ def judging_files_of(
     for job in jobs:
         for need in requirements_of(job):
             argv = need.check.argv
-            words = [one for word in argv for one in _paths(word)]
+            words = [path for word in argv for path in _paths(word)]
             named |= {_normal(base, one) for one in words}
             programs = {PurePosixPath(word).name for word in argv} | {one for word in argv for one in word.split()}
             for above in ("", *(f"{one}/" for one in words)):
-                named |= {_normal(base, f"{above}{file}") for one in programs for file in _READ_BY.get(one, ())}
-                read |= {_normal(base, f"{above}{file}") for one in programs for file in _SET_BY.get(one, ())}
+                named |= {_normal(base, f"{above}{file}") for program in programs for file in _READ_BY.get(program, ())}
+                read |= {_normal(base, f"{above}{file}") for program in programs for file in _SET_BY.get(program, ())}
             folders |= set(_environments(argv))
             if (module := _module(argv)) is not None:
                 read |= {_normal(base, f"{module}.py"), _normal(base, f"{module}/__main__.py")}
@@ -131,7 +135,7 @@ def matches(base: Base, name: str, pattern: str) -> bool:
         return inner.startswith(pattern[1:]) if pattern.endswith("/") else fnmatchcase(inner, pattern[1:])
     parts = name.split("/")
     if pattern.endswith("/"):
-        return any(fnmatchcase(one, pattern[:-1]) for one in parts[:-1])
+        return any(fnmatchcase(part, pattern[:-1]) for part in parts[:-1])
     return fnmatchcase(parts[-1], pattern)
 
 
@@ -141,7 +145,7 @@ def _agreed_results(base: Base, tree: Workspace, jobs: Collection[Job]) -> Calla
         for output in job.outputs:
             with suppress(ConfigError):
                 patterns.append(in_repository(base, tree, job, output).split("/"))
-    return lambda name: any(_is_in(name.split("/"), one) for one in patterns)
+    return lambda name: any(_is_in(name.split("/"), pattern) for pattern in patterns)
 
 
 def _is_in(name: list[str], pattern: list[str]) -> bool:
@@ -177,7 +181,7 @@ def _module(argv: tuple[str, ...]) -> str | None:
 
 
 def _inside(names: Collection[str]) -> frozenset[str]:
-    return frozenset(one for one in names if not one.startswith((".git/", "..", "/")))
+    return frozenset(name for name in names if not name.startswith((".git/", "..", "/")))
 
 
 def _normal(base: Base, name: str) -> str:

@@ -47,7 +47,7 @@ def rerun_job(
     """Run and look at everything that a job has to show, and collect the facts. No proof that was there is used."""
     by = unproved_actor()
     entries = tree.ledger.read(job.id).entries
-    if not any(one.type == "started" for one in entries):
+    if not any(entry.type == "started" for entry in entries):
         tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _outputs_on(base, tree, job)}, by)
     asked = requirements_of(job)
     for need in asked:
@@ -63,7 +63,7 @@ def rerun_job(
                 collect_evidence(tree, job, by, again=True, only=need)
     facts = facts_of(tree, tree.job_at(job.path))
     return facts._replace(
-        standings=tuple(_signed_off(tree, job, one, signed) for one in facts.standings),
+        standings=tuple(_signed_off(tree, job, standing, signed) for standing in facts.standings),
         suites=(),
         upstream_changed=(),
         harness_changed=(),
@@ -83,7 +83,9 @@ def run_tests(tree: Workspace, job: Job, memory: Memory, tell: Callable[[Require
 def lost_tests(before: Workspace, now: Workspace, job: Job) -> tuple[SuiteFact, ...]:
     """The tests that one folder runs, and the other one does not have or skips."""
     found: list[SuiteFact] = []
-    for evidence in dict.fromkeys(one.evidence for one in requirements_of(job) if one.check.kind == "run"):
+    for evidence in dict.fromkeys(
+        requirement.evidence for requirement in requirements_of(job) if requirement.check.kind == "run"
+    ):
         outcomes = []
         for tree in (before, now):
             entry = newest_run(tree.ledger.read(job.id).entries, evidence)

@@ -147,9 +147,13 @@ def _of_settings(base: Base, found: Workspace) -> list[str]:
     above = Path(os.path.realpath(settings.root)).relative_to(os.path.realpath(_top_of(base, found))).as_posix()
     prefix = "" if above == "." else f"{above}/"
     guards = (settings.stop, settings.subagent_stop, settings.task_completed)
-    baselines = [one.tests.baseline for one in guards if one.tests is not None and one.tests.baseline is not None]
+    baselines = [
+        guard.tests.baseline for guard in guards if guard.tests is not None and guard.tests.baseline is not None
+    ]
     missions = f"{base.inside}{PurePosixPath(settings.judge.missions)}/"
-    return [f"{prefix}{one}" for one in baselines] + [name for name in base.files if name.startswith(missions)]
+    return [f"{prefix}{baseline}" for baseline in baselines] + [
+        name for name in base.files if name.startswith(missions)
+    ]
 
 
 def _top_of(base: Base, found: Workspace) -> Path:
@@ -178,7 +182,7 @@ def _branch_files(base: Base) -> list[str]:
     """What git tracks in the working tree, and is there."""
     listed = git(base.top, "ls-files", "-z", "--recurse-submodules") or b""
     names = dict.fromkeys(os.fsdecode(one) for one in listed.split(b"\0") if one)
-    return [one for one in names if os.path.lexists(base.top / one)]
+    return [name for name in names if os.path.lexists(base.top / name)]
 
 
 def _link_ignored(base: Base, folder: Path, judges: JudgingFiles | None) -> None:
@@ -261,19 +265,19 @@ def _remove(folder: Path, name: str) -> None:
             path.unlink()
 
 
-def _is_there(folder: Path, one: CommittedFile) -> bool:
+def _is_there(folder: Path, file: CommittedFile) -> bool:
     """Whether a file is that of the commit, by its content; what a folder leads to that is a link is not."""
-    path = folder / one.name
+    path = folder / file.name
     if any(above.is_symlink() for above in path.parents if above.is_relative_to(folder)):
         return False
-    if path.is_symlink() or one.mode == "120000":
+    if path.is_symlink() or file.mode == "120000":
         link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
-        return one.mode == "120000" and blob_name(link, one.blob) == one.blob
+        return file.mode == "120000" and blob_name(link, file.blob) == file.blob
     found = _read(path)
-    if found is None or (one.mode == "100755") != bool(path.stat().st_mode & 0o100):
+    if found is None or (file.mode == "100755") != bool(path.stat().st_mode & 0o100):
         return False
     # The one thing that git itself may do to a text on its way out.
-    return one.blob in (blob_name(found, one.blob), blob_name(found.replace(b"\r\n", b"\n"), one.blob))
+    return file.blob in (blob_name(found, file.blob), blob_name(found.replace(b"\r\n", b"\n"), file.blob))
 
 
 def _read(path: Path) -> bytes | None:

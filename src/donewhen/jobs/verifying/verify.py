@@ -70,7 +70,7 @@ def _agreed(
             continue
         entries = contract.ledger.read(job.id).entries
         seal = seal_in(job.id, entries, policy)
-        known = {one.hash for one in entries}
+        known = {entry.hash for entry in entries}
         claim = claim_of(base, branch, job, contract.where(job.path), seal, policy, known)
         done = history_of(job.id, entries, policy).completed is not None
         found[job.id] = AgreedJob(job, seal, done, frozenset(known), claim, contract.where(job.path))
@@ -165,10 +165,10 @@ def _contract_case(
     base: Base, branch: Workspace, contract: Workspace, seal: Seal | None, before: Workspace | None
 ) -> VerificationCase:
     if seal is None:
-        told = f"Nothing is agreed on {base.ref}, so there is nothing that could be run again."
+        message = f"Nothing is agreed on {base.ref}, so there is nothing that could be run again."
         where = contract.where(contract.project_file)
         return case_from_reasons(
-            "contract", "project", [CaseReason(FindingCode.PROPOSED, told, where, "donewhen agree")]
+            "contract", "project", [CaseReason(FindingCode.PROPOSED, message, where, "donewhen agree")]
         )
     try:
         return case_from_reasons("contract", "project", project_reasons(branch, seal, before))
@@ -222,48 +222,48 @@ def _new_jobs(branch: Workspace, agreed: Mapping[str, AgreedJob]) -> Iterator[Jo
             yield JobCases(job.id, job.title, where, False, (case,))
             continue
         code = FindingCode.NOT_ON_BASE
-        told = f"{job.id} is done on the branch, and nobody has agreed to it on the base branch."
+        message = f"{job.id} is done on the branch, and nobody has agreed to it on the base branch."
         yield JobCases(
             job.id,
             job.title,
             where,
             True,
-            (case_from_reasons("agreement", "gate", [CaseReason(code, told, where, FINDINGS[code].next_step)]),),
+            (case_from_reasons("agreement", "gate", [CaseReason(code, message, where, FINDINGS[code].next_step)]),),
         )
 
 
-def _not_claimed(base: Base, one: AgreedJob, *, asked_for: bool) -> JobCases:
+def _not_claimed(base: Base, job: AgreedJob, *, asked_for: bool) -> JobCases:
     """A job that nobody says is done: nothing was run, which is no pass. What the branch did to its terms is told."""
-    told = f"The branch says {one.claim.status}, so it was not run."
-    if one.claim.done and not asked_for:
-        told = "The branch says done. It was not asked for, so it was not run."
-    elif one.done:
-        told = f"It was done on {base.ref}; the branch says {one.claim.status}, so it was not run."
-    cases = [VerificationCase("not run", "gate", "skipped", text=told)]
-    if one.claim.reasons:
-        cases.insert(0, case_from_reasons("agreement", "gate", one.claim.reasons))
-    return JobCases(one.job.id, one.job.title, one.claim.where, False, tuple(cases))
+    message = f"The branch says {job.claim.status}, so it was not run."
+    if job.claim.done and not asked_for:
+        message = "The branch says done. It was not asked for, so it was not run."
+    elif job.done:
+        message = f"It was done on {base.ref}; the branch says {job.claim.status}, so it was not run."
+    cases = [VerificationCase("not run", "gate", "skipped", text=message)]
+    if job.claim.reasons:
+        cases.insert(0, case_from_reasons("agreement", "gate", job.claim.reasons))
+    return JobCases(job.job.id, job.job.title, job.claim.where, False, tuple(cases))
 
 
 def _notes(base: Base, changed: Sequence[ChangedJudgingFile]) -> Iterator[CaseReason]:
     if not base.fork and is_shallow(base):
-        told = f"The history here is cut short, so it is not known whether the branch has all of {base.ref}."
-        yield CaseReason(FindingCode.GIT, told, "", "git fetch --unshallow")
+        message = f"The history here is cut short, so it is not known whether the branch has all of {base.ref}."
+        yield CaseReason(FindingCode.GIT, message, "", "git fetch --unshallow")
     elif base.is_behind:
-        told = f"The branch lacks commits of {base.ref}; files that it has not touched were taken from there."
-        yield CaseReason(FindingCode.GIT, told, "", f"git merge {base.ref}")
+        message = f"The branch lacks commits of {base.ref}; files that it has not touched were taken from there."
+        yield CaseReason(FindingCode.GIT, message, "", f"git merge {base.ref}")
     if count := count_untracked(base):
         yield CaseReason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")
     for one in changed:
         if one.kind != "removed":
-            told = f"{one.name} was {one.kind} on the branch; the work was judged without that change, too."
-            yield CaseReason(FindingCode.JUDGING_CHANGED, told, one.name.removeprefix(base.inside))
+            message = f"{one.name} was {one.kind} on the branch; the work was judged without that change, too."
+            yield CaseReason(FindingCode.JUDGING_CHANGED, message, one.name.removeprefix(base.inside))
 
 
 def _nothing(base: Base) -> CaseReason:
     code = FindingCode.NOTHING_VERIFIED
-    told = f"The branch says of no job on {base.ref} that it is done, so nothing was verified."
-    return CaseReason(code, told, "", FINDINGS[code].next_step)
+    message = f"The branch says of no job on {base.ref} that it is done, so nothing was verified."
+    return CaseReason(code, message, "", FINDINGS[code].next_step)
 
 
 def _made(folder: Path) -> Path:

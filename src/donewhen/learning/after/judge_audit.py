@@ -33,7 +33,7 @@ async def audit_judge(
     votes = 0
     malformed: dict[str, int] = {}
     stream = Judge(mission, guidance, asking, reasons=asking.reads_reasons).stream(
-        book.tickets([one.key for one in book.members])
+        book.tickets([member.key for member in book.members])
     )
     try:
         async for verdict in stream:
@@ -53,11 +53,11 @@ async def audit_judge(
         await stream.aclose()
         await asking.aclose()
     spent: dict[str, Any] = {**vars(asking.meter), "seconds": round(mission.clock.monotonic() - began, 3)}
-    labels = [one.label for one in book.members]
+    labels = [member.label for member in book.members]
     every = PartSizes(
         passes=labels.count("pass"),
         fails=labels.count("fail"),
-        clusters=len({one.cluster for one in book.members}),
+        clusters=len({member.cluster for member in book.members}),
         hash=book.hash,
     )
     return with_notes(
@@ -68,7 +68,9 @@ async def audit_judge(
             status="audit",
             finished_at=mission.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             seed=mission.settings.seed,
-            splits=SplitSizes(test=every, test_learned_from=learned_from(guidance, (one.key for one in book.members))),
+            splits=SplitSizes(
+                test=every, test_learned_from=learned_from(guidance, (member.key for member in book.members))
+            ),
             before=measure(counts.elements()),
             guidance_before=guidance.step,
             baselines=_baselines(book, wrong),
@@ -82,7 +84,7 @@ async def audit_judge(
 
 def _baselines(book: TicketReader, wrong: list[bool]) -> tuple[Baseline, ...]:
     """Each ticket by what the tickets of other clusters say."""
-    tickets = [(one.key, one.label, one.cluster) for one in book.members]
+    tickets = [(member.key, member.label, member.cluster) for member in book.members]
     learners: dict[BaselineName, Learn] = {
         "majority": majority_baseline,
         "word_counts": word_count_baseline_by_key(book),

@@ -34,8 +34,8 @@ def replay_run(folder: Path) -> Replay:
         try:
             state.apply(event)
         except RunError as error:
-            told = f"event {event.number}, {event.type}, does not follow on those before. {error.message}"
-            return Replay(state.guidance, len(events), finished, (told,))
+            message = f"event {event.number}, {event.type}, does not follow on those before. {error.message}"
+            return Replay(state.guidance, len(events), finished, (message,))
     differences: list[str] = []
     if finished:
         ended = events[-1].data
@@ -55,7 +55,7 @@ def replay_run(folder: Path) -> Replay:
 def _is_earlier(written: Guidance, state: RunState) -> bool:
     """Whether it is what the run had come to when it was first interrupted: it went on, and was then killed."""
     first = initial_guidance_of(state.manifest)
-    hashes = [first.hash, *(one["hash"] for one in state.changes)]
+    hashes = [first.hash, *(change["hash"] for change in state.changes)]
     return written.hash in hashes[:-1] and hashes.index(written.hash) == written.step - first.step
 
 
@@ -68,15 +68,15 @@ def _compared(written: Guidance, replayed: Guidance) -> list[str]:
         if there != expected:
             found.append(f"{key} is {there!r} in guidance.json, and {expected!r} by the events")
     known = dict.fromkeys((*replayed.metadata, *written.metadata))
-    told = "the evidence of {} in guidance.json is not what the events have"
-    return [*found, *(told.format(key) for key in known if _evidence(written, key) != _evidence(replayed, key))]
+    message = "the evidence of {} in guidance.json is not what the events have"
+    return [*found, *(message.format(key) for key in known if _evidence(written, key) != _evidence(replayed, key))]
 
 
 def _snapshots(folder: Path, state: RunState) -> list[str]:
     """Every step before the last is there, as the events had it."""
     first = initial_guidance_of(state.manifest)
     store = GuidanceStore(folder / "guidance.json", first.mission)
-    hashes = [first.hash, *(one["hash"] for one in state.changes)]
+    hashes = [first.hash, *(change["hash"] for change in state.changes)]
     found = []
     for step, expected in enumerate(hashes[:-1], first.step):
         try:

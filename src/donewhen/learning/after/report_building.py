@@ -153,10 +153,10 @@ def _sizes(book: TicketReader, splits: Splits, openings: int) -> SplitSizes:
     part_of = {key: part for part in PARTS for key in getattr(splits, part)}
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     clusters: dict[str, set[str]] = defaultdict(set)
-    for one in book.members:
-        part = part_of[one.key]
-        labels[part][one.label] += 1
-        clusters[part].add(one.cluster)
+    for member in book.members:
+        part = part_of[member.key]
+        labels[part][member.label] += 1
+        clusters[part].add(member.cluster)
     sizes = {
         part: PartSizes(
             passes=labels[part]["pass"],
@@ -169,16 +169,16 @@ def _sizes(book: TicketReader, splits: Splits, openings: int) -> SplitSizes:
     return SplitSizes(train=sizes["train"], validation=sizes["validation"], test=sizes["test"], test_openings=openings)
 
 
-def _epoch(one: EpochState) -> EpochRow:
-    ended = one.ended or {}
+def _epoch(state: EpochState) -> EpochRow:
+    ended = state.ended or {}
     calls = int(ended.get("calls", 0))
     return EpochRow(
-        number=one.number,
+        number=state.number,
         train_accuracy=ended.get("train_accuracy"),
         validation_before=ended.get("validation_before"),
         validation_after=ended.get("validation_after"),
-        accepted=one.changes,
-        refused=one.refused,
+        accepted=state.changes,
+        refused=state.refused,
         calls=calls,
     )
 
@@ -204,23 +204,23 @@ def _rules(state: RunState) -> tuple[RuleRow, ...]:
 
 
 def _removed(state: RunState) -> Iterable[RemovedRow]:
-    for one in state.changes:
-        for key, text in one["gone"].items():
-            yield RemovedRow(key=key, text=text, why=one["change"]["rationale"], epoch=one["epoch"])
+    for change in state.changes:
+        for key, text in change["gone"].items():
+            yield RemovedRow(key=key, text=text, why=change["change"]["rationale"], epoch=change["epoch"])
 
 
-def _hypothesis(one: PooledHypothesis, mission: Mission) -> HypothesisRow:
+def _hypothesis(hypothesis: PooledHypothesis, mission: Mission) -> HypothesisRow:
     reflection = mission.settings.reflection
     enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
     return HypothesisRow(
-        text=one.text,
-        falsifier=one.falsifier,
-        state=one.fate,
-        cycles=len(one.cycles),
-        evidence=one.evidence,
-        dimension=one.dimension,
-        why=one.why if one.fate == "promoted" else missing_support(one, *enough),
-        became=one.key,
+        text=hypothesis.text,
+        falsifier=hypothesis.falsifier,
+        state=hypothesis.fate,
+        cycles=len(hypothesis.cycles),
+        evidence=hypothesis.evidence,
+        dimension=hypothesis.dimension,
+        why=hypothesis.why if hypothesis.fate == "promoted" else missing_support(hypothesis, *enough),
+        became=hypothesis.key,
     )
 
 
@@ -243,10 +243,12 @@ def _trial(data: Mapping[str, Any]) -> TrialRow:
 
 def _dropped(state: RunState) -> Iterable[DroppedRow]:
     by_reason: dict[str, list[str]] = defaultdict(list)
-    for one in state.rejections:
-        by_reason[one["reason"]].append(f"{one['reflection_id']}: {one_line(str(one['detail']), 120)}")
+    for rejection in state.rejections:
+        by_reason[rejection["reason"]].append(
+            f"{rejection['reflection_id']}: {one_line(str(rejection['detail']), 120)}"
+        )
     known = {str(name) for name in MEANINGS}
-    for reason, examples in sorted(by_reason.items(), key=lambda one: (-len(one[1]), one[0])):
+    for reason, examples in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
         assert reason in known  # noqa: S101 - the set of reasons is closed
         yield DroppedRow(reason=reason, count=len(examples), examples=tuple(examples[:_EXAMPLES]))
 

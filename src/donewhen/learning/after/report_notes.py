@@ -112,13 +112,13 @@ def beats(judge: Measures, baseline: Measures) -> bool:
 
 
 def _rate(code: NoteCode, name: str, found: Estimate, meaning: str) -> Iterator[ReportNote]:
-    told = f"{name} is {found.value:.2f} ({found.low:.2f} to {found.high:.2f}, {found.of} tickets)"
+    message = f"{name} is {found.value:.2f} ({found.low:.2f} to {found.high:.2f}, {found.of} tickets)"
     if found.value < FLOOR:
-        yield ReportNote(code=code, text=f"{told}, below the floor of {FLOOR:g}: {meaning}.", serious=True)
+        yield ReportNote(code=code, text=f"{message}, below the floor of {FLOOR:g}: {meaning}.", serious=True)
     elif found.value < AIM:
-        yield ReportNote(code=code, text=f"{told}, below the aim of {AIM:g}.")
+        yield ReportNote(code=code, text=f"{message}, below the aim of {AIM:g}.")
     elif found.low < FLOOR:
-        yield ReportNote(code=code, text=f"{told}: good, but with so few tickets it may be below {FLOOR:g}.")
+        yield ReportNote(code=code, text=f"{message}: good, but with so few tickets it may be below {FLOOR:g}.")
 
 
 def _of_the_learning(report: LearningReport) -> Iterator[ReportNote]:

@@ -25,8 +25,8 @@ def rule_credit(with_rule: Mapping[str, LabelledVerdict], without: Mapping[str, 
     """Compare the same tickets with and without a rule."""
     keys = sorted(with_rule)
     return RuleCredit(
-        tuple(one for one in keys if not with_rule[one].wrong and without[one].wrong),
-        tuple(one for one in keys if with_rule[one].wrong and not without[one].wrong),
+        tuple(key for key in keys if not with_rule[key].wrong and without[key].wrong),
+        tuple(key for key in keys if with_rule[key].wrong and not without[key].wrong),
     )
 
 

@@ -28,9 +28,9 @@ def policy_questions(
 ) -> dict[str, str]:
     """Tickets about which the labels disagree, each with why. ``opposed`` are the tickets for either verdict."""
     labels: dict[str, set[str]] = {}
-    for one in members:
-        labels.setdefault(one.group, set()).add(one.label)
-    found = {one.key: "the same work was labelled both ways" for one in members if len(labels[one.group]) > 1}
+    for member in members:
+        labels.setdefault(member.group, set()).add(member.label)
+    found = {member.key: "the same work was labelled both ways" for member in members if len(labels[member.group]) > 1}
     for some, others in opposed:
         if min(len(some), len(others)) < MIN_SHARE * (len(some) + len(others)):
             continue

@@ -231,7 +231,7 @@ def corrected_prevalence(judged_pass: int, of: int, tpr: Estimate | None, tnr: E
     shift = 2 * square * (rate * of_hit - (1 - rate) * of_clear)
     error = sqrt(seen * (1 - seen) / (of + square) + rate * rate * of_hit + (1 - rate) ** 2 * of_clear) / gain
     bounds = (rate + shift - Z95 * error, rate + shift + Z95 * error)
-    value, low, high = (min(1.0, max(0.0, one)) for one in (value, *bounds))
+    value, low, high = (min(1.0, max(0.0, bound)) for bound in (value, *bounds))
     return Estimate(value, min(low, value), max(high, value), of)
 
 

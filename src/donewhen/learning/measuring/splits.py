@@ -74,10 +74,10 @@ def _together(members: list[SplitMember]) -> dict[str, list[SplitMember]]:
             name = leads[name]
         return name
 
-    for one in members:
-        first, second = sorted((lead(f"c {one.cluster}"), lead(f"g {one.group}")))
+    for member in members:
+        first, second = sorted((lead(f"c {member.cluster}"), lead(f"g {member.group}")))
         leads[second] = first
     found: dict[str, list[SplitMember]] = defaultdict(list)
-    for one in sorted(members):
-        found[lead(f"c {one.cluster}")].append(one)
+    for member in sorted(members):
+        found[lead(f"c {member.cluster}")].append(member)
     return found

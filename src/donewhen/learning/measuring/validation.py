@@ -66,13 +66,13 @@ class ValidationPanel:
 
     def was_on_validation(self, *guidances: Guidance) -> None:
         """These have judged the validation tickets, now or before the run was cut off."""
-        for one in guidances:
-            self._remember((one.hash, "validation"), self._known.get((one.hash, "validation")))
+        for guidance in guidances:
+            self._remember((guidance.hash, "validation"), self._known.get((guidance.hash, "validation")))
 
     def was_on_credit(self, *guidances: Guidance) -> None:
         """The same for the tickets on which rules are left out."""
-        for one in guidances:
-            self._remember((one.hash, "credit"), self._known.get((one.hash, "credit")))
+        for guidance in guidances:
+            self._remember((guidance.hash, "credit"), self._known.get((guidance.hash, "credit")))
 
     def forget(self) -> None:
         """Know nothing of what was judged before."""

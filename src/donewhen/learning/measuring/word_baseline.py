@@ -69,7 +69,7 @@ def out_of_fold_predictions(tickets: Sequence[tuple[str, Binary, str]], learn: L
     sizes = Counter(cluster for _, _, cluster in tickets)
     filled = [0] * folds
     fold_of: dict[str, int] = {}
-    for cluster in sorted(sizes, key=lambda one: (-sizes[one], one)):
+    for cluster in sorted(sizes, key=lambda siz: (-sizes[siz], siz)):
         fold_of[cluster] = filled.index(min(filled))
         filled[fold_of[cluster]] += sizes[cluster]
     learned = [

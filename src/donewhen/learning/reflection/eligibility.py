@@ -19,7 +19,7 @@ class GradientCandidate(NamedTuple):
 
 def gradient_candidates(verdicts: Sequence[Verdict]) -> tuple[GradientCandidate, ...]:
     """The gradient candidates. A ticket without any well-formed answer says nothing: it is a failure, on record."""
-    found = (GradientCandidate(one.ticket_key, eligibility_signals(one)) for one in verdicts)
+    found = (GradientCandidate(verdict.ticket_key, eligibility_signals(verdict)) for verdict in verdicts)
     return tuple(one for one in found if one.signals)
 
 

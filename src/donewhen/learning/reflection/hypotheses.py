@@ -62,21 +62,21 @@ def promotable_hypotheses(pool: Pool, min_cycles: int, min_tickets: int) -> tupl
     return tuple(sorted(ripe, key=lambda one: (-len(one.evidence), -len(one.cycles), one.signature)))
 
 
-def is_promotable(one: PooledHypothesis, min_cycles: int, min_tickets: int) -> bool:
+def is_promotable(hypothesis: PooledHypothesis, min_cycles: int, min_tickets: int) -> bool:
     """Whether a hypothesis may be tried now."""
-    enough = len(one.cycles) >= min_cycles and len(one.evidence) >= min_tickets
-    return enough and one.fate != "promoted" and len(one.evidence) > one.tried_with
+    enough = len(hypothesis.cycles) >= min_cycles and len(hypothesis.evidence) >= min_tickets
+    return enough and hypothesis.fate != "promoted" and len(hypothesis.evidence) > hypothesis.tried_with
 
 
-def missing_support(one: PooledHypothesis, min_cycles: int, min_tickets: int) -> str:
+def missing_support(hypothesis: PooledHypothesis, min_cycles: int, min_tickets: int) -> str:
     """What a waiting hypothesis waits for."""
-    if one.fate == "refused":
-        return f"tried and refused ({one.why}); it is tried again with new tickets"
+    if hypothesis.fate == "refused":
+        return f"tried and refused ({hypothesis.why}); it is tried again with new tickets"
     lacking = []
-    if len(one.cycles) < min_cycles:
-        lacking.append(f"{min_cycles - len(one.cycles)} more cycle(s)")
-    if len(one.evidence) < min_tickets:
-        lacking.append(f"{min_tickets - len(one.evidence)} more ticket(s)")
+    if len(hypothesis.cycles) < min_cycles:
+        lacking.append(f"{min_cycles - len(hypothesis.cycles)} more cycle(s)")
+    if len(hypothesis.evidence) < min_tickets:
+        lacking.append(f"{min_tickets - len(hypothesis.evidence)} more ticket(s)")
     return ", ".join(lacking) or "its turn"
 
 

@@ -101,7 +101,9 @@ class OpsPass(NamedTuple):
     @property
     def covered(self) -> frozenset[str]:
         """The tickets that something valid speaks of: E ∪ H."""
-        kept = [one.evidence for one in self.operations] + [one.evidence for one in self.hypotheses]
+        kept = [operation.evidence for operation in self.operations] + [
+            hypothesis.evidence for hypothesis in self.hypotheses
+        ]
         return frozenset(key for evidence in kept for key in evidence)
 
 
@@ -128,7 +130,7 @@ def read_decision(text: str, cases: Sequence[Case]) -> DecisionPass | UnusableAn
     problem = _top_level(data, {"no_evidence_group_ids": list, "decision_analysis": str}, {})
     if problem is not None:
         return problem
-    asked = {one.ticket_key for one in cases}
+    asked = {case.ticket_key for case in cases}
     found: dict[str, None] = {}
     rejections: list[Rejection] = []
     for key in data["no_evidence_group_ids"]:
@@ -170,10 +172,10 @@ class _Reader:
     def __init__(self, terms: ReadingTerms, has_evidence: bool) -> None:
         self._terms = terms
         self._has_evidence = has_evidence
-        self._learnable = {one.ticket_key for one in terms.cases}
-        shown = (one.ticket_key.rpartition("::")[0] for one in terms.cases)
+        self._learnable = {case.ticket_key for case in terms.cases}
+        shown = (case.ticket_key.rpartition("::")[0] for case in terms.cases)
         self._groups = tuple(dict.fromkeys((*shown, *terms.groups)))
-        self._texts = tuple("\n".join(one.evidence.values()) for one in terms.cases)
+        self._texts = tuple("\n".join(case.evidence.values()) for case in terms.cases)
         self._touched: set[str] = set()
         self._said: set[str] = set()
         self.operations: list[GuidanceChange] = []
@@ -265,9 +267,9 @@ class _Reader:
         return found
 
     def _merged(self, names: Any, key: str | None) -> tuple[str, ...]:
-        if not isinstance(names, list) or not names or len({str(one) for one in names}) != len(names):
+        if not isinstance(names, list) or not names or len({str(name) for name in names}) != len(names):
             raise _Refused("bad_merge", "no rules, or one of them twice")
-        found = tuple(self._rule(one) for one in names)
+        found = tuple(self._rule(name) for name in names)
         if FIRST in found:
             raise _Refused("g0_removal", FIRST)
         if key in found:
@@ -322,7 +324,7 @@ class _Reader:
             raise _Refused("operation_cap", f"{terms.max_operations} allowed")
         if len(self.operations) >= terms.changes_left:
             raise _Refused("change_cap", f"{terms.changes_left} left")
-        adding = sum(one.op == "add" for one in self.operations)
+        adding = sum(operation.op == "add" for operation in self.operations)
         if change.op == "add" and len(terms.guidance.learned) + adding >= terms.rules.max_rules:
             raise _Refused("rule_cap", f"{terms.rules.max_rules} allowed")
 

@@ -101,5 +101,5 @@ def _rendered(case: Case, mission: Mission, limit: int) -> str:
     judged = spoken[case.verdict] if case.verdict else "-"
     head = f'\n<case key={json.dumps(case.ticket_key, ensure_ascii=False)} label="{spoken[case.label]}">\n'
     votes = f"{words.pass_} {case.passes}, {words.fail} {case.fails}"
-    told = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {escape_block(one_line(case.reason, 300))}\n"
-    return f"{head}{told}{evidence_block(case.evidence, limit)}\n</case>\n"
+    message = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {escape_block(one_line(case.reason, 300))}\n"
+    return f"{head}{message}{evidence_block(case.evidence, limit)}\n</case>\n"

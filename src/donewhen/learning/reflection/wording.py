@@ -80,7 +80,9 @@ def _marked(text: str, language: Language) -> str:
 def _conclusion(text: str, language: Language) -> int:
     """Where the conclusion begins: at the first word that announces one. "Tests that pass" before it is a condition."""
     shapes = (re.escape(_folded(one, language)) for one in language.wording.conclusion)
-    found = (re.search(rf"\b{one}\b" if one[0].isascii() and one[0].isalpha() else one, text) for one in shapes)
+    found = (
+        re.search(rf"\b{shape}\b" if shape[0].isascii() and shape[0].isalpha() else shape, text) for shape in shapes
+    )
     return min((one.start() for one in found if one is not None), default=0)
 
 
@@ -100,7 +102,7 @@ def _shapes(language: Language) -> list[tuple[str, Binary]]:
     known: dict[str, Binary] = {language.plain[0]: "pass", language.plain[1]: "fail"}
     known |= {words.pass_: "pass", words.fail: "fail"}
     found: list[tuple[str, Binary]] = []
-    for word, verdict in sorted(known.items(), key=lambda one: -len(one[0])):
+    for word, verdict in sorted(known.items(), key=lambda item: -len(item[0])):
         folded = _folded(word, language)
         shape = re.escape(folded) if _CJK.search(folded) else rf"(?<!\w){re.escape(folded)}(?:es|ed|s)?(?!\w)"
         found.append((shape, verdict))
@@ -146,12 +148,12 @@ def copied_chain(text: str, texts: Sequence[str]) -> str | None:
     for source in texts:
         if chunks:
             squeezed = "".join(_CJK.findall(source))
-            found = next((one for one in chunks if one in squeezed), None)
+            found = next((chunk for chunk in chunks if chunk in squeezed), None)
             if found is not None:
                 return found
         if runs:
             spaced = f" {_spaced(_plain_fold(source))} "
-            found = next((one for one in runs if f" {one} " in spaced), None)
+            found = next((run for run in runs if f" {run} " in spaced), None)
             if found is not None:
                 return found
     return None
@@ -167,7 +169,7 @@ def normalise_rule(text: str, language: Language) -> str:
 def fixed_parts(text: str) -> tuple[str, ...]:
     """The numbers and the quoted words of a rule: two rules that differ in these are two rules."""
     numbers = re.findall(r"(?:[<>≤≥]=?\s*)?-?\d+(?:[.,]\d+)*", _QUOTED.sub(" ", text))
-    return (*_QUOTED.findall(text), *("".join(one.split()) for one in numbers))
+    return (*_QUOTED.findall(text), *("".join(number.split()) for number in numbers))
 
 
 def _plain_fold(text: str) -> str:

@@ -67,21 +67,21 @@ def _write_guidance(folder: Path, state: RunState, clock: Clock) -> None:
 def _metrics(state: RunState) -> dict[str, Any]:
     epochs = [
         {
-            "epoch": one.number,
-            "rolled": one.rolled,
-            "wrong": one.wrong,
-            "failures": one.failures,
-            "candidates": one.candidates,
-            "covered": one.covered,
-            "no_evidence": one.no_evidence,
-            "budget_exhausted": one.exhausted,
-            "changes": one.changes,
-            "refused": one.refused,
-            "promotions": one.promotions,
-            "reflection_calls": one.reflection_calls,
-            **{name: value for name, value in (one.ended or {}).items() if name.startswith(("train", "validation"))},
+            "epoch": epoch.number,
+            "rolled": epoch.rolled,
+            "wrong": epoch.wrong,
+            "failures": epoch.failures,
+            "candidates": epoch.candidates,
+            "covered": epoch.covered,
+            "no_evidence": epoch.no_evidence,
+            "budget_exhausted": epoch.exhausted,
+            "changes": epoch.changes,
+            "refused": epoch.refused,
+            "promotions": epoch.promotions,
+            "reflection_calls": epoch.reflection_calls,
+            **{name: value for name, value in (epoch.ended or {}).items() if name.startswith(("train", "validation"))},
         }
-        for one in state.epochs
+        for epoch in state.epochs
     ]
     return {"status": state.status, "epochs": epochs, "spent": dict(state.spent), "malformed": dict(state.malformed)}
 

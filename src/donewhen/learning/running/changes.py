@@ -82,9 +82,9 @@ class GuidanceChanges:
         for key in rules_not_paying(self._state.guidance, found, rules):
             if not self.left:
                 return
-            told = f"{len(found[key].hits)} hits and {len(found[key].misses)} misses when it is left out"
+            message = f"{len(found[key].hits)} hits and {len(found[key].misses)} misses when it is left out"
             change = GuidanceChange(
-                op="delete", key=key, rationale=told, evidence=found[key].misses, reflection_id=f"{epoch}.clean-up"
+                op="delete", key=key, rationale=message, evidence=found[key].misses, reflection_id=f"{epoch}.clean-up"
             )
             await self.make(change, "clean-up")
 

@@ -80,7 +80,7 @@ class ReflectionCycles:
         self._studied = False
         # One that is a mere word or a mere number may stand in a rule without naming anybody.
         groups = sorted({key.rpartition("::")[0] for key in rolled.keys})
-        self._groups = tuple(one for one in groups if not one.isdigit() and any(map(str.isdigit, one)))
+        self._groups = tuple(group for group in groups if not group.isdigit() and any(map(str.isdigit, group)))
 
     @property
     def _state(self) -> RunState:
@@ -103,7 +103,7 @@ class ReflectionCycles:
             again, decided = await self._ask(question, cycle, f"{cycle}.{asked}", shown, attempts)
             attempt = question.attempt + 1
             size = retry_batch_size(self._settings.reflection.batch_size, attempt)
-            waiting.extend(_Question(one, attempt, decided) for one in split_batches(again, size))
+            waiting.extend(_Question(batch, attempt, decided) for batch in split_batches(again, size))
 
     async def _ask(
         self, question: _Question, cycle: str, reflection_id: str, shown: PackedCases, attempts: Mapping[str, int]
@@ -141,7 +141,7 @@ class ReflectionCycles:
                 **self._about(cycle, reflection_id, attempt, shown.shown, "decision"),
                 "no_evidence": list(decision.no_evidence),
                 "analysis": decision.analysis,
-                "rejections": [one.as_dict() for one in decision.rejections],
+                "rejections": [rejection.as_dict() for rejection in decision.rejections],
                 "unusable": usable._asdict() if isinstance(usable, UnusableAnswer) else None,
             }
 
@@ -179,11 +179,11 @@ class ReflectionCycles:
             proposal = usable if isinstance(usable, OpsPass) else OpsPass((), (), "", ())
             return {
                 **self._about(cycle, reflection_id, attempt, shown.shown, "ops"),
-                "operations": [msgspec.to_builtins(one) for one in proposal.operations],
-                "hypotheses": [one._asdict() for one in proposal.hypotheses],
+                "operations": [msgspec.to_builtins(operation) for operation in proposal.operations],
+                "hypotheses": [hypothesis._asdict() for hypothesis in proposal.hypotheses],
                 "covered": sorted(proposal.covered),
                 "analysis": proposal.analysis,
-                "rejections": [one.as_dict() for one in proposal.rejections],
+                "rejections": [rejection.as_dict() for rejection in proposal.rejections],
                 "unusable": usable._asdict() if isinstance(usable, UnusableAnswer) else None,
             }
 
@@ -198,26 +198,26 @@ class ReflectionCycles:
         """Try the hypotheses that have enough support."""
         reflection = self._settings.reflection
         enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
-        for one in promotable_hypotheses(self._state.pool, *enough):
+        for hypothesis in promotable_hypotheses(self._state.pool, *enough):
             full = len(self._state.guidance.learned) >= self._settings.rules.max_rules
             capped = self._state.epoch.promotions >= reflection.max_promotions_per_epoch
             if full or capped or not self._changes.left:
                 return
             change = GuidanceChange(
                 op="add",
-                text=one.text,
-                rationale=f"a hypothesis with {len(one.evidence)} tickets in {len(one.cycles)} cycles",
-                evidence=one.evidence,
+                text=hypothesis.text,
+                rationale=f"a hypothesis with {len(hypothesis.evidence)} tickets in {len(hypothesis.cycles)} cycles",
+                evidence=hypothesis.evidence,
                 reflection_id=cycle,
             )
             key = next_key(self._state.guidance)
-            accepted, why = await self._changes.make(change, one.signature)
+            accepted, why = await self._changes.make(change, hypothesis.signature)
             fate = msgspec.structs.replace(
-                one,
+                hypothesis,
                 fate="promoted" if accepted else "refused",
                 key=key if accepted else "",
                 why=why,
-                tried_with=len(one.evidence),
+                tried_with=len(hypothesis.evidence),
             )
             self._recorder.record("fated", {"cycle": cycle, "hypothesis": msgspec.to_builtins(fate)})
 
@@ -251,7 +251,7 @@ class ReflectionCycles:
             "cycle": cycle,
             "reflection_id": reflection_id,
             "attempt": attempt,
-            "cases": [one.ticket_key for one in cases],
+            "cases": [case.ticket_key for case in cases],
             "prompt": self._mission.language.hashes[prompt],
             "step": self._state.guidance.step,
         }

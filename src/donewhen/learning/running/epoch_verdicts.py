@@ -32,10 +32,10 @@ class EpochVerdicts:
         """Take in some verdicts, as they are on record."""
         verdicts = [Verdict.from_dict(row)._replace(answers=()) for row in rows]
         self.count += len(verdicts)
-        self.candidates |= {one.ticket_key: one.signals for one in gradient_candidates(verdicts)}
-        for one in verdicts:
-            if one.ticket_key in self.candidates or one.ticket_key in self._found_again:
-                self._rows[one.ticket_key] = json.dumps(one.as_dict())
+        self.candidates |= {candidate.ticket_key: candidate.signals for candidate in gradient_candidates(verdicts)}
+        for verdict in verdicts:
+            if verdict.ticket_key in self.candidates or verdict.ticket_key in self._found_again:
+                self._rows[verdict.ticket_key] = json.dumps(verdict.as_dict())
 
     def __getitem__(self, key: str) -> Verdict:
         row = self._rows.get(key)

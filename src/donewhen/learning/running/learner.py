@@ -183,8 +183,8 @@ class Learner:
         random.Random(f"{self._settings.seed} {number}").shuffle(shuffled)
         passes = [one for one in shuffled if one.endswith("::pass")]
         order = mix_labels(passes, [one for one in shuffled if not one.endswith("::pass")])
-        told = [{"ticket_key": key, "signals": list(signals[key])} for key in order]
-        self._recorder.record("selected", {"epoch": number, "candidates": told})
+        lines = [{"ticket_key": key, "signals": list(signals[key])} for key in order]
+        self._recorder.record("selected", {"epoch": number, "candidates": lines})
         return order
 
     async def _reflect(

@@ -41,7 +41,7 @@ class ReviewQueue:
         if not state.epochs:
             return
         train = set(self._splits.train)
-        members = [one for one in self._book.members if one.key in train]
+        members = [member for member in self._book.members if member.key in train]
         pairs = opposed_pairs(state.pool.values(), self._mission.language)
         questions = policy_questions(members, [(one.evidence, other.evidence) for one, other in pairs])
         mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}

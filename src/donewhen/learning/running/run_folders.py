@@ -63,17 +63,17 @@ def find_run(mission: Mission, name: str | None) -> Path:
     found = run_folders(mission)
     chosen = found[-1:] if name is None else [one for one in found if one.name == name]
     if not chosen:
-        told = "There is no run yet." if name is None else f"There is no run {name!r}."
+        message = "There is no run yet." if name is None else f"There is no run {name!r}."
         names = ", ".join(one.name for one in found[-5:])
         raise RunError(
-            told, where=str(runs_folder(mission)), next_step=f"There are: {names}." if names else "donewhen learn"
+            message, where=str(runs_folder(mission)), next_step=f"There are: {names}." if names else "donewhen learn"
         )
     return chosen[0]
 
 
 def unfinished_run(mission: Mission) -> Path | None:
     """The newest run that has begun, if it was cut off: in the middle, or before its report, which comes last."""
-    found = [one for one in run_folders(mission) if first_event(one / EVENTS) is not None]
+    found = [folder for folder in run_folders(mission) if first_event(folder / EVENTS) is not None]
     return found[-1] if found and not (is_over(found[-1]) and (found[-1] / REPORT).is_file()) else None
 
 
@@ -155,7 +155,7 @@ def adopt_guidance(mission: Mission, state: RunState, run: str) -> Guidance:
     # Whoever was killed in between has made some of them.
     first = initial_guidance_of(state.manifest)
     made = sum(one.by == f"run {run}" and one.step > first.step for one in store.history()) if store.exists else 0
-    steps = [first.hash, *(one["hash"] for one in state.changes)]
+    steps = [first.hash, *(change["hash"] for change in state.changes)]
     if made == len(state.changes) and now.hash != steps[-1]:
         return now
     if now.hash != steps[made]:
@@ -190,7 +190,7 @@ def _manifest(
         "prompts": mission.language.hashes,
         "tickets": {"count": len(book.members), "hash": book.hash},
         "splits": {"sizes": sizes, "hashes": splits.hashes},
-        "overrides": {one.name: _code_of(one, mission.folder) for one in mission.overrides},
+        "overrides": {override.name: _code_of(override, mission.folder) for override in mission.overrides},
         "settings": msgspec.to_builtins(mission.settings),
         "guidance": guidance.as_file()[mission.name],
         "hypotheses": [msgspec.to_builtins(one) for one in waiting],
@@ -228,7 +228,7 @@ def _check_parts(mission: Mission, splits: Splits) -> None:
 
 def _new_folder(mission: Mission) -> Path:
     day = _day(mission.clock)
-    taken = {one.name for one in runs_folder(mission).glob(f"{day}-*")}
+    taken = {path.name for path in runs_folder(mission).glob(f"{day}-*")}
     number = next(at for at in range(1, 10_000) if f"{day}-{at:03d}" not in taken)
     return runs_folder(mission) / f"{day}-{number:03d}"
 

@@ -149,7 +149,7 @@ class RunState:
     @property
     def applied(self) -> tuple[GuidanceChange, ...]:
         """The changes of the guidance, in order."""
-        return tuple(msgspec.convert(one["change"], GuidanceChange) for one in self.changes)
+        return tuple(msgspec.convert(change["change"], GuidanceChange) for change in self.changes)
 
     def _rolled(self, data: Mapping[str, Any]) -> None:
         for row in data["rows"]:

@@ -149,7 +149,7 @@ class GitHubApi:
         try:
             return self._milestone(self.client.add(f"/repos/{self.repo}/milestones", values))
         except RefusedError:
-            found = next((one for one in self.milestones() if one.title == title), None)
+            found = next((milestone for milestone in self.milestones() if milestone.title == title), None)
             if found is None:
                 raise
             return found
@@ -167,7 +167,7 @@ class GitHubApi:
     def _issue(self, data: Any) -> Issue:
         found = _Reader(self.client, data)
         labels = data.get("labels")
-        names = [one.get("name") if isinstance(one, dict) else one for one in labels or ()]
+        names = [label.get("name") if isinstance(label, dict) else label for label in labels or ()]
         milestone = data.get("milestone")
         author = data.get("user")
         return Issue(
@@ -176,7 +176,7 @@ class GitHubApi:
             body=str(data.get("body") or "").replace("\r\n", "\n"),
             state=found.text("state"),
             state_reason=str(data["state_reason"]) if data.get("state_reason") else None,
-            labels=tuple(str(one) for one in names if one),
+            labels=tuple(str(name) for name in names if name),
             milestone=str(milestone.get("title") or "") if isinstance(milestone, dict) else "",
             trusted=data.get("author_association") in _TRUSTED
             or (isinstance(author, dict) and author.get("type") == "Bot"),

@@ -54,10 +54,10 @@ def _said(answer: HttpResponse, address: Address) -> str:
         return ""
     parts = [str(data.get("message") or "")]
     errors = data.get("errors")
-    for one in errors[:5] if isinstance(errors, list) else ():
-        if isinstance(one, dict):
-            parts.append(" ".join(str(one[name]) for name in ("field", "code", "message") if one.get(name)))
+    for error in errors[:5] if isinstance(errors, list) else ():
+        if isinstance(error, dict):
+            parts.append(" ".join(str(error[name]) for name in ("field", "code", "message") if error.get(name)))
         else:
-            parts.append(str(one))
-    text = "; ".join(one for one in parts if one).replace(address.token, REDACTED)
+            parts.append(str(error))
+    text = "; ".join(part for part in parts if part).replace(address.token, REDACTED)
     return f": {one_line(redact_secrets(text), 300)}".rstrip(".") if text else ""

@@ -87,8 +87,8 @@ class HttpTransport:
 
 def _explained(error: Exception) -> NoResponse:
     if isinstance(error, ssl.SSLCertVerificationError):
-        told = f"its certificate is not trusted ({one_line(error.verify_message, 120)})"
-        return NoResponse(told, sent=False, hopeless=True)
+        message = f"its certificate is not trusted ({one_line(error.verify_message, 120)})"
+        return NoResponse(message, sent=False, hopeless=True)
     if isinstance(error, socket.gaierror):
         return NoResponse("its name can't be found", sent=False)
     if isinstance(error, ConnectionRefusedError):

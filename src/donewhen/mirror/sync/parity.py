@@ -56,7 +56,9 @@ def seen_content(issue: Issue, target: Target) -> IssueContent:
         title=issue.title,
         body=split_body(issue.body, target.job)[1],
         status=status[0].casefold().removeprefix(STATUS_LABEL) if len(status) == 1 else "",
-        workstream=" ".join(sorted(one.casefold() for one in workstreams)) if target.wanted.workstream else "",
+        workstream=" ".join(sorted(workstream.casefold() for workstream in workstreams))
+        if target.wanted.workstream
+        else "",
         milestone=issue.milestone if issue.milestone in target.milestones else "",
         state=_state(issue),
     )
@@ -65,16 +67,16 @@ def seen_content(issue: Issue, target: Target) -> IssueContent:
 def surplus_labels(issue: Issue, wanted: IssueContent) -> tuple[str, ...]:
     """Labels of ours that an issue has and should not have; all others are other people's."""
     ours = _statuses(issue) + (_workstreams(issue) if wanted.workstream else ())
-    return tuple(one for one in ours if one.casefold() not in wanted.labels)
+    return tuple(our for our in ours if our.casefold() not in wanted.labels)
 
 
 def _statuses(issue: Issue) -> tuple[str, ...]:
     known = {f"{STATUS_LABEL}{one}" for one in STATUSES}
-    return tuple(one for one in issue.labels if one.casefold() in known)
+    return tuple(label for label in issue.labels if label.casefold() in known)
 
 
 def _workstreams(issue: Issue) -> tuple[str, ...]:
-    return tuple(one for one in issue.labels if one.casefold().startswith(WORKSTREAM_LABEL))
+    return tuple(label for label in issue.labels if label.casefold().startswith(WORKSTREAM_LABEL))
 
 
 def split_body(body: str, job: str) -> tuple[str, str, str]:

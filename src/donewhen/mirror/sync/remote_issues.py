@@ -40,12 +40,12 @@ def read_remote_issues(
     workspace: Workspace, project: Project, api: GitHubApi, known: IssueMap, only: str | None = None
 ) -> RemoteIssues:
     """Look at one job's issue, or at those of all jobs. A plan that can't be read keeps nobody from the others."""
-    ours = frozenset(one.milestone for one in waves_of(project))
+    ours = frozenset(wave.milestone for wave in waves_of(project))
     jobs: dict[str, Job] = {}
     targets: list[Target] = []
     entries: dict[str, Entry | None] = {}
     unreadable: list[DonewhenError] = []
-    for path in [workspace.place(only).path] if only is not None else [one.path for one in workspace.places()]:
+    for path in [workspace.place(only).path] if only is not None else [place.path for place in workspace.places()]:
         try:
             job = workspace.job_at(path)
             chain = workspace.ledger.read(job.id).entries
@@ -58,8 +58,8 @@ def read_remote_issues(
         jobs[job.id] = job
         entries[job.id] = newest_mirror_entry(chain)
     finder = _Finder(workspace, api, known, whole=only is None)
-    found = {one.job: finder.found(one.job, entries[one.job]) for one in targets}
-    milestones = api.milestones() if any(one.wanted.milestone for one in targets) else ()
+    found = {target.job: finder.found(target.job, entries[target.job]) for target in targets}
+    milestones = api.milestones() if any(target.wanted.milestone for target in targets) else ()
     return RemoteIssues(
         jobs, tuple(targets), found, entries, api.labels(), milestones, finder.doubled(found), tuple(unreadable)
     )

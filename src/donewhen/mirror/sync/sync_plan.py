@@ -76,7 +76,7 @@ class ChangeIssue(NamedTuple):
 
     @property
     def told(self) -> str:
-        return f"change issue {self.number} of {self.target.job}: {', '.join(one.field for one in self.gaps)}"
+        return f"change issue {self.number} of {self.target.job}: {', '.join(gap.field for gap in self.gaps)}"
 
 
 class LinkIssue(NamedTuple):
@@ -116,7 +116,7 @@ def plan_sync(looked: RemoteIssues, known: IssueMap, waves: tuple[Wave, ...], re
             issues.append(ChangeIssue(target, found.number, differences))
         elif known.issue(target.job) != found.number or not _on_record(looked, target, found, repo):
             issues.append(LinkIssue(target, found))
-    touched = [one.target for one in issues if isinstance(one, MakeIssue | ChangeIssue)]
+    touched = [issue.target for issue in issues if isinstance(issue, MakeIssue | ChangeIssue)]
     # The end of a wave may have changed while every issue stays as it is.
     there = [one for one in looked.targets if isinstance(looked.found[one.job], Issue)]
     milestones = _milestones(looked, [*there, *touched], known, waves)
@@ -132,7 +132,7 @@ def _on_record(looked: RemoteIssues, target: Target, issue: Issue, repo: str) ->
 
 
 def _labels(looked: RemoteIssues, targets: list[Target]) -> Iterator[MakeLabel]:
-    for name in dict.fromkeys(label for one in targets for label in one.wanted.labels):
+    for name in dict.fromkeys(label for target in targets for label in target.wanted.labels):
         if name.casefold() not in looked.labels:
             status = name.removeprefix(STATUS_LABEL)
             yield MakeLabel(name, _STATUS_COLORS.get(status, _WORKSTREAM_COLOR))
@@ -141,14 +141,14 @@ def _labels(looked: RemoteIssues, targets: list[Target]) -> Iterator[MakeLabel]:
 def _milestones(
     looked: RemoteIssues, targets: list[Target], known: IssueMap, waves: tuple[Wave, ...]
 ) -> Iterator[MakeMilestone | ChangeMilestone]:
-    wanted = {one.wanted.milestone for one in targets}
+    wanted = {target.wanted.milestone for target in targets}
     for wave in waves:
         if wave.milestone not in wanted:
             continue
         due_on = _due(wave)
         number = known.milestone(wave.id)
-        there = next((one for one in looked.milestones if one.number == number), None)
-        there = there or next((one for one in looked.milestones if one.title == wave.milestone), None)
+        there = next((milestone for milestone in looked.milestones if milestone.number == number), None)
+        there = there or next((milestone for milestone in looked.milestones if milestone.title == wave.milestone), None)
         if there is None:
             yield MakeMilestone(wave.id, wave.milestone, due_on)
         elif there.title != wave.milestone or (due_on is not None and there.due != due_on[:10]) or number is None:

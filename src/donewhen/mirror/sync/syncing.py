@@ -97,8 +97,8 @@ class _Applying:
                     issue = self._issue(step)
                 except (RefusedError, GoneError) as error:
                     # This one can't be had; the others can.
-                    told = f"The issue of {target.job} could not be written: {error.message}"
-                    return (Gap(target.job, "issue", "an issue", "a refusal", told),)
+                    message = f"The issue of {target.job} could not be written: {error.message}"
+                    return (Gap(target.job, "issue", "an issue", "a refusal", message),)
                 self._note(target, issue)
                 return parity_gaps(target, issue)
         return ()
@@ -124,7 +124,7 @@ class _Applying:
 
     def _brought_up_to_date(self, target: Target, issue: Issue) -> Issue:
         wanted = target.wanted
-        fields: set[str] = {one.field for one in parity_gaps(target, issue)}
+        fields: set[str] = {gap.field for gap in parity_gaps(target, issue)}
         there = {one.casefold() for one in issue.labels}
         missing = [one for one in wanted.labels if one.casefold() not in there]
         surplus = surplus_labels(issue, wanted)

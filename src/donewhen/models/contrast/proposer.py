@@ -153,7 +153,7 @@ class Proposer:
     def _for(self, request: ReflectionRequest) -> Study:
         """What was studied; the request's own cases where it has others."""
         known = self._study.places
-        return self._study if all(one.ticket_key in known for one in request.cases) else self._studied(request.cases)
+        return self._study if all(case.ticket_key in known for case in request.cases) else self._studied(request.cases)
 
     def _studied(self, cases: Sequence[Case]) -> Study:
         studied = tuple(

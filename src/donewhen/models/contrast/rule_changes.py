@@ -64,7 +64,7 @@ def helpful_moves(rules: Mapping[str, str], pool: Sequence[FoundRule], study: St
         *_defaults(rules, now, study, language, words),
     ]
     # What does harm goes first.
-    return sorted(moves, key=lambda one: (one.op["op"] != "delete", -one.worth))
+    return sorted(moves, key=lambda move: (move.op["op"] != "delete", -move.worth))
 
 
 def helpful_additions(
@@ -142,7 +142,7 @@ def _defaults(
     more = 2 * right.bit_count() - silent.bit_count()
     if more > 1 and now.masks and FIRST in rules:
         # What else the first rule says is not for the learner to take away.
-        kept = [one for one in sentences_of(rules[FIRST]) if not isinstance(read_rule(one), DefaultRule)]
+        kept = [sentence for sentence in sentences_of(rules[FIRST]) if not isinstance(read_rule(sentence), DefaultRule)]
         text = " ".join((*kept, write_rule(DefaultRule(other), language)))
         if len(text) <= LONGEST:
             rationale = words.default.format(n=silent.bit_count(), right=right.bit_count())

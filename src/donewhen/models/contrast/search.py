@@ -137,7 +137,7 @@ def stakes_of(now: RuleState, field: CaseSets, sample: int) -> Iterator[Stakes]:
             half = moved.bit_count() / 2
             gain = (half / max(1, right.bit_count())) ** BALANCE
             loss = (half / max(1, wrong.bit_count())) ** BALANCE
-            clusters = tuple((right & one, wrong & one) for one in field.clusters if moved & one)
+            clusters = tuple((right & cluster, wrong & cluster) for cluster in field.clusters if moved & cluster)
             yield Stakes(verdict, strength, right, wrong, gain, loss, clusters)
 
 

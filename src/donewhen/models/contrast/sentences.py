@@ -174,7 +174,9 @@ class _Reader:
         match form:
             case "occurs" | "never" | "often" | "seldom" | "dense" | "sparse":
                 places = (self._grammar.places, self._grammar.short_places)
-                where = next(_key_of(slots["where"], one) for one in places if slots["where"].lower() in one.values())
+                where = next(
+                    _key_of(slots["where"], place) for place in places if slots["where"].lower() in place.values()
+                )
                 return PhraseCondition(quoted, where, positive, amount, form in ("dense", "sparse"))
             case "below" | "at_least":
                 return NumberCondition(

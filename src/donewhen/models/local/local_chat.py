@@ -207,7 +207,7 @@ def _written(server: Server, request: ChatRequest, given_up: threading.Event) ->
 
 def _messages(request: ChatRequest, begun: str) -> list[dict[str, str]]:
     """The turns; what the answer begins with is a turn that is not over."""
-    turns = [{"role": one.role, "content": one.content} for one in request.messages]
+    turns = [{"role": message.role, "content": message.content} for message in request.messages]
     return [*turns, {"role": "assistant", "content": begun}] if begun else turns
 
 

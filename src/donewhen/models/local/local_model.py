@@ -112,7 +112,7 @@ class LocalModel:
 
 def _some(cases: Sequence[Case], label: Binary) -> Iterator[Case]:
     """A few cases of a label, those that were judged wrong first."""
-    ranked = sorted((one for one in cases if one.label == label), key=lambda one: one.verdict == label)
+    ranked = sorted((case for case in cases if case.label == label), key=lambda case: case.verdict == label)
     yield from ranked[:_SHOWN]
 
 

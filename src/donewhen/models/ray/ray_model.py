@@ -223,7 +223,7 @@ class RayModel:
             if pool.problem is not None:
                 raise pool.problem
             # The pace decides how much a server gets; a model on a worker has one question at a time.
-            room = [one for one in pool.places if self._remote is not None or one.busy < _SLOTS]
+            room = [place for place in pool.places if self._remote is not None or place.busy < _SLOTS]
             if room:
                 return room
             if not pool.places and not pool.starting:
@@ -369,7 +369,7 @@ class RayModel:
 
     def _nodes(self) -> list[float]:
         """The cores of each node that has some; a head is often there for others only."""
-        found = [one["Resources"].get("CPU", 0.0) for one in self._ray.nodes() if one["Alive"]]
+        found = [node["Resources"].get("CPU", 0.0) for node in self._ray.nodes() if node["Alive"]]
         return [one for one in found if one >= 1]
 
 

@@ -51,11 +51,15 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
         body = {name: options.pop(name) for name in ("temperature",) if name in options}
         # What all tickets share is marked, so that the server keeps it.
         system: Any = [
-            {"type": "text", "text": one.content, "cache_control": {"type": "ephemeral"}}
-            for one in request.messages
-            if one.role == "system"
+            {"type": "text", "text": message.content, "cache_control": {"type": "ephemeral"}}
+            for message in request.messages
+            if message.role == "system"
         ]
-        messages: Any = [{"role": one.role, "content": one.content} for one in request.messages if one.role != "system"]
+        messages: Any = [
+            {"role": message.role, "content": message.content}
+            for message in request.messages
+            if message.role != "system"
+        ]
         found: Any
         asking: Any = client.messages.create(
             model=self._model,

@@ -46,7 +46,7 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
 
     async def _asked(self, client: AsyncOpenAI, request: ChatRequest, streamed: bool) -> ChatAnswer:
         options = self._options(request, streamed)
-        messages: Any = [{"role": one.role, "content": one.content} for one in request.messages]
+        messages: Any = [{"role": message.role, "content": message.content} for message in request.messages]
         body: dict[str, Any] = {"model": self._model, "messages": messages, **options}
         found: Any
         asking: Any
@@ -151,11 +151,11 @@ def _margin(tokens: Any, choice: WordChoice) -> float | None:
     """How far the options were apart where one of them was written."""
     before, wanted = "", _bare(choice.after)
     try:
-        for one in tokens or ():
-            if before.endswith(wanted) and one.token.strip():
-                margin = logprob_margin([(top.token, top.logprob) for top in one.top_logprobs], choice.options)
+        for token in tokens or ():
+            if before.endswith(wanted) and token.token.strip():
+                margin = logprob_margin([(top.token, top.logprob) for top in token.top_logprobs], choice.options)
                 return margin if margin is not None and math.isfinite(margin) else None
-            before += _bare(one.token)
+            before += _bare(token.token)
     except (AttributeError, TypeError, ValueError, OverflowError):
         # An answer is one without it.
         return None

@@ -34,7 +34,9 @@ def raise_for_refusal(
 ) -> NoReturn:
     """Turn an answer that is none into what follows from it."""
     told = one_line(redact_secrets(message), 300)
-    named = next((one for one in options if re.search(rf"\b{re.escape(one)}(?:ing)?\b", message, re.IGNORECASE)), None)
+    named = next(
+        (option for option in options if re.search(rf"\b{re.escape(option)}(?:ing)?\b", message, re.IGNORECASE)), None
+    )
     # One ticket that is too long says nothing about the options, whichever it names.
     too_long = any(one in message.casefold() for one in _TOO_LONG)
     # Forbidden, too: some models may not be asked for log-probabilities.
