@@ -128,7 +128,7 @@ def typed_pages() -> Iterator[object]:
     """Every page; one that starts a real client has that client's mark."""
     for page in PAGES:
         needed = {block.needs for block in blocks(page) if block.needs is not None}
-        yield pytest.param(page, id=name_of(page), marks=[MARKS[need] for need in sorted(needed)])
+        yield pytest.param(page, id=name_of(page), marks=[MARKS[requirement] for requirement in sorted(needed)])
 
 
 @pytest.fixture

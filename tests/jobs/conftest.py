@@ -76,7 +76,7 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
         agreement=Agreement("agreed", {}, None),
         project_agreement=Agreement("agreed", {}, None),
         history=history(),
-        standings=shown,
+        statuses=shown,
         outputs=tuple(FileFact(one, "good") for one in job.outputs),
         evidence_files=tuple(FileFact(one, "good") for one in job.verification_evidence),
         dependencies=(),

@@ -180,7 +180,7 @@ def test_evidence_that_is_stale_is_made_anew_by_completing(shop: Workspace, job:
     assert (result.done, codes(result)) == (False, {"criterion_failed", "score_too_low"})
     put_out(job)
     asked: list[Requirement] = []
-    assert complete(shop, job.id, BOT, tell=asked.append).done
+    assert complete(shop, job.id, BOT, on_progress=asked.append).done
     assert [one.name for one in asked] == ["AC-1"]
 
 
@@ -296,7 +296,7 @@ def test_two_that_complete_at_once_get_one_promise(shop: Workspace, job: Job) ->
         if not other:
             other.append(complete(shop, job.id, Actor("other")))
 
-    mine = complete(shop, job.id, BOT, tell=meanwhile)
+    mine = complete(shop, job.id, BOT, on_progress=meanwhile)
     assert mine.promise == other[0].promise
     assert len(entries(shop, job, "completed")) == 1
 

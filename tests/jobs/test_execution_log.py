@@ -156,7 +156,7 @@ def test_a_log_that_can_not_be_written_changes_no_verdict_and_is_on_record(bench
     ran = run_as_evidence(bench.workspace, job, ("true",), BOT)
     assert ran.passed
     assert str(ran.entry.data["unlogged"]).startswith("jobs/logs")
-    assert [one.state for one in bench.facts(job).standings] == ["passed"]
+    assert [one.state for one in bench.facts(job).evidence] == ["passed"]
 
 
 def test_a_folder_of_logs_that_leads_out_is_not_followed(
@@ -193,4 +193,4 @@ def test_no_verdict_reads_it(bench: Bench) -> None:
     log_run(bench.workspace, RUN._replace(job=job.id, command="false"))
     facts = bench.facts(job)
     assert facts.runs == 0
-    assert [one.state for one in facts.standings] == ["missing"]
+    assert [one.state for one in facts.evidence] == ["missing"]

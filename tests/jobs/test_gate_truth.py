@@ -60,8 +60,8 @@ def test_a_criterion_that_is_not_shown_closes_the_gate(
 
 def test_a_reason_says_why_and_cuts_a_long_criterion_short(make_facts: MakeFacts, make_job: MakeJob) -> None:
     job = checking(make_job, criteria=["A long wish. " * 20])
-    (need,) = requirements_of(job)
-    facts = make_facts(job, standings=(EvidenceStatus(need, "stale", ("a.md changed", "b.md is new")),))
+    (requirement,) = requirements_of(job)
+    facts = make_facts(job, evidence=(EvidenceStatus(requirement, "stale", ("a.md changed", "b.md is new")),))
     (reason,) = truth_gate(facts).reasons
     assert reason.message.endswith("…) is stale: a.md changed; b.md is new.")
     assert len(reason.message) < 150

@@ -151,7 +151,7 @@ def test_a_test_run_that_is_repeated_does_not_undo_what_a_person_said(court: Cou
     court.complete(job)
     court.overrule(job, "pass", name="AC-2")
     for _ in range(2):
-        court.collect(job, again=True, only=court.need(job))
+        court.collect(job, again=True, only=court.requirement(job))
     assert court.standing(job, "AC-2").state == "passed"
 
 

@@ -33,7 +33,7 @@ def tries(court: Court, job: Job, votes: str, *versions: str) -> str:
 def test_a_pass_after_too_many_versions_is_left_to_a_person(court: Court) -> None:
     job = court.job()
     assert tries(court, job, "fff", "a", "b", "c", "d") == "failed"
-    assert count_refusals(court.entries(job), court.need(job)) == 4
+    assert count_refusals(court.entries(job), court.requirement(job)) == 4
     assert tries(court, job, "ppp", "e") == "needs_human"
     assert "did not pass 4 versions" in court.standing(court.read(job)).why[0]
     assert court.read(job).iteration == 0
@@ -52,14 +52,14 @@ def test_as_many_versions_as_the_job_may_take_tries_are_no_reason(court: Court) 
 def test_the_same_version_counts_once_and_what_the_judge_left_open_counts(court: Court) -> None:
     job = court.job()
     tries(court, job, "fff", "a", "b", "a", "b")
-    assert count_refusals(court.entries(job), court.need(job)) == 2
+    assert count_refusals(court.entries(job), court.requirement(job)) == 2
     tries(court, job, "ppf", "c", "d")
-    assert count_refusals(court.entries(job), court.need(job)) == 4
+    assert count_refusals(court.entries(job), court.requirement(job)) == 4
 
 
 def test_what_a_person_says_lets_an_agent_begin_anew(court: Court) -> None:
     job = court.job()
     tries(court, job, "fff", "a", "b", "c", "d", "e")
     court.overrule(job, "fail")
-    assert count_refusals(court.entries(job), court.need(job)) == 0
+    assert count_refusals(court.entries(job), court.requirement(job)) == 0
     assert tries(court, job, "ppp", "f") == "passed"

@@ -105,9 +105,9 @@ def test_a_fail_is_a_verdict_with_its_reason(court: Court) -> None:
     court.votes, court.reason = "fff", "no numbers"
     job = court.job(JUDGED)
     assert court.codes(job) == {"criterion_failed"}
-    standing = court.standing(job)
-    assert standing.state == "failed"
-    assert standing.why == ("the judge says fail (0:3, guidance step 0): no numbers",)
+    status = court.standing(job)
+    assert status.state == "failed"
+    assert status.why == ("the judge says fail (0:3, guidance step 0): no numbers",)
 
 
 def test_the_judge_sees_the_ticket_and_the_frozen_guidance(court: Court) -> None:
@@ -172,8 +172,8 @@ def test_what_changes_makes_a_verdict_stale_for_its_own_reason(
     job = court.job(JUDGED)
     court.ask(job)
     change(court)
-    standing = court.standing(job)
-    assert (standing.state, standing.why) == ("stale", (why,))
+    status = court.standing(job)
+    assert (status.state, status.why) == ("stale", (why,))
     before = court.asked
     court.ask(job)
     assert court.asked > before
@@ -268,7 +268,7 @@ def test_one_criterion_can_not_be_judged_out_of_turn(court: Court) -> None:
     job = court.job(CHECKED, JUDGED)
     court.write("check.sh", "exit 1\n")
     with pytest.raises(UsageError, match="AC-2 is not judged yet: the checks that need no judge come first"):
-        court.collect(job, only=court.need(job, "AC-2"))
+        court.collect(job, only=court.requirement(job, "AC-2"))
     assert court.asked == 0
 
 
@@ -301,9 +301,9 @@ def test_votes_that_do_not_agree_are_never_a_pass(court: Court, votes: str, told
     court.votes = votes
     job = court.job(JUDGED)
     assert court.codes(job) == {"needs_human"}
-    standing = court.standing(job)
-    assert (standing.state, standing.why) == ("needs_human", (told,))
-    assert standing.entry is not None and standing.entry.data["passed"] is False
+    status = court.standing(job)
+    assert (status.state, status.why) == ("needs_human", (told,))
+    assert status.entry is not None and status.entry.data["passed"] is False
 
 
 def test_how_many_votes_must_agree_is_the_missions_to_say(court: Court) -> None:

@@ -82,7 +82,7 @@ def test_it_neither_voids_the_agreement_nor_looks_like_tampering_nor_makes_evide
     facts = bench.facts(job)
     assert facts.lessons.given == (read_lessons(bench.workspace)[0].id,)
     assert (facts.agreement.state, facts.tampered) == ("agreed", ())
-    assert [one.state for one in facts.standings] == ["passed"]
+    assert [one.state for one in facts.evidence] == ["passed"]
 
 
 def test_only_the_few_that_fit_best_are_given(bench: Bench) -> None:

@@ -193,7 +193,7 @@ def test_keeping_a_lesson_makes_no_evidence_stale_and_no_plan_suspect(bench: Ben
     capture_lesson(bench.workspace, SAID, [job], BOT)
     bench.git(bench.root, "add", "--all", "--force")
     facts = bench.facts(job)
-    assert [one.state for one in facts.standings] == ["passed"]
+    assert [one.state for one in facts.evidence] == ["passed"]
     assert (facts.tampered, facts.chain_breaks, facts.agreement.state) == ((), (), "agreed")
 
 

@@ -221,7 +221,7 @@ def test_tests_are_run_once_before_anybody_touches_them(shop: Workspace) -> None
         shop, commands=["python3 -m pytest -p no:cacheprovider -q test_a.py", "./absent --junit {junit}", "true"]
     )
     told: list[Requirement] = []
-    assert start_job(shop, job.id, BOT, tell=told.append).started
+    assert start_job(shop, job.id, BOT, on_progress=told.append).started
     assert [one.check.argv[0] for one in told] == ["python3", "./absent"]
     assert kinds(shop, job.id) == ["agreed", "ran", "started"]
 
@@ -232,7 +232,7 @@ def test_a_job_that_is_changed_while_its_tests_run_is_looked_at_again(shop: Work
     def meanwhile(_: Requirement) -> None:
         typed(shop, job.path, reward_target=0)
 
-    result = start_job(shop, job.id, BOT, tell=meanwhile)
+    result = start_job(shop, job.id, BOT, on_progress=meanwhile)
     assert (result.started, codes(result)) == (False, ["agreement_voided"])
     assert "started" not in kinds(shop, job.id)
 

@@ -116,7 +116,7 @@ def test_an_agent_that_gets_it_right_at_the_second_turn_is_done_then(
 ) -> None:
     worker = agent("out('yes' if turn == 2 else 'no')")
     turns: list[LoopTurn] = []
-    ended = run_agent_loop(shop, job.id, worker.argv, BOT, tell=turns.append)
+    ended = run_agent_loop(shop, job.id, worker.argv, BOT, on_progress=turns.append)
     assert (ended.ending, ended.turns, worker.turns) == ("done", 2, 2)
     assert ended.promise is not None
     assert verify_promise(shop, ended.promise.text, policy_of(shop)).real
@@ -263,7 +263,7 @@ def test_a_job_that_rests_is_told_apart(shop: Workspace, job: Job) -> None:
 def test_an_agent_that_crashes_is_asked_again(shop: Workspace, job: Job, agent: Callable[[str], Agent]) -> None:
     worker = agent("if turn == 1: os._exit(7)\nout('yes')")
     turns: list[LoopTurn] = []
-    ended = run_agent_loop(shop, job.id, worker.argv, BOT, tell=turns.append)
+    ended = run_agent_loop(shop, job.id, worker.argv, BOT, on_progress=turns.append)
     assert (ended.ending, ended.turns) == ("done", 2)
     assert [one.agent.exit_code for one in turns] == [7, 0]
 
@@ -287,7 +287,7 @@ def test_an_agent_that_hangs_is_ended_with_all_it_started(
     )
     turns: list[LoopTurn] = []
     limits = LoopLimits(turn_seconds=1.5)
-    ended = run_agent_loop(shop, job.id, worker.argv, BOT, limits=limits, tell=turns.append)
+    ended = run_agent_loop(shop, job.id, worker.argv, BOT, limits=limits, on_progress=turns.append)
     assert ended.ending == "done"
     assert {one.agent.ending for one in turns[:-1]} == {"timed_out"}
     assert turns[-1].agent.ending == "exited"

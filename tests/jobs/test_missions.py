@@ -159,9 +159,9 @@ def test_accepted_guidance_that_was_edited_by_hand_is_refused_with_its_place(cou
     with pytest.raises(GuidanceError, match="is another than the one that was accepted") as caught:
         rules(court)
     assert caught.value.where == "missions/reports/guidance.json"
-    standing = court.standing(job)
-    assert standing.state == "missing"
-    assert "is another than the one that was accepted" in standing.why[0]
+    status = court.standing(job)
+    assert status.state == "missing"
+    assert "is another than the one that was accepted" in status.why[0]
     asked = court.asked
     assert not court.complete(job).done
     assert court.asked == asked

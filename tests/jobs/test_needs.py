@@ -50,9 +50,9 @@ def test_commands_come_first_and_criteria_follow_in_their_order(root: Path) -> N
 def test_evidence_is_filed_under_what_decides_however_it_is_written(
     root: Path, check: str, kind: str, evidence: str
 ) -> None:
-    need = requirement_for(job_with(root, [f"It is nice\n  check: {check}"]), "AC-1")
-    assert (need.name, need.text, need.check.kind) == ("AC-1", "It is nice", kind)
-    assert need.evidence == evidence
+    requirement = requirement_for(job_with(root, [f"It is nice\n  check: {check}"]), "AC-1")
+    assert (requirement.name, requirement.text, requirement.check.kind) == ("AC-1", "It is nice", kind)
+    assert requirement.evidence == evidence
 
 
 def test_two_patterns_that_differ_in_white_space_are_two_questions(root: Path) -> None:

@@ -289,10 +289,10 @@ def test_a_criterion_that_nobody_has_spoken_of_has_no_word(court: Court) -> None
     job = court.job(JUDGED, WRITTEN)
     court.overrule(job, "pass", name="AC-2")
     entries, policy = court.entries(job), policy_of(court.workspace)
-    need = court.need(job)
-    assert not has_override(entries, need)
-    assert newest_override(entries, job.id, need, "sha256:0", policy) is None
-    other = court.need(job, "AC-2")
+    requirement = court.requirement(job)
+    assert not has_override(entries, requirement)
+    assert newest_override(entries, job.id, requirement, "sha256:0", policy) is None
+    other = court.requirement(job, "AC-2")
     subject = subject_of(court.workspace, job, other, entries)
     assert newest_override(entries, job.id, other, subject, policy) is entries[-1]
     assert newest_override(entries, job.id, other, "sha256:0", policy) is None

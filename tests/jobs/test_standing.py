@@ -332,9 +332,9 @@ def test_everything_that_can_be_run_is_run_once_and_told(place: Place) -> None:
     )
     (place.root / "check.sh").write_text(f"echo ran >> {count}\n")
     told: list[str] = []
-    found = place.collect(tell=lambda need: told.append(need.name))
+    found = place.collect(on_progress=lambda requirement: told.append(requirement.name))
     assert told == ["verification", "AC-1", "AC-2"]
-    assert [(need.name, ran.passed, ran.reused) for need, ran in found] == [
+    assert [(requirement.name, ran.passed, ran.reused) for requirement, ran in found] == [
         ("verification", True, False),
         ("AC-1", True, False),
         ("AC-2", True, False),
@@ -351,8 +351,8 @@ def test_everything_that_can_be_run_is_run_once_and_told(place: Place) -> None:
 def test_evidence_for_one_criterion_names_it(place: Place) -> None:
     place.make("One\n  check: run true", "Two\n  check: file /check.sh", commands=["sh check.sh"])
     for name in ("AC-1", "AC-2"):
-        ((need, ran),) = place.collect(only=requirement_for(place.job, name))
-        assert need.name == ran.entry.data["criterion"] == name
+        ((requirement, ran),) = place.collect(only=requirement_for(place.job, name))
+        assert requirement.name == ran.entry.data["criterion"] == name
     assert place.states() == ["missing", "passed", "passed"]
     ((_, ran),) = place.collect(only=requirements_of(place.job)[0])
     assert ran.entry.data["criterion"] is None

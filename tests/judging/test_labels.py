@@ -154,9 +154,9 @@ def test_two_processes_that_label_at_once_lose_nothing(folder: Path) -> None:
 
 def test_the_last_word_of_each_person_holds(folder: Path) -> None:
     give(folder, label("A", "pass"), label("A", "fail", "ben"), label("A", "fail"))
-    standing = current_labels(read_label_log(folder))["A"]
-    assert {by: one.label for by, one in standing.items()} == {"ben": "fail", "ada": "fail"}
-    assert list(standing) == ["ben", "ada"]
+    status = current_labels(read_label_log(folder))["A"]
+    assert {by: one.label for by, one in status.items()} == {"ben": "fail", "ada": "fail"}
+    assert list(status) == ["ben", "ada"]
 
 
 def test_two_people_who_agree_make_one_ticket_and_two_who_differ_make_two(folder: Path) -> None:

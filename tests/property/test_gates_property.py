@@ -129,7 +129,7 @@ def all_facts(draw: st.DrawFn) -> Facts:
         agreement=draw(agreements),
         project_agreement=draw(agreements),
         history=draw(histories),
-        standings=tuple(EvidenceStatus(one, draw(states)) for one in requirements_of(job)),  # type: ignore[arg-type]
+        statuses=tuple(EvidenceStatus(one, draw(states)) for one in requirements_of(job)),  # type: ignore[arg-type]
         outputs=tuple(draw(st.lists(files, max_size=2))),
         evidence_files=tuple(draw(st.lists(files, max_size=2))),
         dependencies=tuple(draw(st.lists(dependencies, max_size=2))),
@@ -157,7 +157,7 @@ def best() -> Facts:
         agreement=Agreement("agreed", {}, None),
         project_agreement=Agreement("agreed", {}, None),
         history=History("in_progress", 0, STARTED, None, False, False, (), None),
-        standings=tuple(EvidenceStatus(one, "passed") for one in requirements_of(job)),
+        statuses=tuple(EvidenceStatus(one, "passed") for one in requirements_of(job)),
         outputs=(FileFact("a.md", "good"),),
         evidence_files=(FileFact("b.md", "good"),),
         dependencies=(DependencyFact("WI-20260214-002", "done", ("WI-20260214-002",)),),
@@ -191,8 +191,8 @@ def is_true(facts: Facts) -> bool:
     whole = not facts.tampered and not facts.chain_breaks
     if job.truth_mode == "off":
         return whole
-    commands = {one.state for one in facts.standings if one.need.name == VERIFICATION}
-    criteria = {one.state for one in facts.standings if one.need.name != VERIFICATION}
+    commands = {one.state for one in facts.evidence if one.requirement.name == VERIFICATION}
+    criteria = {one.state for one in facts.evidence if one.requirement.name != VERIFICATION}
     asked = any(one.text != "TBD" for one in job.criteria) and criteria <= {"passed"}
     suites = not any(one.lost or one.skipped for one in facts.suites)
     run = commands <= {"passed"} or not {"required_command_logged", "verification_consistency"} & {*checks}
@@ -215,7 +215,7 @@ def every(files: tuple[FileFact, ...], **changes: object) -> tuple[FileFact, ...
 
 
 def stood(facts: Facts, state: State) -> Facts:
-    return facts._replace(standings=tuple(one._replace(state=state) for one in facts.standings))
+    return facts._replace(evidence=tuple(one._replace(state=state) for one in facts.evidence))
 
 
 WORSE: dict[str, Callable[[Facts], Facts]] = {

@@ -182,11 +182,11 @@ class Court:
     def history(self, job: Job) -> History:
         return history_of(job.id, self.entries(job), policy_of(self.workspace))
 
-    def need(self, job: Job, name: str = "AC-1") -> Requirement:
+    def requirement(self, job: Job, name: str = "AC-1") -> Requirement:
         return requirement_for(self.read(job), name)
 
     def question(self, job: Job, name: str = "AC-1") -> JudgeQuestion:
-        return judge_question(self.workspace, self.read(job), self.need(job, name), self.entries(job))
+        return judge_question(self.workspace, self.read(job), self.requirement(job, name), self.entries(job))
 
     def ticket(self, job: Job, name: str = "AC-1") -> Mapping[str, str]:
         """What a judge is shown."""
@@ -196,10 +196,10 @@ class Court:
         collect_evidence(self.workspace, self.read(job), BOT.by, **options)
 
     def ask(self, job: Job, name: str = "AC-1", *, again: bool = False) -> EvidenceRun:
-        return ask_judge(self.workspace, self.read(job), self.need(job, name), BOT.by, again=again)
+        return ask_judge(self.workspace, self.read(job), self.requirement(job, name), BOT.by, again=again)
 
-    def standing(self, job: Job, name: str = "AC-1") -> EvidenceStatus:
-        return next(one for one in evidence_statuses(self.workspace, self.read(job)) if one.need.name == name)
+    def status(self, job: Job, name: str = "AC-1") -> EvidenceStatus:
+        return next(one for one in evidence_statuses(self.workspace, self.read(job)) if one.requirement.name == name)
 
     def complete(self, job: Job) -> Completion:
         return complete(self.workspace, job.id, BOT.by)

@@ -408,7 +408,7 @@ def test_what_the_gate_runs_is_in_the_execution_log_and_what_somebody_writes_the
     forged = json.dumps({"work_item_id": job.id, "command": "true", "exit_code": 0}) + "\n"
     log.write_text(forged)
     facts = facts_of(project.workspace, project.read(job))
-    assert (facts.runs, {one.state for one in facts.standings}) == (0, {"missing"})
+    assert (facts.runs, {one.state for one in facts.evidence}) == (0, {"missing"})
     project.look(job)
     rows = [json.loads(line) for line in log.read_text().removeprefix(forged).splitlines()]
     assert [(one["work_item_id"], one["label"], one["level"]) for one in rows] == [

@@ -99,12 +99,12 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     job = _known(workspace, job)
     steps: tuple[Step, ...]
     with _Spinner(output) as spinner:
-        mirror = open_mirror(workspace, keeping=not dry_run, tell=spinner.note, max_wait=max_wait)
+        mirror = open_mirror(workspace, keeping=not dry_run, on_progress=spinner.note, max_wait=max_wait)
         if dry_run:
             looked, planned = read_and_plan(mirror, mirror.known_here(read_map(workspace)), job)
             steps, left = planned.steps, planned.left
         else:
-            synced = carry_out(mirror, unproved_actor(), only=job, tell=spinner.done)
+            synced = carry_out(mirror, unproved_actor(), only=job, on_progress=spinner.done)
             looked, steps, left = synced.looked, synced.done, synced.left
     if dry_run:
         for step in steps:
@@ -139,7 +139,7 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     workspace = find_project(project)
     job = _known(workspace, job)
     with _Spinner(output) as spinner:
-        mirror = open_mirror(workspace, keeping=True, tell=spinner.note, max_wait=max_wait)
+        mirror = open_mirror(workspace, keeping=True, on_progress=spinner.note, max_wait=max_wait)
         looked = read_remote_issues(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
     found = [gap for target in looked.targets for gap in parity_gaps(target, looked.found[target.job])]
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]

@@ -61,7 +61,7 @@ def command(
     """
     workspace = find_project(project)
 
-    def tell(turn: LoopTurn) -> None:
+    def on_progress(turn: LoopTurn) -> None:
         output.say(
             f"turn {turn.number}: the agent ended with {turn.agent.exit_code} after {turn.agent.seconds:.0f} s",
             bold=True,
@@ -71,7 +71,7 @@ def command(
 
     limits = LoopLimits(max_turns, max_seconds, turn_seconds)
     with output.progress(f"working on {job}"):
-        ended = run_agent_loop(workspace, job, argv, unproved_actor(), limits=limits, tell=tell)
+        ended = run_agent_loop(workspace, job, argv, unproved_actor(), limits=limits, on_progress=on_progress)
     found = workspace.job(job)
     data = {
         "job": found.id,

@@ -41,7 +41,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
     The score never decides alone: the other gates stand beside it. Exit status 1 while it is below the target.
     """
 
-    def tell(found: EvaluatedJob) -> _Told:
+    def on_progress(found: EvaluatedJob) -> _Told:
         score, target = found.evaluation.score, found.job.reward_target
         output.say(f"{found.job.id}  {score.total} of 100, {target} asked for", bold=True)
         if explain:
@@ -51,7 +51,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
         low = [finding for finding in gate_findings(found.evaluation) if finding.code == GateCode.SCORE_TOO_LOW]
         return _Told(exit_code(found.evaluation, score.total >= target), data, low)
 
-    return _each(output, job, project, tell, collecting=False)
+    return _each(output, job, project, on_progress, collecting=False)
 
 
 @click.command()
@@ -63,7 +63,7 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Run what is stale and decide whether JOB, or every job that is not cancelled, is truthfully done, criterion by
     criterion."""
 
-    def tell(found: EvaluatedJob) -> _Told:
+    def on_progress(found: EvaluatedJob) -> _Told:
         gate = found.evaluation.truth
         output.say(f"{found.job.id}  truth: {'pass' if gate.passed else 'fail'}", bold=True)
         for reason in gate.reasons:
@@ -77,7 +77,7 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
         findings = [Finding(one.code, one.message, one.where, gate.next) for one in gate.reasons]
         return _Told(exit_code(found.evaluation, gate.passed), data, findings)
 
-    return _each(output, job, project, tell, collecting=True)
+    return _each(output, job, project, on_progress, collecting=True)
 
 
 @click.command()
@@ -109,11 +109,16 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
 
 
 def _each(
-    output: Output, job: str | None, project: Path | None, tell: Callable[[EvaluatedJob], _Told], *, collecting: bool
+    output: Output,
+    job: str | None,
+    project: Path | None,
+    on_progress: Callable[[EvaluatedJob], _Told],
+    *,
+    collecting: bool,
 ) -> ExitCode:
     """One job, or all of them; among all, one that can't be read is a finding and keeps nobody from the others."""
     if job is not None:
-        one = tell(_looked_at(output, job, project, collecting=collecting))
+        one = on_progress(_looked_at(output, job, project, collecting=collecting))
         return output.finish(*one)
     workspace = find_project(project)
     lines: list[_Told] = []
@@ -121,7 +126,7 @@ def _each(
     for place in workspace.places():
         try:
             if workspace.job_at(place.path).status != "cancelled":
-                lines.append(tell(_looked_at(output, place.id, project, collecting=collecting)))
+                lines.append(on_progress(_looked_at(output, place.id, project, collecting=collecting)))
         except DonewhenError as error:
             findings.append(Finding.of(error))
             output.say(f"✗ {error.where}: {error.message}", fg="red")

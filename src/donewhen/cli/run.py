@@ -55,13 +55,14 @@ def command(
     """
     workspace = find_project(project)
     found = workspace.job(job)
-    need = None if criterion is None else requirement_for(found, criterion)
+    only = None if criterion is None else requirement_for(found, criterion)
     if argv:
-        results = [_one_command(output, workspace, found, argv, need, again, timeout)]
+        results = [_one_command(output, workspace, found, argv, only, again, timeout)]
     else:
-        _something(found, need)
+        _something(found, only)
+        chosen = (only,) if only is not None else requirements_of(found)
         results = []
-        for requirement in (need,) if need is not None else requirements_of(found):
+        for requirement in chosen:
             if requirement.check.kind in ("run", "file"):
                 with output.progress(requirement.evidence):
                     results += [
@@ -71,7 +72,7 @@ def command(
                         )
                     ]
                 _tell(output, *results[-1])
-        results += _judged(output, workspace, found, need, again)
+        results += _judged(output, workspace, found, only, again)
     update_views(workspace, workspace.job_at(found.path))
     findings = [
         Finding(FindingCode.EVIDENCE_FAILED, f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
@@ -83,18 +84,19 @@ def command(
 
 
 def _judged(
-    output: Output, workspace: Workspace, job: Job, need: Requirement | None, again: bool
+    output: Output, workspace: Workspace, job: Job, only: Requirement | None, again: bool
 ) -> list[tuple[str, EvidenceRun]]:
     """Judges come last, and only where everything else speaks for the work."""
     results: list[tuple[str, EvidenceRun]] = []
-    for requirement in (need,) if need is not None else requirements_of(job):
+    chosen = (only,) if only is not None else requirements_of(job)
+    for requirement in chosen:
         if requirement.check.kind == "judge":
             text = f"judge:{requirement.check.text} {requirement.name}"
             try:
                 with output.progress(text):
                     found = collect_evidence(workspace, job, unproved_actor(), again=again, only=requirement)
             except UsageError as error:
-                if need is not None:
+                if only is not None:
                     raise
                 output.say(f"· {error.message}", fg="yellow")
                 continue
@@ -108,15 +110,15 @@ def _one_command(
     workspace: Workspace,
     job: Job,
     argv: tuple[str, ...],
-    need: Requirement | None,
+    requirement: Requirement | None,
     again: bool,
     timeout: float | None,
 ) -> tuple[str, EvidenceRun]:
     text = shlex.join(argv)
-    if need is not None and need.check.kind in ("run", "file", "judge") and need.evidence != text:
+    if requirement is not None and requirement.check.kind in ("run", "file", "judge") and requirement.evidence != text:
         raise UsageError(
-            f"{need.name} is decided by `{need.evidence}`, not by `{text}`.",
-            next_step=f"donewhen run {job.id} --criterion {need.name}",
+            f"{requirement.name} is decided by `{requirement.evidence}`, not by `{text}`.",
+            next_step=f"donewhen run {job.id} --criterion {requirement.name}",
         )
     with output.progress(text):
         ran = run_as_evidence(
@@ -124,7 +126,7 @@ def _one_command(
             job,
             argv,
             unproved_actor(),
-            criterion=None if need is None else need.name,
+            criterion=None if requirement is None else requirement.name,
             again=again,
             timeout=timeout,
         )
@@ -134,19 +136,19 @@ def _one_command(
     return text, ran
 
 
-def _something(job: Job, need: Requirement | None) -> None:
+def _something(job: Job, requirement: Requirement | None) -> None:
     """Zero checks is not a pass."""
-    chosen = requirements_of(job) if need is None else (need,)
+    chosen = requirements_of(job) if requirement is None else (requirement,)
     if any(one.check.kind in ("run", "file", "judge") for one in chosen):
         return
-    if need is not None and need.check.kind == "verification":
+    if requirement is not None and requirement.check.kind == "verification":
         raise UsageError(
-            f"{need.name} has no check of its own: the job's verification decides it.",
+            f"{requirement.name} has no check of its own: the job's verification decides it.",
             next_step=f"donewhen run {job.id}",
         )
-    message = "is checked by hand" if need is not None else "has nothing that could be run"
+    message = "is checked by hand" if requirement is not None else "has nothing that could be run"
     raise UsageError(
-        f"{need.name if need else job.id} {message}.",
+        f"{requirement.name if requirement else job.id} {message}.",
         next_step=f"Give a command after --, or: donewhen sign-off {job.id} --criterion ID --reason …",
     )
 

@@ -96,8 +96,8 @@ def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | 
         if not base:
             raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
         workspace = find_project(project)
-        with output.progress("verify") as tell:
-            found = verify_branch(workspace, base, jobs=jobs, tell=tell)
+        with output.progress("verify") as on_progress:
+            found = verify_branch(workspace, base, jobs=jobs, on_progress=on_progress)
             return found, _status(found)
     except DonewhenError as error:
         if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):

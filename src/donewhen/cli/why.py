@@ -61,7 +61,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         if row.state != "passed":
             why = f": {'; '.join(row.why)}" if row.why else ""
             findings.append(
-                Finding(_CODES[row.state], f"{row.need.name} is {row.state}{why}.", None, _next(found.id, row))
+                Finding(_CODES[row.state], f"{row.requirement.name} is {row.state}{why}.", None, _next(found.id, row))
             )
     notes = asserted_evidence(workspace, found)
     for path in notes:
@@ -78,10 +78,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         "agreement": {agreement.chain: agreement.agreement.state for agreement in agreements},
         "needs": [
             {
-                "name": row.need.name,
-                "text": row.need.text,
-                "check": row.need.check.kind,
-                "evidence": row.need.evidence,
+                "name": row.requirement.name,
+                "text": row.requirement.text,
+                "check": row.requirement.check.kind,
+                "evidence": row.requirement.evidence,
                 "state": row.state,
                 "why": list(row.why),
                 "entry": row.entry.hash if row.entry else None,
@@ -96,18 +96,18 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
 def _tell(output: Output, row: EvidenceStatus) -> None:
     mark, color = _MARKS[row.state]
     text = (
-        row.need.text
-        if row.need.check.kind != "run" or row.need.text == row.need.evidence
-        else (f"{row.need.text} ({row.need.evidence})")
+        row.requirement.text
+        if row.requirement.check.kind != "run" or row.requirement.text == row.requirement.evidence
+        else (f"{row.requirement.text} ({row.requirement.evidence})")
     )
-    output.say(f"  {mark} {row.need.name}: {text}  {row.state}", fg=color)
+    output.say(f"  {mark} {row.requirement.name}: {text}  {row.state}", fg=color)
     for reason in row.why:
         output.say(f"      {reason}")
 
 
 def _next(job: str, row: EvidenceStatus) -> str:
-    if row.need.check.kind == "manual":
-        return f'donewhen sign-off {job} --criterion {row.need.name} --reason "…"'
+    if row.requirement.check.kind == "manual":
+        return f'donewhen sign-off {job} --criterion {row.requirement.name} --reason "…"'
     if row.state == "needs_human":
         return "donewhen review"
     return f"donewhen run {job}"

@@ -155,7 +155,10 @@ class ShownJob(ToolAnswer, frozen=True):
 
     def short(self) -> str:
         lines = [f"{self.id} {self.status}, contract {self.contract.state}: {self.title}"]
-        lines += [f"{need.name} {need.state} ({need.how}): {need.text}" for need in self.needs]
+        lines += [
+            f"{requirement.name} {requirement.state} ({requirement.how}): {requirement.text}"
+            for requirement in self.needs
+        ]
         return _joined(*lines, *_reasons(self.gates), f"next: {self.next}")
 
 

@@ -19,7 +19,7 @@ class CallContext(NamedTuple):
     """What a tool has besides its arguments. The project is the server's, whatever a client asks for."""
 
     folder: Path
-    tell: Tell = lambda done, of, what: None
+    on_progress: Tell = lambda done, of, what: None
 
     def workspace(self) -> Workspace:
         """The project, looked for anew: it may have been made since the server was started."""
@@ -30,15 +30,15 @@ class CallContext(NamedTuple):
         total = sum(is_runnable(requirement) for requirement in requirements_of(job))
         done = 0
 
-        def tell(need: Requirement) -> None:
+        def on_progress(requirement: Requirement) -> None:
             nonlocal done
             raise_if_cancelled()
-            self.tell(min(done, total), total, one_line(f"{need.name}: {need.evidence}"))
+            self.on_progress(min(done, total), total, one_line(f"{requirement.name}: {requirement.evidence}"))
             done += 1
 
-        return tell
+        return on_progress
 
 
-def is_runnable(need: Requirement) -> bool:
+def is_runnable(requirement: Requirement) -> bool:
     """Whether the gate itself can look, rather than a person."""
-    return need.check.kind not in ("manual", "verification")
+    return requirement.check.kind not in ("manual", "verification")

@@ -165,10 +165,10 @@ def _described(tool: McpTool[Any]) -> types.Tool:
 def _teller(ctx: ServerRequestContext) -> Tell:
     from anyio import from_thread
 
-    def tell(done: int, of: int, what: str) -> None:
+    def on_progress(done: int, of: int, what: str) -> None:
         from_thread.run(ctx.session.report_progress, done, of, what)
 
-    return tell
+    return on_progress
 
 
 async def _looked(work: Callable[[], T], limiter: CapacityLimiter) -> T:

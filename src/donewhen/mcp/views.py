@@ -79,7 +79,7 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
         target=job.reward_target,
         passed=evaluation.passed,
         contract=contract_view(proposal),
-        needs=[_need(standing) for standing in facts.standings],
+        needs=[_need(standing) for standing in facts.evidence],
         outputs=[OutputFile(output.path, output.state, output.changed) for output in facts.outputs],
         gates=gate_views(evaluation),
         waiting=str(waiting.data.get("reason", "")) if waiting else None,
@@ -88,15 +88,15 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
     )
 
 
-def evidence_item(need: Asked, seen: Seen) -> EvidenceItem:
+def evidence_item(requirement: Asked, seen: Seen) -> EvidenceItem:
     """One piece of evidence, with the end of what the command said."""
     data = seen.entry.data
     report = data.get("report")
     numbers: Mapping[str, Any] = report if isinstance(report, Mapping) else {}
     exit_code = data.get("exit_code")
     return EvidenceItem(
-        name=need.name,
-        evidence=evidence_source(need),
+        name=requirement.name,
+        evidence=evidence_source(requirement),
         # What changed while it ran has shown nothing.
         passed=seen.passed and data.get("settled") is True,
         reused=seen.reused,
@@ -123,26 +123,33 @@ def _tail(output: str) -> str:
 
 
 def _need(standing: EvidenceStatus) -> RequirementView:
-    need = standing.need
-    return RequirementView(need.name, need.text, need.check.kind, how_checked(need), standing.state, list(standing.why))
+    requirement = standing.requirement
+    return RequirementView(
+        requirement.name,
+        requirement.text,
+        requirement.check.kind,
+        how_checked(requirement),
+        standing.state,
+        list(standing.why),
+    )
 
 
-def evidence_source(need: Asked) -> str:
+def evidence_source(requirement: Asked) -> str:
     """What is looked at: a command, a probe of a file, or the judge that is asked."""
-    return need.check.normal if need.check.kind == "judge" else need.evidence
+    return requirement.check.normal if requirement.check.kind == "judge" else requirement.evidence
 
 
-def how_checked(need: Asked) -> str:
+def how_checked(requirement: Asked) -> str:
     """How something is checked, in words that also fit where nothing is run."""
-    match need.check.kind:
+    match requirement.check.kind:
         case "manual":
             return "a person signs it off"
         case "verification":
             return "the job's verification commands decide"
-        case "run" if need.name != VERIFICATION:
-            return f"run {need.evidence}"
+        case "run" if requirement.name != VERIFICATION:
+            return f"run {requirement.evidence}"
         case _:
-            return evidence_source(need)
+            return evidence_source(requirement)
 
 
 def _term(value: Any) -> Term:

@@ -23,7 +23,7 @@ from donewhen.mcp.views import evidence_item, evidence_source, gate_views, next_
 def start_job(call: CallContext, asked: JobParam) -> StartAnswer:
     """Begin a job, or begin it again, which counts as an iteration."""
     workspace = call.workspace()
-    found = start(workspace, asked.job, unproved_actor(), tell=call.progress(workspace.job(asked.job)))
+    found = start(workspace, asked.job, unproved_actor(), on_progress=call.progress(workspace.job(asked.job)))
     job = found.job
     return StartAnswer(
         job=job.id,
@@ -46,10 +46,16 @@ def run_evidence(call: CallContext, asked: RunEvidenceParams) -> EvidenceAnswer:
     job = workspace.job(asked.job)
     only = None if asked.criterion is None else requirement_for(job, asked.criterion)
     chosen = _chosen(job, only)
-    tell = call.progress(job)
+    on_progress = call.progress(job)
     seen = dict(
         collect_evidence(
-            workspace, job, unproved_actor(), again=asked.again, only=only, lenient=only is None, tell=tell
+            workspace,
+            job,
+            unproved_actor(),
+            again=asked.again,
+            only=only,
+            lenient=only is None,
+            on_progress=on_progress,
         )
     )
     runs = [evidence_item(one, seen[one]) if one in seen else _not_run(workspace, job, one) for one in chosen]
@@ -62,7 +68,7 @@ def run_evidence(call: CallContext, asked: RunEvidenceParams) -> EvidenceAnswer:
 def complete_job(call: CallContext, asked: JobParam) -> CompletionAnswer:
     """Complete a job if every gate is open now, through the one door that there is."""
     workspace = call.workspace()
-    found = complete(workspace, asked.job, unproved_actor(), tell=call.progress(workspace.job(asked.job)))
+    found = complete(workspace, asked.job, unproved_actor(), on_progress=call.progress(workspace.job(asked.job)))
     job, evaluation, promise = found.job, found.evaluation, found.promise
     return CompletionAnswer(
         job=job.id,
@@ -124,10 +130,10 @@ def _chosen(job: Job, only: Requirement | None) -> tuple[Requirement, ...]:
     )
 
 
-def _not_run(workspace: Workspace, job: Job, need: Requirement) -> EvidenceItem:
+def _not_run(workspace: Workspace, job: Job, requirement: Requirement) -> EvidenceItem:
     """Why something could not be run at all, or not yet."""
     try:
-        ((_, seen),) = collect_evidence(workspace, job, unproved_actor(), only=need)
+        ((_, seen),) = collect_evidence(workspace, job, unproved_actor(), only=requirement)
     except DonewhenError as error:
-        return EvidenceItem(need.name, evidence_source(need), passed=False, reused=False, told=str(error))
-    return evidence_item(need, seen)
+        return EvidenceItem(requirement.name, evidence_source(requirement), passed=False, reused=False, told=str(error))
+    return evidence_item(requirement, seen)

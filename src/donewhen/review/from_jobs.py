@@ -111,10 +111,12 @@ def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterato
         if record.judged:
             yield from _undecided(looked)
         return
-    found = [status for status in evidence_statuses(looked.workspace, looked.job) if status.need.name != VERIFICATION]
+    found = [
+        status for status in evidence_statuses(looked.workspace, looked.job) if status.requirement.name != VERIFICATION
+    ]
     if waiting is not None and decision == "dispute":
         for one in found:
-            if one.need.name in history.unanswered and _arguable(one):
+            if one.requirement.name in history.unanswered and _arguable(one):
                 yield _about(looked, one, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting)
     elif unverified is not None:
         for one in found:
@@ -134,22 +136,24 @@ def _undecided(looked: _Looked) -> Iterator[ReviewItem]:
     for criterion in looked.job.criteria:
         if criterion.check is None or criterion.check.kind != "judge":
             continue
-        need = requirement_for(looked.job, criterion.id)
-        entry = newest_run(looked.entries, need.evidence, "judge")
+        requirement = requirement_for(looked.job, criterion.id)
+        entry = newest_run(looked.entries, requirement.evidence, "judge")
         if entry is None or not entry.data.get("needs_human"):
             continue
         try:
-            subject = subject_of(looked.workspace, looked.job, need, looked.entries)
+            subject = subject_of(looked.workspace, looked.job, requirement, looked.entries)
         except DonewhenError:
             continue
         same = entry.data.get("parts", {}).get("ticket") == subject
-        if same and newest_override(looked.entries, looked.job.id, need, subject, policy) is None:
+        if same and newest_override(looked.entries, looked.job.id, requirement, subject, policy) is None:
             told = str(entry.data.get("told", ""))
-            yield _about(looked, EvidenceStatus(need, "needs_human", (told,), entry), "low_agreement", told, entry)
+            yield _about(
+                looked, EvidenceStatus(requirement, "needs_human", (told,), entry), "low_agreement", told, entry
+            )
 
 
 def _arguable(standing: EvidenceStatus) -> bool:
-    return standing.state != "passed" and standing.need.check.kind != "manual"
+    return standing.state != "passed" and standing.requirement.check.kind != "manual"
 
 
 def _asked(looked: _Looked, waiting: Entry) -> ReviewItem:
@@ -168,36 +172,36 @@ def _asked(looked: _Looked, waiting: Entry) -> ReviewItem:
 
 def _about(looked: _Looked, standing: EvidenceStatus, kind: Kind, why: str, since: Entry) -> ReviewItem:
     """A criterion with all that there is to look at."""
-    workspace, job, need = looked.workspace, looked.job, standing.need
+    workspace, job, requirement = looked.workspace, looked.job, standing.requirement
     ticket, mission, said = None, None, None
     evidence: Mapping[str, str] = {}
     try:
-        if need.check.kind == "judge":
-            question = judge_question(workspace, job, need, looked.entries)
-            ticket, mission, subject = question.ticket, need.check.text, question.subject
+        if requirement.check.kind == "judge":
+            question = judge_question(workspace, job, requirement, looked.entries)
+            ticket, mission, subject = question.ticket, requirement.check.text, question.subject
             evidence = ticket.evidence
-            judged = newest_run(looked.entries, need.evidence, "judge")
+            judged = newest_run(looked.entries, requirement.evidence, "judge")
             if judged is not None and judged.data.get("parts", {}).get("ticket") == subject:
                 said = judge_statement(judged.data)
         else:
-            subject = subject_of(workspace, job, need, looked.entries)
+            subject = subject_of(workspace, job, requirement, looked.entries)
             started = next((entry for entry in looked.entries if entry.type == "started"), None)
             seen = shown_requirements(job, looked.entries)
-            evidence = job_artifacts(workspace, job, need, evidence_store(workspace), seen, started)
+            evidence = job_artifacts(workspace, job, requirement, evidence_store(workspace), seen, started)
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}
     told = why
     if kind != "low_agreement" and said is None:
-        told += f" {need.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
+        told += f" {requirement.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
     return ReviewItem(
         kind=kind,
         title=_title(job),
-        question=f"{need.name}: {one_line(need.text, 300)}",
+        question=f"{requirement.name}: {one_line(requirement.text, 300)}",
         why=one_line(told, 800),
         since=since.at,
         evidence=evidence,
         job=job.id,
-        criteria=(need.name,),
+        criteria=(requirement.name,),
         mission=mission,
         said=said,
         labels=() if ticket is None or mission is None else labels_of(find_mission(workspace, mission), ticket),
@@ -227,8 +231,8 @@ def _spot_checks(looked: _Looked) -> Iterator[ReviewItem]:
     for criterion in looked.job.criteria:
         if criterion.check is None or criterion.check.kind != "judge":
             continue
-        need = requirement_for(looked.job, criterion.id)
-        entry = newest_run(looked.entries, need.evidence, "judge")
+        requirement = requirement_for(looked.job, criterion.id)
+        entry = newest_run(looked.entries, requirement.evidence, "judge")
         if entry is None or not entry.data.get("key") or entry.data.get("needs_human"):
             continue
         try:
@@ -239,21 +243,21 @@ def _spot_checks(looked: _Looked) -> Iterator[ReviewItem]:
         if ticket is None or not _chosen(str(entry.data["key"]), mission.settings.manual_review.spot_check):
             continue
         if not labels_of(mission, ticket):
-            yield _spot_check(looked.job, need, entry, ticket)
+            yield _spot_check(looked.job, requirement, entry, ticket)
 
 
-def _spot_check(job: Job, need: Requirement, entry: Entry, ticket: Ticket) -> ReviewItem:
+def _spot_check(job: Job, requirement: Requirement, entry: Entry, ticket: Ticket) -> ReviewItem:
     verdict: Binary | None = entry.data.get("verdict")
     return ReviewItem(
         kind="spot_check",
         title=_title(job),
-        question=f"{need.name}: {one_line(need.text, 300)}",
+        question=f"{requirement.name}: {one_line(requirement.text, 300)}",
         why=f"The judge says {verdict}, and nobody has looked at it.",
         since=entry.at,
         evidence=ticket.evidence,
         job=job.id,
-        criteria=(need.name,),
-        mission=need.check.text,
+        criteria=(requirement.name,),
+        mission=requirement.check.text,
         said=judge_statement(entry.data),
         subject=str(entry.data.get("parts", {}).get("ticket", "")),
         ticket=ticket,

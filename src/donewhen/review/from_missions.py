@@ -39,9 +39,9 @@ def newest_report(mission: Mission) -> LearningReport | None:
 
 def second_opinions(name: str, mission: Mission, by: str) -> Iterator[ReviewItem]:
     """What one other person has labelled, and this one has not."""
-    standing = current_labels(read_label_log(mission.folder))
-    for group in [group for group, labels in standing.items() if len(labels) == 1 and by not in labels][-_MOST:]:
-        (one,) = standing[group].values()
+    status = current_labels(read_label_log(mission.folder))
+    for group in [group for group, labels in status.items() if len(labels) == 1 and by not in labels][-_MOST:]:
+        (one,) = status[group].values()
         ticket = Ticket(group, mission.name, None, one.evidence, one.cluster or group)
         yield ReviewItem(
             kind="second_opinion",

@@ -35,9 +35,9 @@ class PeopleAgreement(NamedTuple):
 
 def people_agreement(mission: Mission) -> PeopleAgreement:
     """The agreement of people about the tickets of a mission, by the last word of each."""
-    standing = current_labels(read_label_log(mission.folder))
+    status = current_labels(read_label_log(mission.folder))
     by_person: dict[str, dict[str, Binary]] = {}
-    for group, labels in standing.items():
+    for group, labels in status.items():
         for by, label in labels.items():
             by_person.setdefault(by, {})[group] = label.label
     pairs = tuple(
@@ -45,7 +45,7 @@ def people_agreement(mission: Mission) -> PeopleAgreement:
         for one, other in combinations(sorted(by_person), 2)
         if (pair := _pair(one, by_person[one], other, by_person[other])).tickets
     )
-    return PeopleAgreement(len(standing), {by: len(labels) for by, labels in sorted(by_person.items())}, pairs)
+    return PeopleAgreement(len(status), {by: len(labels) for by, labels in sorted(by_person.items())}, pairs)
 
 
 def _pair(one: str, first: dict[str, Binary], other: str, second: dict[str, Binary]) -> PeoplePair:

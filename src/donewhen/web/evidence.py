@@ -40,10 +40,10 @@ class EvidenceShown(NamedTuple):
 
 
 def shown_evidence(
-    workspace: Workspace, entries: Sequence[Entry], standings: Sequence[EvidenceStatus], most: int
+    workspace: Workspace, entries: Sequence[Entry], statuses: Sequence[EvidenceStatus], most: int
 ) -> tuple[EvidenceShown, ...]:
     """The newest evidence of a job."""
-    states = {standing.entry.seq: standing.state for standing in standings if standing.entry is not None}
+    states = {status.entry.seq: status.state for status in statuses if status.entry is not None}
     found = [entry for entry in reversed(entries) if entry.type == "ran"][:most]
     return tuple(_run(workspace, one, states.get(one.seq, "")) for one in found)
 

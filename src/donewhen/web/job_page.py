@@ -87,13 +87,13 @@ def job_page(asked: PageRequest) -> PageContent:
         "where": workspace.where(job.path),
         "evaluation": evaluation,
         "meaning": _meaning,
-        "standings": facts.standings,
-        "ids": _marks(facts.standings),
+        "standings": facts.evidence,
+        "ids": _marks(facts.evidence),
         "asserted": _asserted(workspace, job),
         "components": evaluation.score.components,
         "titles": TITLES,
         "contracts": tuple(_contract(proposal) for proposal in agreement_proposals(workspace, [job])),
-        "runs": shown_evidence(workspace, chain.entries, facts.standings, _RUNS),
+        "runs": shown_evidence(workspace, chain.entries, facts.evidence, _RUNS),
         "run_count": sum(entry.type == "ran" for entry in chain.entries),
         "before": [
             Neighbour(dependency.id, by_id.get(dependency.id), dependency.state, dependency.why)
@@ -115,9 +115,9 @@ def _meaning(reason: GateReason) -> str:
     return GATE_REASONS[reason.code].next_step
 
 
-def _marks(standings: Sequence[EvidenceStatus]) -> dict[int, str]:
+def _marks(statuses: Sequence[EvidenceStatus]) -> dict[int, str]:
     """For each run that a need rests on, how that stands now."""
-    return {standing.entry.seq: standing.state for standing in standings if standing.entry is not None}
+    return {status.entry.seq: status.state for status in statuses if status.entry is not None}
 
 
 def _asserted(workspace: Workspace, job: Any) -> tuple[str, ...]:

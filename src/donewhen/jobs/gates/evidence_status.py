@@ -39,7 +39,7 @@ _SHOWN = 5
 class EvidenceStatus(NamedTuple):
     """How far one need is met."""
 
-    need: Requirement
+    requirement: Requirement
     state: State
     why: tuple[str, ...] = ()
     entry: Entry | None = None
@@ -54,12 +54,14 @@ def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, .
     commands = any(one.check.kind == "run" for one in asked)
     inputs = input_manifest(workspace, job) if commands else Manifest({}, declared=True)
     found = [_standing(workspace, job, one, entries, policy, inputs) for one in asked]
-    verified = [one for one in found if one.need.name == VERIFICATION]
-    found = [_covered(one, verified) if one.need.check.kind == "verification" else one for one in found]
+    verified = [one for one in found if one.requirement.name == VERIFICATION]
+    found = [_covered(one, verified) if one.requirement.check.kind == "verification" else one for one in found]
     found = [_after_people(workspace, job, one, entries, policy) for one in found]
     ready = _ready_for_judge(workspace, job, found)
     return tuple(
-        _of_judge(workspace, job, one.need, entries, policy, ready) if one.need.check.kind == "judge" else one
+        _of_judge(workspace, job, one.requirement, entries, policy, ready)
+        if one.requirement.check.kind == "judge"
+        else one
         for one in found
     )
 
@@ -81,7 +83,7 @@ def collect_evidence(
     again: bool = False,
     only: Requirement | None = None,
     lenient: bool = False,
-    tell: Callable[[Requirement], None] = lambda _: None,
+    on_progress: Callable[[Requirement], None] = lambda _: None,
 ) -> tuple[tuple[Requirement, EvidenceRun], ...]:
     """Run every command and look at every file that the job needs; what is fresh is reused.
 
@@ -90,16 +92,16 @@ def collect_evidence(
     """
     found: dict[str, EvidenceRun] = {}
     results: list[tuple[Requirement, EvidenceRun]] = []
-    for need in (only,) if only is not None else requirements_of(job):
-        if need.check.kind in ("run", "file"):
-            tell(need)
+    for requirement in (only,) if only is not None else requirements_of(job):
+        if requirement.check.kind in ("run", "file"):
+            on_progress(requirement)
             with suppress(*((CommandNotRunnableError,) if lenient else ())):
-                if need.evidence not in found:
-                    found[need.evidence] = _shown(workspace, job, need, by, again)
+                if requirement.evidence not in found:
+                    found[requirement.evidence] = _shown(workspace, job, requirement, by, again)
                     # What was cut off speaks neither for the work nor against it.
                     raise_if_cancelled()
-                results.append((need, found[need.evidence]))
-    return (*results, *_judged(workspace, job, by, again, only, tell))
+                results.append((requirement, found[requirement.evidence]))
+    return (*results, *_judged(workspace, job, by, again, only, on_progress))
 
 
 def _judged(
@@ -108,7 +110,7 @@ def _judged(
     by: Actor,
     again: bool,
     only: Requirement | None,
-    tell: Callable[[Requirement], None],
+    on_progress: Callable[[Requirement], None],
 ) -> Iterator[tuple[Requirement, EvidenceRun]]:
     """Judges are asked last, and only about work that nothing else speaks against."""
     wanted = [
@@ -124,128 +126,134 @@ def _judged(
         return
     from donewhen.jobs.judge.judge_evidence import ask_judge
 
-    for need in wanted:
-        tell(need)
-        yield need, ask_judge(workspace, job, need, by, again=again)
+    for requirement in wanted:
+        on_progress(requirement)
+        yield requirement, ask_judge(workspace, job, requirement, by, again=again)
 
 
 def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> DecisionRecord:
     """A person's word that a manual criterion is met, for the outputs as they are now."""
-    need = manual_requirement(job, criterion)
-    value = {"criterion": criterion, "text": need.text, "subject": result_manifest(workspace, job).hash}
+    requirement = manual_requirement(job, criterion)
+    value = {"criterion": criterion, "text": requirement.text, "subject": result_manifest(workspace, job).hash}
     return decide(workspace, job, Decision("sign_off", reason, value), approval)
 
 
 def manual_requirement(job: Job, criterion: str) -> Requirement:
     """A criterion that is checked by hand; another one is refused."""
-    need = requirement_for(job, criterion)
-    if need.check.kind != "manual":
+    requirement = requirement_for(job, criterion)
+    if requirement.check.kind != "manual":
         raise UsageError(
-            f"{criterion} is not signed off: it is decided by its own check ({need.evidence}).",
+            f"{criterion} is not signed off: it is decided by its own check ({requirement.evidence}).",
             next_step=f"donewhen run {job.id}",
         )
-    return need
+    return requirement
 
 
-def _shown(workspace: Workspace, job: Job, need: Requirement, by: Actor, again: bool) -> EvidenceRun:
-    criterion = None if need.name == VERIFICATION else need.name
-    if need.check.kind == "file":
-        return record_file_check(workspace, job, need.check, need.evidence, by, criterion=criterion, again=again)
-    return run_as_evidence(workspace, job, need.check.argv, by, criterion=criterion, again=again)
+def _shown(workspace: Workspace, job: Job, requirement: Requirement, by: Actor, again: bool) -> EvidenceRun:
+    criterion = None if requirement.name == VERIFICATION else requirement.name
+    if requirement.check.kind == "file":
+        return record_file_check(
+            workspace, job, requirement.check, requirement.evidence, by, criterion=criterion, again=again
+        )
+    return run_as_evidence(workspace, job, requirement.check.argv, by, criterion=criterion, again=again)
 
 
 def _standing(
-    workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry], policy: Policy, inputs: Manifest
+    workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy, inputs: Manifest
 ) -> EvidenceStatus:
-    match need.check.kind:
+    match requirement.check.kind:
         case "run":
-            return _of_command(workspace, job, need, newest_run(entries, need.evidence), inputs)
+            return _of_command(workspace, job, requirement, newest_run(entries, requirement.evidence), inputs)
         case "file":
-            return _of_file(workspace, job, need, newest_run(entries, need.evidence, "file"))
+            return _of_file(workspace, job, requirement, newest_run(entries, requirement.evidence, "file"))
         case "manual":
-            return _of_person(workspace, job, need, entries, policy)
+            return _of_person(workspace, job, requirement, entries, policy)
         case "judge" | "verification":
-            return EvidenceStatus(need, "missing")
+            return EvidenceStatus(requirement, "missing")
 
 
 def _of_command(
-    workspace: Workspace, job: Job, need: Requirement, entry: Entry | None, inputs: Manifest
+    workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None, inputs: Manifest
 ) -> EvidenceStatus:
     if entry is None:
-        return EvidenceStatus(need, "missing", ("it was never run",))
+        return EvidenceStatus(requirement, "missing", ("it was never run",))
     try:
-        now = run_conditions(workspace, job, need.check.argv, inputs)
+        now = run_conditions(workspace, job, requirement.check.argv, inputs)
     except DonewhenError as error:
-        return EvidenceStatus(need, "stale", (str(error),), entry)
+        return EvidenceStatus(requirement, "stale", (str(error),), entry)
     if not entry.data.get("settled"):
-        return EvidenceStatus(need, "stale", ("its inputs changed while it ran",), entry)
+        return EvidenceStatus(requirement, "stale", ("its inputs changed while it ran",), entry)
     reasons = tuple(
         reason
         for part in now.parts.differing(entry.data.get("parts", {}))
         for reason in _reasons(workspace, part, entry, inputs, now.fingerprint)
     )
     if reasons:
-        return EvidenceStatus(need, "stale", reasons, entry)
-    return EvidenceStatus(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
+        return EvidenceStatus(requirement, "stale", reasons, entry)
+    return EvidenceStatus(requirement, "passed", (), entry) if entry.data.get("passed") else _failed(requirement, entry)
 
 
-def _of_file(workspace: Workspace, job: Job, need: Requirement, entry: Entry | None) -> EvidenceStatus:
+def _of_file(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
     if entry is None:
-        return EvidenceStatus(need, "missing", ("nobody has looked yet",))
-    if entry.data.get("key") != file_check_key(workspace, job, need.check, need.evidence) or not entry.data.get(
-        "settled"
-    ):
-        return EvidenceStatus(need, "stale", (f"{need.check.path} changed",), entry)
-    return EvidenceStatus(need, "passed", (), entry) if entry.data.get("passed") else _failed(need, entry)
+        return EvidenceStatus(requirement, "missing", ("nobody has looked yet",))
+    if entry.data.get("key") != file_check_key(
+        workspace, job, requirement.check, requirement.evidence
+    ) or not entry.data.get("settled"):
+        return EvidenceStatus(requirement, "stale", (f"{requirement.check.path} changed",), entry)
+    return EvidenceStatus(requirement, "passed", (), entry) if entry.data.get("passed") else _failed(requirement, entry)
 
 
 def _of_person(
-    workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry], policy: Policy
+    workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy
 ) -> EvidenceStatus:
-    found = [one for one in reversed(entries) if is_sign_off(one, need.text)]
+    found = [one for one in reversed(entries) if is_sign_off(one, requirement.text)]
     if not found:
-        return EvidenceStatus(need, "missing", ("nobody has signed it off",))
+        return EvidenceStatus(requirement, "missing", ("nobody has signed it off",))
     # What does not count does not take anything back, either.
     entry = next((one for one in found if is_approval(one, job.id, policy)), found[0])
     if not is_approval(entry, job.id, policy):
         return EvidenceStatus(
-            need, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
+            requirement, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
         )
     try:
         now = result_manifest(workspace, job).hash
     except DonewhenError as error:
-        return EvidenceStatus(need, "stale", (str(error),), entry)
+        return EvidenceStatus(requirement, "stale", (str(error),), entry)
     if entry.data["value"].get("subject") != now:
-        return EvidenceStatus(need, "stale", ("the outputs changed since it was signed off",), entry)
-    return EvidenceStatus(need, "passed", (), entry)
+        return EvidenceStatus(requirement, "stale", ("the outputs changed since it was signed off",), entry)
+    return EvidenceStatus(requirement, "passed", (), entry)
 
 
 def _after_people(
-    workspace: Workspace, job: Job, standing: EvidenceStatus, entries: Sequence[Entry], policy: Policy
+    workspace: Workspace, job: Job, status: EvidenceStatus, entries: Sequence[Entry], policy: Policy
 ) -> EvidenceStatus:
     """What a person has said about a criterion and the work as it is, if anybody has, else what the gate says."""
-    need = standing.need
-    if need.name == VERIFICATION or need.check.kind in ("judge", "manual") or not has_override(entries, need):
-        return standing
+    requirement = status.requirement
+    if (
+        requirement.name == VERIFICATION
+        or requirement.check.kind in ("judge", "manual")
+        or not has_override(entries, requirement)
+    ):
+        return status
     try:
-        subject = subject_of(workspace, job, need, entries)
+        subject = subject_of(workspace, job, requirement, entries)
     except DonewhenError:
-        return standing
-    word = newest_override(entries, job.id, need, subject, policy)
-    return standing if word is None else _by_word(need, word)
+        return status
+    word = newest_override(entries, job.id, requirement, subject, policy)
+    return status if word is None else _by_word(requirement, word)
 
 
-def _by_word(need: Requirement, word: Entry) -> EvidenceStatus:
+def _by_word(requirement: Requirement, word: Entry) -> EvidenceStatus:
     reason = f": {word.data['reason']}" if word.data.get("reason") else ""
     message = f"{word.by.name} ({word.by.kind}) says {word.data['verdict']}{reason}"
-    return EvidenceStatus(need, "passed" if word.data["verdict"] == "pass" else "failed", (message,), word)
+    return EvidenceStatus(requirement, "passed" if word.data["verdict"] == "pass" else "failed", (message,), word)
 
 
 def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceStatus]) -> bool:
     """Whether everything that needs no judge speaks for the work: every check has passed, every output is there."""
-    if not any(one.need.check.kind == "judge" for one in found):
+    if not any(one.requirement.check.kind == "judge" for one in found):
         return True
-    if any(one.state != "passed" for one in found if one.need.check.kind in ("run", "file", "verification")):
+    if any(one.state != "passed" for one in found if one.requirement.check.kind in ("run", "file", "verification")):
         return False
     try:
         outputs = [locate_path(workspace, job, output, "outputs") for output in job.outputs]
@@ -255,35 +263,37 @@ def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceSta
 
 
 def _of_judge(
-    workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry], policy: Policy, ready: bool
+    workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy, ready: bool
 ) -> EvidenceStatus:
     if not ready:
-        return EvidenceStatus(need, "missing", (_JUDGE_LAST,), newest_run(entries, need.evidence, "judge"))
+        return EvidenceStatus(
+            requirement, "missing", (_JUDGE_LAST,), newest_run(entries, requirement.evidence, "judge")
+        )
     from donewhen.jobs.judge.judge_evidence import judge_question
 
     try:
-        question = judge_question(workspace, job, need, entries)
+        question = judge_question(workspace, job, requirement, entries)
     except DonewhenError as error:
-        return EvidenceStatus(need, "missing", (str(error),))
+        return EvidenceStatus(requirement, "missing", (str(error),))
     # A person's word is about what was judged, not about who judged it or how.
-    word = newest_override(entries, job.id, need, question.subject, policy)
+    word = newest_override(entries, job.id, requirement, question.subject, policy)
     if word is not None:
-        return _by_word(need, word)
-    entry = newest_run(entries, need.evidence, "judge")
+        return _by_word(requirement, word)
+    entry = newest_run(entries, requirement.evidence, "judge")
     if entry is None:
-        return EvidenceStatus(need, "missing", ("no judge has been asked",))
+        return EvidenceStatus(requirement, "missing", ("no judge has been asked",))
     told = str(entry.data.get("told", ""))
     if entry.data.get("key") == "":
-        return EvidenceStatus(need, "missing", (told,), entry)
+        return EvidenceStatus(requirement, "missing", (told,), entry)
     known = entry.data.get("parts", {})
     reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if known.get(part) != value)
     if not reasons and not entry.data.get("settled"):
         reasons = ("it changed while it was being judged",)
     if reasons:
-        return EvidenceStatus(need, "stale", reasons, entry)
+        return EvidenceStatus(requirement, "stale", reasons, entry)
     if entry.data.get("needs_human"):
-        return EvidenceStatus(need, "needs_human", (told,), entry)
-    return EvidenceStatus(need, "passed" if entry.data.get("passed") is True else "failed", (told,), entry)
+        return EvidenceStatus(requirement, "needs_human", (told,), entry)
+    return EvidenceStatus(requirement, "passed" if entry.data.get("passed") is True else "failed", (told,), entry)
 
 
 _CHANGED = {
@@ -304,7 +314,7 @@ def is_sign_off(entry: Entry, text: str) -> bool:
     )
 
 
-def _failed(need: Requirement, entry: Entry) -> EvidenceStatus:
+def _failed(requirement: Requirement, entry: Entry) -> EvidenceStatus:
     told = entry.data.get("told")
     if told is None:
         told = f"exit status {entry.data.get('exit_code')}"
@@ -315,14 +325,14 @@ def _failed(need: Requirement, entry: Entry) -> EvidenceStatus:
             told += f", {report['failed']} test(s) failed"
         elif "passed" in report and not report["passed"]:
             told += ", no test passed"
-    return EvidenceStatus(need, "failed", (str(told),), entry)
+    return EvidenceStatus(requirement, "failed", (str(told),), entry)
 
 
-def _covered(standing: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
+def _covered(status: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
     """A criterion without a check of its own is as good as the job's verification."""
     states: list[State] = [one.state for one in verified]
     worst = min(states, key=_WORST.index)
-    return standing._replace(state=worst, why=() if worst == "passed" else ("the job's verification decides",))
+    return status._replace(state=worst, why=() if worst == "passed" else ("the job's verification decides",))
 
 
 def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fingerprint: Any) -> Sequence[str]:

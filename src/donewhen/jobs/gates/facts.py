@@ -60,7 +60,7 @@ class Facts(NamedTuple):
     agreement: Agreement
     project_agreement: Agreement
     history: History
-    standings: tuple[EvidenceStatus, ...]
+    evidence: tuple[EvidenceStatus, ...]
     outputs: tuple[FileFact, ...]
     evidence_files: tuple[FileFact, ...]
     dependencies: tuple[DependencyFact, ...]
@@ -101,7 +101,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         agreement=agreement,
         project_agreement=about_project,
         history=history,
-        standings=shown,
+        evidence=shown,
         outputs=_files(workspace, job, job.outputs, "outputs", _first_start(chain.entries)),
         evidence_files=_files(workspace, job, job.verification_evidence, "verification_evidence", None),
         dependencies=ValidityChecker(workspace, policy).dependencies_of(job),
@@ -187,7 +187,7 @@ def _suites(
     # Before any work: the last report before the first start, which starting itself has made, or before a person agreed
     # anew. An earlier one may be of a suite from which something was missing for a moment.
     begun = max(agreed_at, next((entry.seq for entry in entries if entry.type == "started"), 0))
-    for evidence in dict.fromkeys(one.need.evidence for one in shown if one.need.check.kind == "run"):
+    for evidence in dict.fromkeys(one.requirement.evidence for one in shown if one.requirement.check.kind == "run"):
         newest = newest_run(entries, evidence)
         name = evidence_name(evidence)
         reports = [entry for entry in entries if _reports(entry, name)]

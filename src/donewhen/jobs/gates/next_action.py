@@ -27,7 +27,7 @@ def next_action(facts: Facts, truth: GateResult) -> str:
     if missing:
         return OUTPUTS.format(what=", ".join(missing))
     unproved = [file.path for file in facts.evidence_files if file.state != "good"]
-    unproved += [standing.need.name for standing in facts.standings if standing.state != "passed"]
+    unproved += [status.requirement.name for status in facts.evidence if status.state != "passed"]
     if unproved:
         return EVIDENCE.format(what=", ".join(dict.fromkeys(unproved)))
     if not facts.job.criteria or any(is_placeholder(criterion.text) for criterion in facts.job.criteria):

@@ -91,7 +91,7 @@ def stalled_tries(scores: tuple[int, ...]) -> int:
 def _acceptance(facts: Facts) -> Component:
     half = WEIGHTS["acceptance"] / 2
     criteria = facts.job.criteria
-    shown = {standing.need.name for standing in facts.standings if standing.state == "passed"}
+    shown = {status.requirement.name for status in facts.evidence if status.state == "passed"}
     met = [criterion for criterion in criteria if not criterion.placeholder and criterion.id in shown]
     good = [output for output in facts.outputs if output.state == "good" and not output.template]
     for_criteria = half * len(met) / len(criteria) if criteria else 0.0
@@ -107,15 +107,15 @@ def _acceptance(facts: Facts) -> Component:
 def _verification(facts: Facts) -> Component:
     half = WEIGHTS["verification"] / 2
     plan = has_verification_plan(facts)
-    passed = sum(standing.state == "passed" for standing in facts.standings)
-    evidence = half * passed / len(facts.standings) if facts.standings else 0.0
-    why = f"{'a plan' if plan else 'no plan'}, {passed} of {len(facts.standings)} pieces of evidence fresh and good"
+    passed = sum(status.state == "passed" for status in facts.evidence)
+    evidence = half * passed / len(facts.evidence) if facts.evidence else 0.0
+    why = f"{'a plan' if plan else 'no plan'}, {passed} of {len(facts.evidence)} pieces of evidence fresh and good"
     return Component("verification", (half if plan else 0.0) + evidence, WEIGHTS["verification"], why)
 
 
 def has_verification_plan(facts: Facts) -> bool:
     """Whether it is said how the job is verified: by a command or a check, or in words that are not a template's."""
-    if any(standing.need.check.kind in ("run", "file") for standing in facts.standings):
+    if any(status.requirement.check.kind in ("run", "file") for status in facts.evidence):
         return True
     text = facts.sections.get("verification", "")
     return bool(text) and not all(is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())
@@ -172,8 +172,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _execution(facts: Facts) -> Component:
     exempt = facts.job.exemptions.get("execution_log_exemption_reason")
-    runnable = any(standing.need.check.kind in ("run", "file") for standing in facts.standings)
-    applies = facts.job.execution_log_required and not exempt and (runnable or not facts.standings)
+    runnable = any(status.requirement.check.kind in ("run", "file") for status in facts.evidence)
+    applies = facts.job.execution_log_required and not exempt and (runnable or not facts.evidence)
     why = f"{facts.runs} run(s) by the gate" if applies else f"not asked for{f': {exempt}' if exempt else ''}"
     got = WEIGHTS["execution_log"] if facts.runs else 0
     return Component("execution_log", got, WEIGHTS["execution_log"], why, applies)

@@ -46,9 +46,9 @@ def _criteria(facts: Facts) -> Iterator[GateReason]:
     real = [criterion for criterion in facts.job.criteria if not criterion.placeholder]
     if not real:
         yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has no acceptance criteria.", facts.where)
-    for standing in facts.standings:
-        if standing.need.name != VERIFICATION and standing.state != "passed":
-            yield GateReason(CRITERION_CODES[standing.state], status_sentence(standing), _where(facts, standing))
+    for status in facts.evidence:
+        if status.requirement.name != VERIFICATION and status.state != "passed":
+            yield GateReason(CRITERION_CODES[status.state], status_sentence(status), _where(facts, status))
 
 
 def _suites(facts: Facts) -> Iterator[GateReason]:
@@ -73,10 +73,10 @@ def _exists_nonempty(facts: Facts) -> Iterator[GateReason]:
 
 
 def _freshness(facts: Facts) -> Iterator[GateReason]:
-    for standing in facts.standings:
-        if standing.state == "stale":
-            code = GateCode.COMMAND_NOT_PASSED if standing.need.name == VERIFICATION else GateCode.CRITERION_STALE
-            yield GateReason(code, status_sentence(standing), _where(facts, standing))
+    for status in facts.evidence:
+        if status.state == "stale":
+            code = GateCode.COMMAND_NOT_PASSED if status.requirement.name == VERIFICATION else GateCode.CRITERION_STALE
+            yield GateReason(code, status_sentence(status), _where(facts, status))
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
 
@@ -96,9 +96,9 @@ def _lesson(facts: Facts) -> Iterator[GateReason]:
 
 
 def _commands(facts: Facts) -> Iterator[GateReason]:
-    for standing in facts.standings:
-        if standing.need.name == VERIFICATION and standing.state != "passed":
-            yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(standing), _where(facts, standing))
+    for status in facts.evidence:
+        if status.requirement.name == VERIFICATION and status.state != "passed":
+            yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(status), _where(facts, status))
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:
@@ -116,13 +116,13 @@ _CHECKS: dict[str, Callable[[Facts], Iterator[GateReason]]] = {
 }
 
 
-def status_sentence(standing: EvidenceStatus) -> str:
+def status_sentence(status: EvidenceStatus) -> str:
     """How a need stands that is not met, in one sentence."""
-    why = f": {'; '.join(standing.why)}" if standing.why else ""
-    if standing.need.name == VERIFICATION:
-        name, failed = f"`{standing.need.evidence}`", "did not pass"
+    why = f": {'; '.join(status.why)}" if status.why else ""
+    if status.requirement.name == VERIFICATION:
+        name, failed = f"`{status.requirement.evidence}`", "did not pass"
     else:
-        name, failed = f"{standing.need.name} ({one_line(standing.need.text, 80)})", "is not met"
+        name, failed = f"{status.requirement.name} ({one_line(status.requirement.text, 80)})", "is not met"
     states = {
         "missing": "was not shown",
         "asserted": "is only asserted",
@@ -130,11 +130,11 @@ def status_sentence(standing: EvidenceStatus) -> str:
         "failed": failed,
         "needs_human": "needs a person",
     }
-    return f"{name} {states[standing.state]}{why}."
+    return f"{name} {states[status.state]}{why}."
 
 
-def _where(facts: Facts, standing: EvidenceStatus) -> str | None:
-    line = next((criterion.line for criterion in facts.job.criteria if criterion.id == standing.need.name), None)
+def _where(facts: Facts, status: EvidenceStatus) -> str | None:
+    line = next((criterion.line for criterion in facts.job.criteria if criterion.id == status.requirement.name), None)
     return f"{facts.where}:{line}" if line else facts.where
 
 
@@ -150,9 +150,9 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
         return "donewhen audit"
     if reasons[0].code == GateCode.NEEDS_HUMAN:
         return "donewhen review"
-    first = next((standing for standing in facts.standings if standing.state != "passed"), None)
+    first = next((status for status in facts.evidence if status.state != "passed"), None)
     if first is None or first.state == "failed" or reasons[0].code not in _SHOWABLE:
         return f"donewhen why {facts.job.id}"
-    if first.need.check.kind == "manual":
-        return f'donewhen sign-off {facts.job.id} --criterion {first.need.name} --reason "…"'
+    if first.requirement.check.kind == "manual":
+        return f'donewhen sign-off {facts.job.id} --criterion {first.requirement.name} --reason "…"'
     return f"donewhen run {facts.job.id}"

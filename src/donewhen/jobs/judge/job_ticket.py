@@ -39,14 +39,14 @@ _IN_PLACE = re.compile(
 class ShownRequirement(NamedTuple):
     """A need that the gate has looked into, and the entry that says so."""
 
-    need: Requirement
+    requirement: Requirement
     entry: Entry
 
 
 def job_ticket(
     workspace: Workspace,
     job: Job,
-    need: Requirement,
+    requirement: Requirement,
     mission: Mission,
     store: EvidenceStore,
     shown: Sequence[ShownRequirement],
@@ -56,17 +56,19 @@ def job_ticket(
     from donewhen.judging.ticket import Ticket
 
     wanted = mission.settings.from_job
-    evidence = job_artifacts(workspace, job, need, store, shown, started, parts=wanted.parts, most=wanted.max_chars)
+    evidence = job_artifacts(
+        workspace, job, requirement, store, shown, started, parts=wanted.parts, most=wanted.max_chars
+    )
     if not evidence:
         return None
     name = digest_of([mission.name, evidence]).partition(":")[2][:12]
-    return Ticket(f"{job.id}.{need.name}.{name}", mission.name, None, evidence, job.id)
+    return Ticket(f"{job.id}.{requirement.name}.{name}", mission.name, None, evidence, job.id)
 
 
 def job_artifacts(
     workspace: Workspace,
     job: Job,
-    need: Requirement,
+    requirement: Requirement,
     store: EvidenceStore,
     shown: Sequence[ShownRequirement],
     started: Entry | None,
@@ -85,14 +87,14 @@ def job_artifacts(
         real |= {"diff": diff} if diff else {}
         lost = diff is None
     if "evidence" in parts:
-        real |= {f"evidence {one.need.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
+        real |= {f"evidence {one.requirement.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
     if not any(text.strip() for text in real.values()):
         return {}
     if lost:
         # Said, so that doing away with a commit hides nothing in silence.
         real["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
     # What was agreed, word for word, and no more: a title is anybody's, and would speak to the judge.
-    task = {"task": need.text} if "task" in parts else {}
+    task = {"task": requirement.text} if "task" in parts else {}
     return fit_to_size({**task, **real}, most)
 
 
@@ -156,9 +158,9 @@ def _seen(store: EvidenceStore, requirement: ShownRequirement) -> str:
     data = requirement.entry.data
     verdict = "passed" if data.get("passed") is True else "failed"
     if data.get("what") == "file":
-        return f"{requirement.need.evidence}\n{verdict}: {data.get('told', '')}"
+        return f"{requirement.requirement.evidence}\n{verdict}: {data.get('told', '')}"
     output = store.get(str(data.get("output"))) or b""
-    message = f"$ {requirement.need.evidence}\n{verdict}, exit status {data.get('exit_code')}"
+    message = f"$ {requirement.requirement.evidence}\n{verdict}, exit status {data.get('exit_code')}"
     report = data.get("report")
     if isinstance(report, Mapping):
         message += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))

@@ -66,20 +66,20 @@ class NothingToJudgeError(DonewhenError):
     code = "nothing_to_judge"
 
 
-def judge_question(workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry]) -> JudgeQuestion:
+def judge_question(workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry]) -> JudgeQuestion:
     """The question, put together from what is there now; an error where it can't be."""
     from donewhen.judging.labels import ticket_hash
     from donewhen.judging.mission_terms import terms_of_mission
 
-    name = need.check.text
+    name = requirement.check.text
     mission = find_mission(workspace, name)
     guidance = gate_guidance(workspace, name, mission)
     started = next((entry for entry in entries if entry.type == "started"), None)
     ticket = job_ticket(
-        workspace, job, need, mission, evidence_store(workspace), shown_requirements(job, entries), started
+        workspace, job, requirement, mission, evidence_store(workspace), shown_requirements(job, entries), started
     )
     if ticket is None:
-        raise NothingToJudgeError(f"{need.name}: {NOTHING_TO_JUDGE}.")
+        raise NothingToJudgeError(f"{requirement.name}: {NOTHING_TO_JUDGE}.")
     parts = {
         "ticket": ticket_hash(ticket),
         "guidance": guidance.hash,
@@ -98,32 +98,34 @@ def shown_requirements(job: Job, entries: Sequence[Entry]) -> tuple[ShownRequire
     return tuple(found.values())
 
 
-def ask_judge(workspace: Workspace, job: Job, need: Requirement, by: Actor, *, again: bool = False) -> EvidenceRun:
+def ask_judge(
+    workspace: Workspace, job: Job, requirement: Requirement, by: Actor, *, again: bool = False
+) -> EvidenceRun:
     """Ask the judge of a criterion and write down what it said; the same question is not asked twice.
 
     A judge that can't be asked is on record, too, and shows nothing.
     """
     entries = workspace.ledger.read(job.id).entries
     try:
-        question = judge_question(workspace, job, need, entries)
-        known = None if again else find_fresh_run(entries, need.evidence, question.key, "judge")
+        question = judge_question(workspace, job, requirement, entries)
+        known = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
         if known is not None:
             return EvidenceRun(known, reused=True, output=str(known.data.get("told", "")))
         verdict, model = judge_ticket(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
         # The ledger is read on other machines, too: where the project lies on this one is nobody's business there.
         told = redact_secrets(str(error)).replace(f"{workspace.root}/", "")
-        data = {**_about(job, need), "key": "", "settled": False, "passed": False, "told": told}
+        data = {**_about(job, requirement), "key": "", "settled": False, "passed": False, "told": told}
         return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(error))
     try:
-        now = judge_question(workspace, job, need, entries).key
+        now = judge_question(workspace, job, requirement, entries).key
     except DonewhenError:
         # What was judged is gone, which is a change like others.
         now = ""
     policy = approval_policy(workspace)
-    tries = count_refusals(entries, need, lambda entry: is_approval(entry, job.id, policy))
+    tries = count_refusals(entries, requirement, lambda entry: is_approval(entry, job.id, policy))
     data = {
-        **_about(job, need),
+        **_about(job, requirement),
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
@@ -137,11 +139,11 @@ def ask_judge(workspace: Workspace, job: Job, need: Requirement, by: Actor, *, a
 
 def count_refusals(
     entries: Sequence[Entry],
-    need: Requirement,
+    requirement: Requirement,
     counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person",
 ) -> int:
     """How many versions of the work the judge did not pass since somebody whose word counts last said something."""
-    name = evidence_name(need.evidence)
+    name = evidence_name(requirement.evidence)
     seen: set[str] = set()
     for entry in reversed(entries):
         if entry.type in ("decided", "overridden", "agreed") and counts(entry):
@@ -211,18 +213,18 @@ def ticket_data(ticket: Ticket) -> dict[str, Any]:
     }
 
 
-def _about(job: Job, need: Requirement) -> dict[str, Any]:
+def _about(job: Job, requirement: Requirement) -> dict[str, Any]:
     return {
         "what": "judge",
-        "evidence": evidence_name(need.evidence),
-        "criterion": need.name,
-        "asked_for": is_required_evidence(job, need.evidence, "judge"),
-        "mission": need.check.text,
+        "evidence": evidence_name(requirement.evidence),
+        "criterion": requirement.name,
+        "asked_for": is_required_evidence(job, requirement.evidence, "judge"),
+        "mission": requirement.check.text,
     }
 
 
-def _newest(need: Requirement, entries: Sequence[Entry]) -> Entry | None:
-    return newest_run(entries, need.evidence, "file" if need.check.kind == "file" else "command")
+def _newest(requirement: Requirement, entries: Sequence[Entry]) -> Entry | None:
+    return newest_run(entries, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
 
 
 def judge_ticket(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:

@@ -34,33 +34,33 @@ class OverrideRecord(NamedTuple):
 
 
 def newest_override(
-    entries: Sequence[Entry], chain: str, need: Requirement, subject: str, policy: Policy
+    entries: Sequence[Entry], chain: str, requirement: Requirement, subject: str, policy: Policy
 ) -> Entry | None:
     """The last word of somebody whose word counts, on this criterion, about just this work."""
     for entry in reversed(entries):
-        if entry.type != "overridden" or entry.data.get("text") != need.text:
+        if entry.type != "overridden" or entry.data.get("text") != requirement.text:
             continue
         if entry.data.get("subject") == subject and is_approval(entry, chain, policy):
             return entry if entry.data.get("verdict") in ("pass", "fail") else None
     return None
 
 
-def has_override(entries: Sequence[Entry], need: Requirement) -> bool:
+def has_override(entries: Sequence[Entry], requirement: Requirement) -> bool:
     """Whether anybody has ever said something about this criterion."""
-    return any(entry.type == "overridden" and entry.data.get("text") == need.text for entry in entries)
+    return any(entry.type == "overridden" and entry.data.get("text") == requirement.text for entry in entries)
 
 
-def subject_of(workspace: Workspace, job: Job, need: Requirement, entries: Sequence[Entry]) -> str:
+def subject_of(workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry]) -> str:
     """The name of what a person looks at who judges a criterion."""
-    if need.check.kind == "judge":
+    if requirement.check.kind == "judge":
         from donewhen.jobs.judge.judge_evidence import judge_question
 
-        return judge_question(workspace, job, need, entries).subject
+        return judge_question(workspace, job, requirement, entries).subject
     result = result_manifest(workspace, job).hash
     # What a command says depends on more than the outputs, and all of that was shown.
     return (
         digest_of([result, input_manifest(workspace, job).hash])
-        if need.check.kind in ("run", "verification")
+        if requirement.check.kind in ("run", "verification")
         else result
     )
 
@@ -80,8 +80,8 @@ def override_gate(
 
     An agent's word is recorded as what it is, and changes nothing. ``about`` is kept with it.
     """
-    need = requirement_for(job, criterion)
-    if need.check.kind not in _LEGAL:
+    requirement = requirement_for(job, criterion)
+    if requirement.check.kind not in _LEGAL:
         raise UsageError(
             f"{criterion} is checked by hand, so there is nothing to overrule.",
             next_step=f'donewhen sign-off {job.id} --criterion {criterion} --reason "…"',
@@ -90,7 +90,7 @@ def override_gate(
         chain = workspace.ledger.read(job.id)
         document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
         policy = approval_policy(workspace)
-        subject = subject_of(workspace, job, need, chain.entries)
+        subject = subject_of(workspace, job, requirement, chain.entries)
         if seen is not None and subject != seen:
             raise UsageError(
                 f"{job.id} was changed while it was being looked at, so nothing was recorded.",
@@ -99,7 +99,7 @@ def override_gate(
         history = history_of(job.id, chain.entries, policy)
         data: dict[str, Any] = {
             "criterion": criterion,
-            "text": need.text,
+            "text": requirement.text,
             "verdict": verdict,
             "reason": reason.strip(),
             "subject": subject,

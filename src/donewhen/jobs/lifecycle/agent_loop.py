@@ -54,7 +54,7 @@ def run_agent_loop(
     by: Actor,
     *,
     limits: LoopLimits = LoopLimits(),  # noqa: B008 - immutable
-    tell: Callable[[LoopTurn], object] = lambda _: None,
+    on_progress: Callable[[LoopTurn], object] = lambda _: None,
     environ: Mapping[str, str] = os.environ,
 ) -> LoopResult:
     """Run ``argv`` until the job is done, rests, or has no tries left; what happened before counts, so it resumes.
@@ -84,7 +84,7 @@ def run_agent_loop(
         if rest is not None:
             return rest._replace(turns=number)
         result = complete(workspace, job.id, by)
-        tell(LoopTurn(number, agent, result))
+        on_progress(LoopTurn(number, agent, result))
         if result.promise is not None:
             return LoopResult("done", number, result.promise, cascade=result.cascade)
         said = "\n".join(_refusal(result))

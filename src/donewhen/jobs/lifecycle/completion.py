@@ -46,7 +46,7 @@ class Completion(NamedTuple):
 
 
 def complete(
-    workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Requirement], None] = lambda _: None
+    workspace: Workspace, name: str, by: Actor, *, on_progress: Callable[[Requirement], None] = lambda _: None
 ) -> Completion:
     """Complete a job if it is done: collect the evidence, ask every gate now, write, and mint the promise.
 
@@ -56,7 +56,7 @@ def complete(
     standing = valid_completion(workspace, job)
     if standing is not None:
         return _again(workspace, job, standing, by)
-    collect_evidence(workspace, job, by, tell=tell, lenient=True)
+    collect_evidence(workspace, job, by, on_progress=on_progress, lenient=True)
     seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
         finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
@@ -127,13 +127,13 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
 def judges_of_criteria(facts: Facts) -> dict[str, Any]:
     """By whom the criteria were judged that a judge decides: by which guidance, or by which person."""
     found: dict[str, Any] = {}
-    for standing in facts.standings:
-        if standing.need.check.kind != "judge" or standing.entry is None:
+    for standing in facts.evidence:
+        if standing.requirement.check.kind != "judge" or standing.entry is None:
             continue
         data = standing.entry.data
         word = standing.entry.type == "overridden"
-        found[standing.need.name] = {
-            "mission": standing.need.check.text,
+        found[standing.requirement.name] = {
+            "mission": standing.requirement.check.text,
             "state": standing.state,
             "entry": standing.entry.hash,
             **({"person": standing.entry.by.name} if word else {"guidance_step": data.get("guidance_step")}),

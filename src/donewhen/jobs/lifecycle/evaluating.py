@@ -32,13 +32,13 @@ def evaluate_and_record(
     by: Actor,
     *,
     collecting: bool,
-    tell: Callable[[Requirement], None] = lambda _: None,
+    on_progress: Callable[[Requirement], None] = lambda _: None,
 ) -> EvaluatedJob:
     """Evaluate a job and show the result in its plan; it never counts as an iteration. With ``collecting``, what is
     stale is run again first."""
     job = workspace.job(name)
     if collecting:
-        collect_evidence(workspace, job, by, tell=tell, lenient=True)
+        collect_evidence(workspace, job, by, on_progress=on_progress, lenient=True)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
         finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)

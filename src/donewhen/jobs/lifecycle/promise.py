@@ -60,10 +60,10 @@ def verify_promise(workspace: Workspace, text: str, policy: Policy) -> PromiseCh
     entry = next((one for one in chain.entries if one.hash == receipt[1]), None)
     if chain.whole and (entry is None or entry.type != "completed"):
         return PromiseCheck(found[1], False, "the ledger knows no completion with this receipt")
-    standing = standing_completion(workspace, found[1], chain, policy)
-    if isinstance(standing, InvalidCompletion):
-        return PromiseCheck(found[1], False, standing.why)
-    if standing.hash != receipt[1]:
+    status = standing_completion(workspace, found[1], chain, policy)
+    if isinstance(status, InvalidCompletion):
+        return PromiseCheck(found[1], False, status.why)
+    if status.hash != receipt[1]:
         return PromiseCheck(found[1], False, _PAST)
     return PromiseCheck(found[1], True, "the ledger has it")
 
@@ -72,10 +72,10 @@ def standing_completion(workspace: Workspace, name: str, chain: Chain, policy: P
     """The completion of this chain, if it stands now: nothing was broken, taken back, or built on what has changed."""
     if not chain.whole:
         return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger does not hold together")
-    standing = history_of(name, chain.entries, policy).completed
-    if standing is None:
+    status = history_of(name, chain.entries, policy).completed
+    if status is None:
         once = any(entry.type == "completed" for entry in chain.entries)
         return InvalidCompletion(FindingCode.NOT_DONE, _PAST if once else "it was never completed")
     if name.startswith("WI-") and ValidityChecker(workspace, policy).of(name).state != "done":
         return InvalidCompletion(FindingCode.DONE_INVALID, "it was done on something that has changed since")
-    return standing
+    return status

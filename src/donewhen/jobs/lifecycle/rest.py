@@ -54,10 +54,10 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
         shown = [
             status
             for status in evidence_statuses(workspace, job)
-            if status.need.name != VERIFICATION and status.state != "passed"
+            if status.requirement.name != VERIFICATION and status.state != "passed"
         ]
         # What is checked by hand was refused by nobody: it waits to be signed off.
-        disputed = [one.need.name for one in shown if one.need.check.kind != "manual"]
+        disputed = [one.requirement.name for one in shown if one.requirement.check.kind != "manual"]
         if shown and not disputed:
             raise UsageError(
                 f"{job.id} waits for a person's sign-off, and nobody has refused that.",

@@ -47,7 +47,7 @@ class StartResult(NamedTuple):
 
 
 def start_job(
-    workspace: Workspace, name: str, by: Actor, *, tell: Callable[[Requirement], None] = lambda _: None
+    workspace: Workspace, name: str, by: Actor, *, on_progress: Callable[[Requirement], None] = lambda _: None
 ) -> StartResult:
     """Begin a job, or begin it again, which counts as an iteration.
 
@@ -58,11 +58,11 @@ def start_job(
     closed = _may_start(facts_of(workspace, job))
     if closed is not None:
         return StartResult(job, closed.reasons, closed.next, None)
-    for need in requirements_of(job):
-        if need.check.kind == "run" and reports_tests(need.check.argv):
-            tell(need)
+    for requirement in requirements_of(job):
+        if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
+            on_progress(requirement)
             with suppress(CommandNotRunnableError):
-                run_as_evidence(workspace, job, need.check.argv, by)
+                run_as_evidence(workspace, job, requirement.check.argv, by)
             raise_if_cancelled()
     seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):

@@ -31,8 +31,8 @@ def missing_proof(job: Job, entries: Sequence[Entry], completed: Entry, policy: 
         yield "it names another agreement than the one on record"
     if not any(one.type == "started" for one in before):
         yield "the job was never started"
-    for need in requirements_of(job):
-        if need.check.kind in ("run", "file"):
-            run = newest_run(before, need.evidence, "file" if need.check.kind == "file" else "command")
+    for requirement in requirements_of(job):
+        if requirement.check.kind in ("run", "file"):
+            run = newest_run(before, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
             if run is None or run.data.get("passed") is not True or run.data.get("settled") is not True:
-                yield f"no run of `{need.evidence}` that passed stands before it"
+                yield f"no run of `{requirement.evidence}` that passed stands before it"

@@ -63,7 +63,7 @@ def job_cases(
     trees: Sequence[RunTree],
     agreed_job: AgreedJob,
     states: Mapping[str, DependencyFact],
-    tell: Tell,
+    on_progress: Tell,
 ) -> Iterator[VerificationCase]:
     """The gates in their order, then what they looked at. The facts are of each tree but the first, which is the base
     as it is; all of them must be good, and each must have the tests of the one before it."""
@@ -72,13 +72,16 @@ def job_cases(
     before, *work = trees
     on_base = before.workspace.job_at(before.workspace.root / agreed_job.name)
     run_tests(
-        before.workspace, on_base, before.memory, lambda need: tell(f"{on_base.id}  {before.label}{need.evidence}")
+        before.workspace,
+        on_base,
+        before.memory,
+        lambda requirement: on_progress(f"{on_base.id}  {before.label}{requirement.evidence}"),
     )
     for tree in work:
         job = tree.workspace.job_at(tree.workspace.root / agreed_job.name)
 
-        def told(need: Requirement, label: str = tree.label) -> None:
-            tell(f"{agreed_job.job.id}  {label}{need.evidence}")
+        def told(requirement: Requirement, label: str = tree.label) -> None:
+            on_progress(f"{agreed_job.job.id}  {label}{requirement.evidence}")
 
         facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, told), states)
         if agreed_job.done:
@@ -92,7 +95,7 @@ def job_cases(
     yield case_from_reasons(
         "dependency", "gate", [_of_gate(agreed_job, reason) for reason in _left(dependency_gate(strict).reasons)]
     )
-    criteria = [_criterion_case(agreed_job, looks, place) for place in range(len(strict.standings))]
+    criteria = [_criterion_case(agreed_job, looks, place) for place in range(len(strict.evidence))]
     yield _truth_case(agreed_job, looks, criteria)
     yield _reward_case(agreed_job, strict)
     yield from criteria
@@ -138,23 +141,25 @@ def _reward_case(job: AgreedJob, facts: Facts) -> VerificationCase:
 
 
 def _criterion_case(job: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
-    need = looks[0][1].standings[place].need
-    kind: CaseKind = "command" if need.name == VERIFICATION else "criterion"
-    name = f"`{need.evidence}`" if kind == "command" else need.name
+    requirement = looks[0][1].evidence[place].requirement
+    kind: CaseKind = "command" if requirement.name == VERIFICATION else "criterion"
+    name = f"`{requirement.evidence}`" if kind == "command" else requirement.name
     reasons: list[CaseReason] = []
     output = ""
     for tree, facts in looks:
-        found = facts.standings[place]
+        found = facts.evidence[place]
         if found.state == "passed":
             continue
         code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[found.state]
-        reasons.append(CaseReason(code, f"{tree.label}{status_sentence(found)}", _line_of(job, need), _next(job, code)))
+        reasons.append(
+            CaseReason(code, f"{tree.label}{status_sentence(found)}", _line_of(job, requirement), _next(job, code))
+        )
         output = output or _said(tree.workspace, found)
     said = [one.message.removeprefix(tree.label) for one, (tree, _) in zip(reasons, looks, strict=False)]
     if len(said) > 1 and len(set(said)) == 1:
         # Whose tests they are makes no difference to it.
         reasons = [reasons[0]._replace(message=said[0])]
-    return VerificationCase(name, kind, "failed" if reasons else "passed", tuple(reasons), need.text, output)
+    return VerificationCase(name, kind, "failed" if reasons else "passed", tuple(reasons), requirement.text, output)
 
 
 def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted: bool) -> Iterator[VerificationCase]:
@@ -182,20 +187,20 @@ def _next(job: AgreedJob, code: GateCode) -> str:
     return GATE_REASONS[code].next_step.replace("JOB", job.job.id)
 
 
-def _line_of(agreed_job: AgreedJob, need: Requirement) -> str:
+def _line_of(agreed_job: AgreedJob, requirement: Requirement) -> str:
     """Where the branch's plan says it; the plan itself where it does not say it any more."""
     job = agreed_job.claim.job
     if job is None:
         return agreed_job.claim.where
-    line = next((each.line for each in job.criteria if each.text == need.text), None)
-    line = line or next((each.line for each in job.criteria if each.id == need.name), None)
-    if need.name == VERIFICATION:
+    line = next((each.line for each in job.criteria if each.text == requirement.text), None)
+    line = line or next((each.line for each in job.criteria if each.id == requirement.name), None)
+    if requirement.name == VERIFICATION:
         line = job.document.line_of("truth_required_commands")
     return f"{agreed_job.claim.where}:{line}" if line else agreed_job.claim.where
 
 
-def _said(tree: Workspace, standing: EvidenceStatus) -> str:
-    blob = None if standing.entry is None else standing.entry.data.get("output")
+def _said(tree: Workspace, status: EvidenceStatus) -> str:
+    blob = None if status.entry is None else status.entry.data.get("output")
     content = evidence_store(tree).get(blob) if isinstance(blob, str) else None
     text = plain_text((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
     return "\n".join(text.rstrip().splitlines()[-_LINES:])

@@ -106,8 +106,8 @@ def judging_files_of(
     read: set[str] = set()
     folders: set[str] = set()
     for job in jobs:
-        for need in requirements_of(job):
-            argv = need.check.argv
+        for requirement in requirements_of(job):
+            argv = requirement.check.argv
             words = [path for word in argv for path in _paths(word)]
             named |= {_normal(base, one) for one in words}
             programs = {PurePosixPath(word).name for word in argv} | {one for word in argv for one in word.split()}
@@ -117,9 +117,9 @@ def judging_files_of(
             folders |= set(_environments(argv))
             if (module := _module(argv)) is not None:
                 read |= {_normal(base, f"{module}.py"), _normal(base, f"{module}/__main__.py")}
-            if need.check.schema is not None:
+            if requirement.check.schema is not None:
                 with suppress(ConfigError):
-                    named.add(in_repository(base, contract, job, need.check.schema))
+                    named.add(in_repository(base, contract, job, requirement.check.schema))
     installed = (*_INSTALLED, *sorted(folders))
     # A program that belongs to an environment is named, too, and a new one was asked for by nobody.
     named = {one for one in named if not any(matches(base, one, pattern) for pattern in installed)}

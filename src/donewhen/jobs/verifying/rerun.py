@@ -42,7 +42,12 @@ class SignedEntries(NamedTuple):
 
 
 def rerun_job(
-    base: Base, tree: Workspace, job: Job, memory: Memory, signed: SignedEntries, tell: Callable[[Requirement], None]
+    base: Base,
+    tree: Workspace,
+    job: Job,
+    memory: Memory,
+    signed: SignedEntries,
+    on_progress: Callable[[Requirement], None],
 ) -> Facts:
     """Run and look at everything that a job has to show, and collect the facts. No proof that was there is used."""
     by = unproved_actor()
@@ -50,20 +55,20 @@ def rerun_job(
     if not any(entry.type == "started" for entry in entries):
         tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _outputs_on(base, tree, job)}, by)
     asked = requirements_of(job)
-    for need in asked:
-        if need.check.kind in ("run", "file"):
-            tell(need)
+    for requirement in asked:
+        if requirement.check.kind in ("run", "file"):
+            on_progress(requirement)
             with suppress(CommandNotRunnableError):
-                _show(tree, job, need, memory)
-    for need in asked:
-        if need.check.kind == "judge":
-            tell(need)
+                _show(tree, job, requirement, memory)
+    for requirement in asked:
+        if requirement.check.kind == "judge":
+            on_progress(requirement)
             # What speaks against the work already needs no judge; its criterion is then not shown.
             with suppress(UsageError):
-                collect_evidence(tree, job, by, again=True, only=need)
+                collect_evidence(tree, job, by, again=True, only=requirement)
     facts = facts_of(tree, tree.job_at(job.path))
     return facts._replace(
-        standings=tuple(_signed_off(tree, job, standing, signed) for standing in facts.standings),
+        evidence=tuple(_signed_off(tree, job, status, signed) for status in facts.evidence),
         suites=(),
         upstream_changed=(),
         harness_changed=(),
@@ -71,13 +76,13 @@ def rerun_job(
     )
 
 
-def run_tests(tree: Workspace, job: Job, memory: Memory, tell: Callable[[Requirement], None]) -> None:
+def run_tests(tree: Workspace, job: Job, memory: Memory, on_progress: Callable[[Requirement], None]) -> None:
     """Run a job's tests alone, to know which there are."""
-    for need in requirements_of(job):
-        if need.check.kind == "run" and reports_tests(need.check.argv):
-            tell(need)
+    for requirement in requirements_of(job):
+        if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
+            on_progress(requirement)
             with suppress(CommandNotRunnableError):
-                _show(tree, job, need, memory)
+                _show(tree, job, requirement, memory)
 
 
 def lost_tests(before: Workspace, now: Workspace, job: Job) -> tuple[SuiteFact, ...]:
@@ -104,36 +109,36 @@ def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Fac
     return facts._replace(dependencies=tuple((open_ | dict(states))[name] for name in facts.job.depends_on))
 
 
-def _show(tree: Workspace, job: Job, need: Requirement, memory: Memory) -> None:
+def _show(tree: Workspace, job: Job, requirement: Requirement, memory: Memory) -> None:
     by = unproved_actor()
-    criterion = None if need.name == VERIFICATION else need.name
-    if need.check.kind == "file":
-        record_file_check(tree, job, need.check, need.evidence, by, criterion=criterion, again=True)
+    criterion = None if requirement.name == VERIFICATION else requirement.name
+    if requirement.check.kind == "file":
+        record_file_check(tree, job, requirement.check, requirement.evidence, by, criterion=criterion, again=True)
         return
-    key = run_conditions(tree, job, need.check.argv).parts.key
+    key = run_conditions(tree, job, requirement.check.argv).parts.key
     if key in memory:
         append_run(tree, job, {**memory[key], "criterion": criterion}, by)
         return
-    data = run_as_evidence(tree, job, need.check.argv, by, criterion=criterion, again=True).entry.data
+    data = run_as_evidence(tree, job, requirement.check.argv, by, criterion=criterion, again=True).entry.data
     if data["settled"]:
         # Several jobs may ask for the same command on the same files.
         memory[key] = {name: value for name, value in data.items() if name not in ("writes", "adopted")}
 
 
-def _signed_off(tree: Workspace, job: Job, standing: EvidenceStatus, signed: SignedEntries) -> EvidenceStatus:
+def _signed_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: SignedEntries) -> EvidenceStatus:
     """A sign-off by a key that was agreed to on the base can be believed, wherever it stands."""
-    if standing.need.check.kind != "manual" or standing.state == "passed":
-        return standing
+    if status.requirement.check.kind != "manual" or status.state == "passed":
+        return status
     try:
         subject = result_manifest(tree, job).hash
     except ConfigError:
-        return standing
+        return status
     for entry in signed.entries:
-        if entry.by.kind == "key" and is_sign_off(entry, standing.need.text):
+        if entry.by.kind == "key" and is_sign_off(entry, status.requirement.text):
             about = entry.data["value"].get("subject") == subject
             if about and is_approval(entry, job.id, signed.policy):
-                return EvidenceStatus(standing.need, "passed", (), entry)
-    return standing
+                return EvidenceStatus(status.requirement, "passed", (), entry)
+    return status
 
 
 def _outputs_on(base: Base, tree: Workspace, job: Job) -> dict[str, str]:

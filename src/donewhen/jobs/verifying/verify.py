@@ -25,14 +25,14 @@ from donewhen.jobs.verifying.trees import ChangedJudgingFile, lay_base, lay_bran
 
 
 def verify_branch(
-    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), tell: Tell = lambda _: None
+    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), on_progress: Tell = lambda _: None
 ) -> Verification:
     """Run the contract of ``ref`` again on the work that stands here: for every job that the branch says is done, or
     for those that are named and what they depend on. Nothing here is written to."""
     base = base_of(branch, ref)
     with tempfile.TemporaryDirectory(prefix="donewhen-verify-", ignore_cleanup_errors=True) as folder:
         place = Path(os.path.realpath(folder))
-        tell("the contract")
+        on_progress("the contract")
         contract = lay_contract(base, branch, _made(place / "contract"))
         project = contract.project()
         project_file = contract.where(contract.project_file)
@@ -40,14 +40,14 @@ def verify_branch(
         policy = Policy.of(seal.terms if seal else None)
         agreed, unreadable = _agreed(base, contract, branch, policy)
         chosen = _chosen(agreed, contract, jobs)
-        tell("the record")
+        on_progress("the record")
         cases = [
             _contract_case(base, branch, contract, seal, _before(base, branch, place)),
             _record_case(base, branch),
         ]
         trees, changed = _trees(base, branch, contract, [agreed[one] for one in chosen], place)
         cases += _judging_case(base, changed)
-        found = dict(_run(base, branch, policy, trees, agreed, chosen, tell))
+        found = dict(_run(base, branch, policy, trees, agreed, chosen, on_progress))
         rest = [_not_claimed(base, one, asked_for=not jobs) for name, one in agreed.items() if name not in found]
         every = (*found.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
     if not any(one.claimed for one in every):
@@ -126,14 +126,14 @@ def _run(
     trees: Sequence[RunTree],
     agreed: Mapping[str, AgreedJob],
     chosen: Sequence[str],
-    tell: Tell,
+    on_progress: Tell,
 ) -> Iterator[tuple[str, JobCases]]:
     states: dict[str, DependencyFact] = {}
     for name in chosen:
         one = agreed[name]
         where = one.claim.where
         try:
-            cases = tuple(job_cases(base, branch, policy, trees, one, states, tell))
+            cases = tuple(job_cases(base, branch, policy, trees, one, states, on_progress))
         except DonewhenError as error:
             reason = CaseReason(error.code, error.message, error.where or where, error.next_step)
             cases = (VerificationCase("gates", "gate", "error", (reason,)),)

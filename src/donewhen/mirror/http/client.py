@@ -38,7 +38,7 @@ class Client:
     clock: Clock = SYSTEM_CLOCK
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = random.random
-    tell: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[str], None] = lambda _: None
     max_wait: float = MAX_WAIT
     _waited: float = field(default=0.0, init=False)
 
@@ -178,7 +178,7 @@ class Client:
             )
         self._waited += wait.seconds
         if wait.seconds >= _TOLD_FROM:
-            self.tell(f"Waiting until {when}: {wait.why}.")
+            self.on_progress(f"Waiting until {when}: {wait.why}.")
         self.sleep(wait.seconds)
 
     def _own(self, url: str) -> str:

@@ -51,7 +51,7 @@ def open_mirror(
     workspace: Workspace,
     *,
     keeping: bool,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
     max_wait: float = MAX_WAIT,
     environ: Mapping[str, str] = os.environ,
     client: Callable[..., Client] = Client,
@@ -67,13 +67,13 @@ def open_mirror(
     address = address_of(agreed_address(workspace, project, environ), environ)
     asked_for = named_repository(workspace, project, address.api)
     cache = ResponseCache(workspace.folder / "cache" / "github") if keeping else None
-    asking = client(address, cache=cache, clock=workspace.clock, tell=tell, max_wait=max_wait)
+    asking = client(address, cache=cache, clock=workspace.clock, on_progress=on_progress, max_wait=max_wait)
     there = find_repository(asking, asked_for)
     name = check_repository_name(there.name, address.host)
     if not there.has_issues:
         raise issues_disabled_error(name, address.host)
     if name.casefold() != asked_for.casefold():
-        tell(f"{asked_for} is called {name} now; donewhen github enable --repo {name} writes that down.")
+        on_progress(f"{asked_for} is called {name} now; donewhen github enable --repo {name} writes that down.")
     return Mirror(workspace, project, GitHubApi(asking, name), asked_for)
 
 

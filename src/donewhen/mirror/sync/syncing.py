@@ -51,7 +51,7 @@ def read_and_plan(mirror: Mirror, known: IssueMap, only: str | None = None) -> t
 
 
 def sync(
-    mirror: Mirror, by: Actor, *, only: str | None = None, tell: Callable[[Step], None] = lambda _: None
+    mirror: Mirror, by: Actor, *, only: str | None = None, on_progress: Callable[[Step], None] = lambda _: None
 ) -> SyncResult:
     """Bring the issues up to date, and put on record what is there then. Two syncs don't run at once."""
     workspace = mirror.workspace
@@ -67,7 +67,7 @@ def sync(
             left += remaining
             if not remaining:
                 done.append(step)
-                tell(step)
+                on_progress(step)
         write_map(workspace, applying.known.synced(mirror.api.repo, workspace.now()))
     return SyncResult(looked, tuple(done), tuple(left))
 
