@@ -13,7 +13,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test test-units sentences test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -26,9 +26,20 @@ demo-model: $(VENV)/.weights  ## The same story with a model on this machine (1.
 	@rm -rf build/demo-model
 	@$(MODELS) $(BIN)/donewhen demo --model local --folder build/demo-model $(ARGS)
 
-test: $(VENV)/.test $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
-	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report= $(ARGS)
+test: $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
+	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report= $(ARGS)
 	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
+
+# The pages, the tricks, the browser and the real clients are played by `make test`: which Python plays them is no
+# difference to them.
+UNITS := --ignore=tests/docs --ignore=tests/adversarial --ignore=tests/integration --ignore=tests/property \
+	--ignore=tests/packaging --ignore-glob='*_browser.py' --ignore-glob='*_tricks*.py' --ignore-glob='*_honest.py' -m 'not wheel and not claude and not codex'
+test-units: $(VENV)/.units  ## Run the tests of every room without clients, pages and browser, as CI does on other Pythons
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(UNITS) $(ARGS)
+
+sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in the snapshots of the tests (ARGS=tests/jobs for one folder)
+	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --rewrite-sentences $(ARGS)
+	@git --no-pager diff --stat -- '*/sentences.txt'
 
 test-model: $(VENV)/.model  ## The tests of the local model with the weights that can judge (1.1 GB, once)
 	@$(MODELS) DONEWHEN_TEST_WEIGHTS=qwen2.5-coder-1.5b $(BIN)/python -m pytest tests/integration/test_local_weights.py $(ARGS)
@@ -84,6 +95,9 @@ $(VENV)/.weights: $(VENV)/.page
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test]') && touch $@
 
+$(VENV)/.units: $(VENV)/bin/python pyproject.toml
+	@$(call INSTALL,-e '.[test$(comma)web$(comma)mcp$(comma)openai$(comma)anthropic]') && touch $@
+
 $(VENV)/.lint: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test$(comma)lint]') && touch $@
 
@@ -91,26 +105,35 @@ $(VENV)/.model: $(VENV)/.test
 	@$(call INSTALL,-e '.[local$(comma)openai$(comma)ray]')
 	@$(MODELS) $(BIN)/donewhen models fetch && touch $@
 
-# The real clients that the integration tests drive on loopback, and a browser. Where one can't be had, its tests say so and are skipped.
-$(VENV)/.clients: $(VENV)/.test
+# The real clients that the integration tests drive on loopback, and a browser, in one go and beside each other. Where one
+# can't be had, each is tried by itself, and the tests of the one that is missing say so and are skipped.
+$(VENV)/.clients: $(VENV)/bin/python pyproject.toml
 	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
+	@$(call CODEX_CLI) & $(call CHROMIUM) & \
+	{ $(call INSTALL,-e '.[test$(comma)lint$(comma)claude$(comma)openai$(comma)anthropic$(comma)web$(comma)mcp$(comma)ray$(comma)local]' $(TOOLS)) 2>/dev/null \
+		&& touch $(VENV)/.demo && touch $(VENV)/.page $(VENV)/.test $(VENV)/.lint \
+		|| $(MAKE) --no-print-directory VENV=$(VENV) one-by-one; } && \
+	{ $(MODELS) $(BIN)/donewhen models fetch --quiet smollm2-135m \
+		|| echo "LOUD: the weights can't be had; a model on this machine will NOT be tested."; } && \
+	wait && touch $@
+
+.PHONY: one-by-one
+one-by-one: $(VENV)/.test
 	@$(call INSTALL,-e '.[claude]') || echo "LOUD: claude-agent-sdk can't be installed; the real Claude client will NOT be tested."
 	@$(call INSTALL,-e '.[openai$(comma)anthropic]') || echo "LOUD: openai and anthropic can't be installed; models over the wire will NOT be tested."
 	@$(call INSTALL,-e '.[web]') || echo "LOUD: starlette and uvicorn can't be installed; the page will NOT be tested."
 	@$(call INSTALL,-e '.[mcp]') || echo "LOUD: mcp can't be installed; the tools for agents will NOT be tested."
-	@$(call INSTALL,playwright) || echo "LOUD: playwright can't be installed; the page will NOT be tested in a browser."
-	@$(call INSTALL,pre-commit) || echo "LOUD: pre-commit can't be installed; the hooks for it will NOT be tested."
 	@$(call INSTALL,-e '.[ray]') || echo "LOUD: ray can't be installed; many machines will NOT be tested."
-	@$(call INSTALL,-e '.[local]') && $(MODELS) $(BIN)/donewhen models fetch --quiet smollm2-135m \
-		|| echo "LOUD: xllamacpp or its weights can't be had; a model on this machine will NOT be tested."
-	@if command -v npm >/dev/null 2>&1; then \
-		npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
-		|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; \
-	else echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; fi
-	@if ! command -v chromium >/dev/null 2>&1; then \
-		{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
-		|| echo "LOUD: Chromium can't be installed; the pages will NOT be looked at."; fi
-	@touch $@
+	@$(call INSTALL,-e '.[local]') || echo "LOUD: xllamacpp can't be installed; a model on this machine will NOT be tested."
+	@for tool in $(TOOLS); do { $(call INSTALL,$$tool); } \
+		|| echo "LOUD: $$tool can't be installed; what it looks at will NOT be tested."; done
 
+TOOLS := playwright pre-commit ruff
+CODEX_CLI = if ! command -v npm >/dev/null 2>&1; then echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; \
+	else npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
+	|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; fi
+CHROMIUM = if ! command -v chromium >/dev/null 2>&1; then \
+	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+	|| echo "LOUD: Chromium can't be installed; the pages will NOT be looked at."; fi
 CODEX := 0.166.0
 comma := ,

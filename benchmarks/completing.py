@@ -188,7 +188,7 @@ def _plan_costs(count: int) -> PlanCosts:
     rounds = ROUNDS if count <= 2_000 else 3
     with tempfile.TemporaryDirectory() as folder:
         workspace = populated(Path(folder), count, 0)
-        files = [one.path for one in workspace.places()]
+        files = [place.path for place in workspace.places()]
         files += sorted((workspace.folder / "ledger").iterdir())
         files += sorted(workspace.root.glob("jobs/*/outputs/primary.md"))
 
@@ -201,8 +201,8 @@ def _plan_costs(count: int) -> PlanCosts:
             return sum(len(path.read_bytes()) for path in files)
 
         def read() -> object:
-            jobs = [workspace.job_at(one.path) for one in workspace.places()]
-            return jobs, [workspace.ledger.read(one) for one in workspace.ledger.chains()]
+            jobs = [workspace.job_at(place.path) for place in workspace.places()]
+            return jobs, [workspace.ledger.read(chain) for chain in workspace.ledger.chains()]
 
         return PlanCosts(
             count,

@@ -104,8 +104,8 @@ def _write_chain(path: Path, terms: dict[str, object], name: str, fields: dict[s
 def _measured(workspace: Workspace, rounds: int) -> Costs:
     found = survey_jobs(workspace)
     assert found.problems == (), found.problems[:2]
-    assert {one.agreement for one in found.jobs} == {"agreed", "proposed"}
-    assert not any(one.tampered for one in found.jobs)
+    assert {job.agreement for job in found.jobs} == {"agreed", "proposed"}
+    assert not any(job.tampered for job in found.jobs)
     size = len(found.jobs)
 
     def look() -> object:

@@ -51,14 +51,14 @@ def learning_benchmark(data: Path, seeds: Sequence[int] = SEEDS) -> int:
             seconds = (time.monotonic() - began) / len(seeds)
         sizes = reports[0].splits
         print(f"{path.stem}: {sizes.train.tickets} / {sizes.validation.tickets} / {sizes.test.tickets} tickets")
-        _row("before learning", [one.before for one in reports])
-        _row("after learning", [one.now for one in reports])
+        _row("before learning", [report.before for report in reports])
+        _row("after learning", [report.now for report in reports])
         for name in ("majority", "word_counts"):
-            found = [one.baseline("majority" if name == "majority" else "word_counts") for one in reports]
+            found = [report.baseline("majority" if name == "majority" else "word_counts") for report in reports]
             _row(name.replace("_", " "), [one.measures for one in found if one is not None])
-        kappas = " ".join(f"{_value(one.now.kappa):.2f}" for one in reports)
-        rules = statistics.mean(sum(row.key[0] == "G" for row in one.rules) - 1 for one in reports)
-        better = sum(one.comparison is not None and one.comparison.p < 0.05 for one in reports)
+        kappas = " ".join(f"{_value(report.now.kappa):.2f}" for report in reports)
+        rules = statistics.mean(sum(row.key[0] == "G" for row in report.rules) - 1 for report in reports)
+        better = sum(report.comparison is not None and report.comparison.p < 0.05 for report in reports)
         print(
             f"  kappa by seed: {kappas}; {rules:.1f} rules learned; better than before by McNemar (p < .05): "
             f"{better} of {len(reports)}; {seconds:.0f} s a run"

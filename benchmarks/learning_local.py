@@ -94,7 +94,7 @@ def learning_local(data: Path, choice: str) -> int:
 
 
 def _simulation(model: Model, choice: str, folder: Path) -> None:
-    lines = [f"{one.line()}\n".encode() for one in examples(MADE_UP)]
+    lines = [f"{example.line()}\n".encode() for example in examples(MADE_UP)]
     mission = _mission(folder, NAME, choice, lines, SIMULATED)
     learnt = _learnt(mission, model)
     _header(f"made-up reports with known rules (a simulation), {MADE_UP} tickets", learnt)
@@ -165,8 +165,8 @@ def _row(name: str, found: Measures | None, report: LearningReport | None = None
         tokens = cost.prompt_tokens + cost.completion_tokens
         spent = f" {cost.calls:6} {tokens:8} {cost.seconds:8.0f}" + (f"  ({cost.reused} known)" if cost.reused else "")
     accuracy = found.accuracy
-    told = "-" if accuracy is None else f"{accuracy.value:.3f} ({accuracy.low:.2f}–{accuracy.high:.2f})"
-    print(f"  {name:28} {told:>20} {_value(found.kappa)} {_value(found.false_release, 14)}{spent}", flush=True)
+    message = "-" if accuracy is None else f"{accuracy.value:.3f} ({accuracy.low:.2f}–{accuracy.high:.2f})"
+    print(f"  {name:28} {message:>20} {_value(found.kappa)} {_value(found.false_release, 14)}{spent}", flush=True)
 
 
 def _value(estimate: Estimate | None, width: int = 7) -> str:

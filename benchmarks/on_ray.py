@@ -130,12 +130,12 @@ async def _measured(
 
 async def _warm(model: Model, workers: int) -> None:
     """Until all workers are there: how long Ray takes to start is another question."""
-    for one in questions(40 * max(1, workers), _SHORT, 30_000):
-        await model.roll(one)
+    for question in questions(40 * max(1, workers), _SHORT, 30_000):
+        await model.roll(question)
     pool = getattr(model, "_pool", None)
     while pool is not None and len(pool.places) < workers:
         await asyncio.sleep(0.1)
-    await asyncio.gather(*(model.roll(one) for one in questions(200, _SHORT, 10_000)))
+    await asyncio.gather(*(model.roll(question) for question in questions(200, _SHORT, 10_000)))
 
 
 async def _asked(model: Model, requests: Sequence[RolloutRequest]) -> Measured:
@@ -158,9 +158,9 @@ async def _alone(model: Model) -> float:
     try:
         await _warm(model, 0)
         found = []
-        for one in questions(300, _SHORT, 20_000):
+        for question in questions(300, _SHORT, 20_000):
             began = time.perf_counter()
-            await model.roll(one)
+            await model.roll(question)
             found.append(time.perf_counter() - began)
         return statistics.median(found)
     finally:

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 
-from donewhen.config.agent_runtimes import AGENT_VARIABLES
+# The kits here and in the rooms are imported by their names.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from donewhen_kit import quiet_environment, run_main, run_process
+
+sys.path.insert(0, str(Path(__file__).parent))
+pytest_plugins = ["sentences"]
 
 # A CI system is part of the environment that evidence is bound to. Which tests are in one, they say themselves.
 for _mark in ("CI", "GITHUB_ACTIONS"):
     os.environ.pop(_mark, None)
+
+_Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
+
+# Where a shell started these tests in the background, Ctrl-C is ignored, here and in whatever they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A process of its own, because forking one with threads is not safe; and one that has left its parents behind, because
 # donewhen takes whoever descends from an agent's program for an agent, and an agent may be running these tests.
@@ -54,13 +69,6 @@ class Played(NamedTuple):
     screen: str
 
 
-def quiet_environment(**extra: str) -> dict[str, str]:
-    """The environment without the marks of an agent or of a CI system, as a person at home has it."""
-    hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "DONEWHEN_PASSPHRASE", "NO_COLOR"}
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    return kept | {"NO_COLOR": "1"} | extra
-
-
 def play_person(
     arguments: Sequence[str],
     cwd: Path,
@@ -85,25 +93,71 @@ def play_person(
     return Played(told["status"], told["screen"])
 
 
-def run_donewhen(
-    arguments: Sequence[str], cwd: Path, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run ``donewhen`` without a terminal, as an agent or a script does."""
-    return subprocess.run(
-        [sys.executable, "-m", "donewhen", *arguments],
-        cwd=cwd,
-        env=quiet_environment() if env is None else env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
-
-
 def git_command(folder: Path, *arguments: str) -> str:
     """Run git with an identity, and give back what it says."""
     identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
     done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+_FSYNC = os.fsync
+
+
+def _only_checked(descriptor: int) -> None:
+    os.fstat(descriptor)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """No test loses power, and a flush takes milliseconds. Processes that tests start do flush."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", _only_checked)
+        yield
+
+
+@pytest.fixture
+def real_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what reaches the disk, and when."""
+    monkeypatch.setattr(os, "fsync", _FSYNC)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _as_a_failure((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _as_a_failure((yield))
+
+
+def _as_a_failure(report: _Report) -> _Report:
+    """In CI, what was skipped is what nobody has tested: there it is a failure."""
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("DONEWHEN_CI_NO_SKIPS"):
+        report.outcome = "failed"
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.longrepr = f"{report.nodeid}: nothing may be skipped here (DONEWHEN_CI_NO_SKIPS is set). {why}"
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Whoever is root may write everywhere: a test marked ``powerless`` is run again by one who may not."""
+    if pyfuncitem.get_closest_marker("powerless") is None or not _may_write_everywhere():
+        return None
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("LOUD: this is root, and setpriv is not here to drop its privileges")
+    argv = [setpriv, "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "pytest", "-n0", "--no-cov"]
+    done = subprocess.run([*argv, pyfuncitem.nodeid], cwd=pyfuncitem.config.rootpath, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return True
+
+
+def _may_write_everywhere() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o500)
+        return os.access(folder, os.W_OK)
 
 
 @pytest.fixture
@@ -114,8 +168,14 @@ def as_person() -> Callable[..., Played]:
 
 @pytest.fixture
 def donewhen() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """``donewhen(["status"], folder)``: donewhen without a terminal."""
-    return run_donewhen
+    """``donewhen(["status"], folder)``: donewhen without a terminal, inside this process."""
+    return run_main
+
+
+@pytest.fixture
+def donewhen_process() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same in a process of its own, where a process is the point."""
+    return run_process
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.adversarial_page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail when the page is not up to date")
     check: bool = parser.parse_args().check
-    sys.path.insert(0, str(TESTS))
+    sys.path[:0] = [str(TESTS), str(TESTS.parent)]
     kit: Any = importlib.import_module("gate_kit")
     rows = []
     for trick in [trick for name in MODULES for trick in importlib.import_module(name).TRICKS]:

@@ -153,7 +153,7 @@ def public_names(path: str) -> list[str]:
     """``__all__``, or, without one, the public functions and classes that are defined there."""
     for node in module(path).body:
         if isinstance(node, ast.Assign) and any(
-            isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets
+            isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
         ):
             return sorted(ast.literal_eval(node.value), key=str.casefold)
     defined = (node for node in module(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef))
@@ -193,7 +193,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _assigned(node: ast.stmt) -> set[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return {one.id for one in targets if isinstance(one, ast.Name)}
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _following_docstring(statements: list[ast.stmt], number: int) -> str:
@@ -301,7 +301,7 @@ def _default(value: ast.expr | None) -> tuple[str, bool]:
         return "", True
     if not (isinstance(value, ast.Call) and _called(value) == "field"):
         return f" = {ast.unparse(value)}", True
-    given = {one.arg: one.value for one in value.keywords if one.arg}
+    given = {keyword.arg: keyword.value for keyword in value.keywords if keyword.arg}
     initialised = not ("init" in given and ast.unparse(given["init"]) == "False")
     if "default_factory" in given:
         factory = given["default_factory"]
@@ -348,7 +348,7 @@ def _call(name: str, parameters: list[str], returns: str = "") -> str:
     line = f"{name}({', '.join(parameters)}){returns}"
     if len(line) <= _WIDE:
         return line
-    return "\n".join([f"{name}(", *(f"    {one}," for one in parameters), f"){returns}"])
+    return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), f"){returns}"])
 
 
 def _members(node: ast.ClassDef) -> list[str]:

@@ -107,15 +107,15 @@ def _help(text: str | None) -> str:
 
 def _options(command: click.Command, context: click.Context, *, without: set[str]) -> list[str]:
     rows = []
-    for one in command.get_params(context):
-        if not isinstance(one, click.Option) or one.hidden or without.intersection(one.opts):
+    for param in command.get_params(context):
+        if not isinstance(param, click.Option) or param.hidden or without.intersection(param.opts):
             continue
-        value = "" if one.is_flag else f" {one.metavar or one.type.name.upper()}"
-        names = ", ".join(f"`{name}{value}`" for name in one.opts)
-        remarks = [one.help or ""]
-        remarks += ["Required."] if one.required else []
-        remarks += ["May be given several times."] if one.multiple else []
-        remarks += [f"Default: {one.default:g}."] if isinstance(one.default, float) and one.show_default else []
+        value = "" if param.is_flag else f" {param.metavar or param.type.name.upper()}"
+        names = ", ".join(f"`{name}{value}`" for name in param.opts)
+        remarks = [param.help or ""]
+        remarks += ["Required."] if param.required else []
+        remarks += ["May be given several times."] if param.multiple else []
+        remarks += [f"Default: {param.default:g}."] if isinstance(param.default, float) and param.show_default else []
         rows.append(f"| {names} | {' '.join(filter(None, remarks))} |")
     return ["| option | meaning |", "| --- | --- |", *rows] if rows else []
 

@@ -78,7 +78,7 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory(prefix="donewhen-dashboard-") as name:
         draw(browser, build(Path(name)))
-    sizes = {one.name: one.stat().st_size for one in sorted(IMAGES.glob("dashboard-*.png"))}
+    sizes = {path.name: path.stat().st_size for path in sorted(IMAGES.glob("dashboard-*.png"))}
     for picture, size in sizes.items():
         print(f"{picture}: {size // 1000} kB{'' if size <= LARGEST else ', which is too much'}")
     return int(any(size > LARGEST for size in sizes.values()))

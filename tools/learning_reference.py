@@ -158,9 +158,9 @@ def learning_reasons_page() -> str:
         Section("Notes of a report", "`notes` in `report.json`. The serious ones come first.", NoteCode, _NOTES),
     )
     lines = [_INTRO]
-    for one in sections:
-        lines += [f"## {one.title}", "", one.about, "", "| code | meaning |", "| --- | --- |"]
-        lines += [f"| `{code}` | {meaning} |" for code, meaning in _whole(one.codes, one.meanings)]
+    for section in sections:
+        lines += [f"## {section.title}", "", section.about, "", "| code | meaning |", "| --- | --- |"]
+        lines += [f"| `{code}` | {meaning} |" for code, meaning in _whole(section.codes, section.meanings)]
         lines.append("")
     lines += ["## Events", "", "`type` in `events.jsonl`.", ""]
     lines += ["| type | what happened | also in |", "| --- | --- | --- |"]
@@ -177,8 +177,8 @@ def _whole(codes: Any, meanings: Mapping[str, str]) -> list[tuple[str, str]]:
     known = [str(code) for code in get_args(codes)]
     differing = set(known) ^ set(meanings)
     if differing:
-        told = ", ".join(sorted(differing))
-        raise LookupError(f"{told}: in the code or in tools/learning_reference.py, but not in both.")
+        message = ", ".join(sorted(differing))
+        raise LookupError(f"{message}: in the code or in tools/learning_reference.py, but not in both.")
     return [(code, meanings[code]) for code in known]
 
 

@@ -164,11 +164,11 @@ class Setting(NamedTuple):
 def mission_settings_page() -> str:
     """Every key of mission.toml with its type, bounds, default and meaning."""
     lines = [_INTRO, "## At the top", "", *_table(MissionFile)]
-    for one in msgspec.structs.fields(MissionFile):
-        kind = _struct(one.type)
+    for field in msgspec.structs.fields(MissionFile):
+        kind = _struct(field.type)
         if kind is None:
             continue
-        head = f"[[{one.encode_name}]]" if kind is Sampler else f"[{one.encode_name}]"
+        head = f"[[{field.encode_name}]]" if kind is Sampler else f"[{field.encode_name}]"
         lines += ["", f"## {head}", "", prose(_doc(kind)), "", *_table(kind)]
     return "\n".join([*lines, ""])
 
@@ -177,15 +177,18 @@ def settings_of(kind: type[msgspec.Struct]) -> Iterator[Setting]:
     """The keys of one table, in the order of its fields; a key that nothing is said of is an error."""
     node = definition(kind.__module__, kind.__name__).node
     docs = documented_fields(node) if isinstance(node, ast.ClassDef) else {}
-    for one in msgspec.structs.fields(kind):
-        meaning = docs.get(one.name) or _UNSAID.get(one.encode_name)
+    for field in msgspec.structs.fields(kind):
+        meaning = docs.get(field.name) or _UNSAID.get(field.encode_name)
         if not meaning:
-            raise LookupError(f"Nothing is said of {kind.__name__}.{one.name}, neither there nor here.")
-        yield Setting(one.encode_name, _kind(one.type), _default(one), meaning)
+            raise LookupError(f"Nothing is said of {kind.__name__}.{field.name}, neither there nor here.")
+        yield Setting(field.encode_name, _kind(field.type), _default(field), meaning)
 
 
 def _table(kind: type[msgspec.Struct]) -> list[str]:
-    rows = [f"| `{one.name}` | {one.kind} | {one.default} | {one.meaning} |" for one in settings_of(kind)]
+    rows = [
+        f"| `{setting.name}` | {setting.kind} | {setting.default} | {setting.meaning} |"
+        for setting in settings_of(kind)
+    ]
     return ["| key | value | default | meaning |", "| --- | --- | --- | --- |", *rows]
 
 
@@ -196,7 +199,7 @@ def _doc(kind: type[Any]) -> str:
 def _struct(kind: Any) -> type[msgspec.Struct] | None:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind
-    return next((found for one in get_args(kind) if (found := _struct(one)) is not None), None)
+    return next((found for argument in get_args(kind) if (found := _struct(argument)) is not None), None)
 
 
 def _kind(kind: Any) -> str:
@@ -205,9 +208,9 @@ def _kind(kind: Any) -> str:
         bounds = next((one for one in meta if isinstance(one, msgspec.Meta)), msgspec.Meta())
         return _kind(base) + _bounds(base, bounds)
     if get_origin(kind) in (Union, UnionType):
-        return " or ".join(_kind(one) for one in get_args(kind) if one is not type(None))
+        return " or ".join(_kind(argument) for argument in get_args(kind) if argument is not type(None))
     if get_origin(kind) is Literal:
-        return " or ".join(f'`"{one}"`' for one in get_args(kind))
+        return " or ".join(f'`"{argument}"`' for argument in get_args(kind))
     if get_origin(kind) is tuple:
         return "list of tables" if _struct(kind) else "list of strings"
     return "table" if _struct(kind) else {str: "string", int: "whole number", float: "number"}[kind]
@@ -226,10 +229,10 @@ def _bounds(base: Any, meta: msgspec.Meta) -> str:
     return f", {low:g} or more{unit}" if low is not None else ""
 
 
-def _default(one: FieldInfo) -> str:
-    if one.required:
+def _default(info: FieldInfo) -> str:
+    if info.required:
         return "required"
-    value = one.default if one.default is not msgspec.NODEFAULT else one.default_factory()
+    value = info.default if info.default is not msgspec.NODEFAULT else info.default_factory()
     if value is None:
         return "none"
     if isinstance(value, Trial) or _struct(type(value)):

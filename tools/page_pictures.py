@@ -115,7 +115,7 @@ def main() -> int:
         jobs = build(folder)
         with served(folder) as (url, link):
             draw(browser, url, link, jobs)
-    sizes = {one.name: one.stat().st_size for one in sorted(IMAGES.glob("page-*.png"))}
+    sizes = {path.name: path.stat().st_size for path in sorted(IMAGES.glob("page-*.png"))}
     for picture, size in sizes.items():
         print(f"{picture}: {size // 1000} kB{'' if size <= LARGEST else ', which is too much'}")
     return int(any(size > LARGEST for size in sizes.values()))
@@ -138,7 +138,7 @@ def build(folder: Path) -> list[str]:
     add(folder, "Orders as CSV", "A spreadsheet opens it", "/orders.csv")
     add(folder, "Search that forgives typos", "Ten typos are found", "/search.py")
     add(folder, "Send the receipt by mail", "It arrives", "/mail.py", *needs("004"))
-    jobs = sorted(one.name[:15] for one in (folder / "jobs").iterdir() if one.is_dir())
+    jobs = sorted(path.name[:15] for path in (folder / "jobs").iterdir() if path.is_dir())
     as_person(folder, "agree")
     add(folder, "Keep the audit trail for seven years", "It is there", "/audit.py", "--stakes", "critical")
     run(folder, "learn", "missions/reports", "--quiet")

@@ -70,8 +70,8 @@ def _story() -> tuple[StoryLine, ...]:
     if not data["told"]:
         raise SystemExit(f"The demo could not be told: {data['because']}")
     lines = [StoryLine(**one) for one in data["story"]]
-    typed = [one.text for one in lines if one.kind == "types"]
-    return tuple(one._replace(text=_timeless(one.text, typed)) for one in lines)
+    typed = [line.text for line in lines if line.kind == "types"]
+    return tuple(line._replace(text=_timeless(line.text, typed)) for line in lines)
 
 
 def _timeless(text: str, typed: Sequence[str]) -> str:
@@ -152,7 +152,7 @@ def house_svg() -> str:
 def _floors() -> list[list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    (house,) = [one for one in contracts if one["type"] == "layers"]
+    (house,) = [contract for contract in contracts if contract["type"] == "layers"]
     # "a | b" and "a : b" are two ways to put rooms on one floor. Private names are no rooms.
     floors = [re.split(r"\s*[|:]\s*", layer) for layer in house["layers"]]
     return [floor for floor in floors if not floor[0].startswith("_")]

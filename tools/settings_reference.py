@@ -101,13 +101,13 @@ def settings_page() -> str:
     lines = [_INTRO, "## Which stop", "", "| table | when it is asked |", "| --- | --- |"]
     stops = [one for one in _given(Settings) if str(one.type) == GuardSettings.__name__]
     others = [one for one in _given(Settings) if one not in stops]
-    lines += [f"| `[{one.name}]` | {docs[one.name]} |" for one in stops]
+    lines += [f"| `[{stop.name}]` | {docs[stop.name]} |" for stop in stops]
     lines += ["", "[What the hooks answer](hooks.md) says which event of which runtime that is.", ""]
     lines += [f"## In each of these tables: {_lower(_said(GuardSettings))}", "", *_table(GuardSettings), ""]
     lines += [f"## In `tests`: {_lower(_said(TestSettings))}", "", *_table(TestSettings), ""]
-    for one in others:
-        kind = type(one.default_factory()) if one.default_factory is not MISSING else type(one.default)
-        lines += [f"## In `[{one.name}]`: {_lower(_said(kind))}", "", *_table(kind), ""]
+    for other in others:
+        kind = type(other.default_factory()) if other.default_factory is not MISSING else type(other.default)
+        lines += [f"## In `[{other.name}]`: {_lower(_said(kind))}", "", *_table(kind), ""]
     lines.append(_OUTRO)
     return "\n".join(lines)
 
@@ -120,12 +120,15 @@ def settings_of(kind: type[Any]) -> Iterator[Setting]:
 
 
 def _table(kind: type[Any]) -> list[str]:
-    rows = [f"| `{one.name}` | {one.kind} | {one.default} | {one.meaning} |" for one in settings_of(kind)]
+    rows = [
+        f"| `{setting.name}` | {setting.kind} | {setting.default} | {setting.meaning} |"
+        for setting in settings_of(kind)
+    ]
     return ["| key | value | default | meaning |", "| --- | --- | --- | --- |", *rows]
 
 
 def _given(kind: type[Any]) -> list[Field[Any]]:
-    return [one for one in fields(kind) if one.metadata.get("setting", True)]
+    return [field for field in fields(kind) if field.metadata.get("setting", True)]
 
 
 def _docs(kind: type[Any]) -> dict[str, str]:
@@ -150,16 +153,16 @@ _KINDS = {
 }
 
 
-def _kind(one: Field[Any]) -> str:
+def _kind(field: Field[Any]) -> str:
     # Annotations are strings there, as in every file that imports annotations from __future__.
-    written = str(one.type).removesuffix(" | None")
+    written = str(field.type).removesuffix(" | None")
     return _KINDS.get(written, "table")
 
 
-def _default(one: Field[Any]) -> str:
-    if one.default is MISSING and one.default_factory is MISSING:
+def _default(field: Field[Any]) -> str:
+    if field.default is MISSING and field.default_factory is MISSING:
         return "required"
-    value = one.default_factory() if one.default_factory is not MISSING else one.default
+    value = field.default_factory() if field.default_factory is not MISSING else field.default
     if value is None or is_dataclass(value):
         return "none"
     if isinstance(value, bool):

@@ -45,6 +45,7 @@ from donewhen.testing import (
     finish,
     say,
 )
+from sentences import assert_sentences
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,9 @@ class TestUnguarded:
         assert ScriptedAdapter(Script()).max_turns == 100
 
     def test_fewer_than_one_turn_can_not_be_meant(self) -> None:
-        with pytest.raises(ValueError, match=r"^max_turns must be at least 1, not 0"):
+        with pytest.raises(ValueError) as caught:
             ScriptedAdapter(Script(), max_turns=0)
+        assert_sentences(caught.value)
 
 
 class TestTools:
@@ -182,26 +184,24 @@ class TestTools:
         assert [one.path for one in session[Written].all()] == ["a", "b", "c"]
 
     @pytest.mark.parametrize(
-        ("turn", "said"),
+        "turn",
         [
-            (call("wriet", path="a"), "There is no tool wriet; the tools are: write."),
-            (call("StructuredOutput", title="x"), "There is no tool StructuredOutput; the tools are: write."),
-            (call("write", path="a"), "The arguments do not fit write: Object missing required field `text`"),
-            (
-                call("write", path=1, text="x"),
-                "The arguments do not fit write: Expected `str`, got `int` - at `$.path`",
-            ),
-            (call("write", path="forbidden", text="x"), "write failed with PermissionError: not there"),
+            call("wriet", path="a"),
+            call("StructuredOutput", title="x"),
+            call("write", path="a"),
+            call("write", path=1, text="x"),
+            call("write", path="forbidden", text="x"),
         ],
         ids=["unknown tool", "no output type", "missing argument", "wrong type", "raising tool"],
     )
-    def test_a_call_that_fails_is_told_to_the_model_and_the_run_goes_on(self, turn: Turn, said: str) -> None:
+    def test_a_call_that_fails_is_told_to_the_model_and_the_run_goes_on(self, turn: Turn) -> None:
         script = Script(turn, say("oh"))
         session = Session()
         response = ScriptedAdapter(script, filesystem=InMemoryFilesystem()).evaluate(PROMPT, session=session)
-        assert script.requests[1].last == Message("tool", said, name=turn.calls[0].name, is_error=True)
         (invoked,) = session[ToolInvoked].all()
-        assert (invoked.success, invoked.message) == (False, said)
+        assert script.requests[1].last == Message("tool", invoked.message, name=turn.calls[0].name, is_error=True)
+        assert not invoked.success
+        assert_sentences(invoked.message)
         assert session[Written].all() == ()
         assert response.text == "oh"
 
@@ -209,14 +209,12 @@ class TestTools:
         script = Script(call("planning"), say("oh"))
         template = PromptTemplate[None](ns="a", key="b", sections=[SECTION, PlanningToolsSection()])
         ScriptedAdapter(script).evaluate(Prompt(template), session=Session())
-        assert script.requests[1].last.text.startswith(
-            "There is no tool planning; the tools are: write, planning_setup_plan, planning_add_steps, "
-        )
+        assert_sentences(script.requests[1].last.text)
 
     def test_a_prompt_without_tools_says_that_it_has_none(self) -> None:
         script = Script(call("write"), say("oh"))
         ScriptedAdapter(script).evaluate(Prompt(PromptTemplate[None](ns="a", key="b")), session=Session())
-        assert script.requests[1].last.text == "There is no tool write; the tools are: none."
+        assert_sentences(script.requests[1].last.text)
 
 
 class TestGuarded:
@@ -322,8 +320,9 @@ class TestGuarded:
 
     def test_what_is_no_checker_is_refused(self) -> None:
         adapter = ScriptedAdapter(Script(say("a")), task_completion_checker=PlanBasedChecker)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="PlanBasedChecker is a class; pass an instance"):
+        with pytest.raises(TypeError) as caught:
             adapter.evaluate(PROMPT, session=Session())
+        assert_sentences(caught.value)
 
     def test_two_runs_of_one_adapter_are_guarded_apart(self) -> None:
         script = Script(say("a"), say("b"), say("c"), say("d"))
@@ -354,9 +353,8 @@ class TestPlan:
             "remove tasks that are no longer needed before producing output: Tests"
         )
         assert response.completion is not None
-        assert response.completion.feedback == (
-            "All 2 task(s) in the plan are complete. 1 cancelled: Tests (nothing to test)."
-        )
+        assert (response.completion.feedback or "").startswith("All 2 task(s) in the plan are complete.")
+        assert_sentences(response.completion.feedback)
 
     def test_a_section_without_a_session_is_installed_by_the_run(self) -> None:
         session = Session()
@@ -371,7 +369,8 @@ class TestStructuredOutput:
         script = Script(finish(title="T", score=1))
         ScriptedAdapter(script).evaluate(TYPED, session=Session())
         spec = script.requests[0].tools[-1]
-        assert (spec.name, spec.description) == ("StructuredOutput", "Give the final result.")
+        assert spec.name == "StructuredOutput"
+        assert_sentences(spec.description)
         assert spec.input_schema["required"] == ["title", "score"]
 
     def test_output_that_fits_ends_the_run(self) -> None:
@@ -428,11 +427,11 @@ class TestStructuredOutput:
         assert response.completion is not None
         assert (response.completion.status, response.completion.attempts) == ("verified", 2)
         assert [one.success for one in session[ToolInvoked].all()] == [False, True]
-        assert [one.tentative_output for one in answers.contexts] == [
+        assert [context.tentative_output for context in answers.contexts] == [
             {"title": "T", "score": 1},
             {"title": "T", "score": 2},
         ]
-        assert {one.stop_reason for one in answers.contexts} == {"structured_output"}
+        assert {context.stop_reason for context in answers.contexts} == {"structured_output"}
 
     def test_output_that_never_gets_complete_is_taken_unverified_in_the_end(self) -> None:
         script = Script(*[finish(title="T", score=1)] * 2)
@@ -469,14 +468,15 @@ class TestStructuredOutput:
         adapter = ScriptedAdapter(script, task_completion_checker=Answers(no("Missing."), OK))
         response = adapter.evaluate(TYPED, session=Session())
         assert script.requests[1].last.text == "Missing."
-        assert script.requests[2].last.text == "Please give the result by calling StructuredOutput."
+        assert_sentences(script.requests[2].last.text)
         assert response.completion is not None
         assert response.completion.attempts == 3
 
     def test_an_agent_that_never_gives_its_output_is_an_error(self) -> None:
         script = Script(*[say("done")] * 6)
-        with pytest.raises(AdapterError, match=r"^The model ended its turn 6 times without giving the output"):
+        with pytest.raises(AdapterError) as caught:
             ScriptedAdapter(script).evaluate(TYPED, session=Session())
+        assert_sentences(caught.value)
         assert len(script.requests) == 6
 
     def test_five_reminders_are_given(self) -> None:
@@ -534,9 +534,7 @@ class TestEnds:
         adapter = ScriptedAdapter(Script(say("a")), task_completion_checker=Answers(no("Write it.")))
         with pytest.raises(ScriptExhaustedError) as caught:
             adapter.evaluate(PROMPT, session=Session())
-        assert str(caught.value) == (
-            "The script of 1 turn(s) is over, but the agent must go on: user said 'Write it.'."
-        )
+        assert_sentences(caught.value)
 
 
 class TestLimits:
@@ -595,7 +593,7 @@ class TestLimits:
         script = Script(say("a", usage=TokenUsage(6, 0)), say("b", usage=TokenUsage(4, 0)))
         adapter = ScriptedAdapter(script, task_completion_checker=Answers(OK))
         reports = [adapter.evaluate(PROMPT, session=Session(), budget=tracker).completion for _ in range(2)]
-        assert [one.status for one in reports if one is not None] == ["verified", "bypassed"]
+        assert [report.status for report in reports if report is not None] == ["verified", "bypassed"]
 
     def test_a_spent_budget_lets_an_agent_go_without_its_output_and_without_a_reminder(self) -> None:
         seen: list[Message] = []

@@ -38,6 +38,7 @@ from donewhen.testing import (
     make_context,
     say,
 )
+from sentences import assert_sentences
 
 
 def request(name: str = "a:b") -> ModelRequest:
@@ -59,12 +60,14 @@ class TestScript:
     def test_the_end_is_loud(self) -> None:
         script = Script(say("one"))
         script.respond(request())
-        with pytest.raises(ScriptExhaustedError, match=r"The script of 1 turn\(s\) is over.*user said 'again'"):
+        with pytest.raises(ScriptExhaustedError) as caught:
             script.respond(request())
+        assert_sentences(caught.value)
 
     def test_an_empty_script_is_over_at_once(self) -> None:
-        with pytest.raises(ScriptExhaustedError, match=r"The script of 0 turn\(s\) is over"):
+        with pytest.raises(ScriptExhaustedError) as caught:
             Script().respond(request())
+        assert_sentences(caught.value)
 
     def test_an_exhausted_script_is_no_model_error_that_could_be_taken_for_a_failing_api(self) -> None:
         assert not issubclass(ScriptExhaustedError, ModelError)
@@ -89,8 +92,9 @@ class TestByPrompt:
         assert model.respond(request("a:b")).text == "ab"
 
     def test_a_prompt_without_a_model_is_loud(self) -> None:
-        with pytest.raises(ScriptExhaustedError, match=r"^No script is given for the prompt 'x:y'\.$"):
+        with pytest.raises(ScriptExhaustedError) as caught:
             ByPrompt({"a:b": Script(say("ab"))}).respond(request("x:y"))
+        assert_sentences(caught.value)
 
 
 class TestTurns:

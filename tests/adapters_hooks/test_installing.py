@@ -18,11 +18,12 @@ import pytest
 import donewhen
 from donewhen.adapters.hook_files import installed_hooks
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HOOK_TIMEOUT
+from sentences import assert_sentences
 
 SOURCE = Path(donewhen.__file__).parent.parent
 BESIDE = Path(sys.executable).parent / "donewhen"
 SYSTEM_PATH = "/usr/bin:/bin"
-HANG_GUARD = 60.0
+HANG_GUARD = 300.0
 MISSING_PROGRAM = "donewhen could not be run, so this stop is not verified. Install it, or remove its hooks.\n"
 ODD_NAMES = {
     "plain": "plain",
@@ -195,7 +196,7 @@ def test_every_installed_line_works_from_a_subfolder(project: Path) -> None:
             asked = stop(project, tool_name="StructuredOutput", tool_input={}, hook_event_name=event)
             done = shell(line, project / "src" / "deep", asked, CLAUDE_PROJECT_DIR=str(project))
             assert (done.returncode, done.stderr) == (0, ""), event
-            assert "Missing required files: report.md" in done.stdout
+            assert_sentences(done.stdout)
             (project / "report.md").write_text("done")
             done = shell(line, project / "src" / "deep", asked, CLAUDE_PROJECT_DIR=str(project))
             assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", ""), event
@@ -307,7 +308,7 @@ def test_a_program_that_does_not_know_the_event_yet_holds_the_agent_back_once_an
     line = lines(project / ".codex" / "hooks.json")["Stop"].replace("hook stop", "hook stop-of-2027")
     first = shell(line, project, stop(project))
     assert first.returncode == 2
-    assert "stop-of-2027 --runtime codex is not a hook that donewhen knows." in first.stderr
+    assert_sentences(first.stderr)
     assert shell(line, project, stop(project, active=True)).returncode != 2
 
 

@@ -20,6 +20,7 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import History, history_of
+from donewhen_kit import run_main
 
 PYTHON = sys.executable
 CHECK = f"{PYTHON} check.py"
@@ -73,8 +74,8 @@ class Shop:
         return self.workspace.job(job.id)
 
     def agree(self, *jobs: Job) -> None:
-        for one in agreement_proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
-            agree(self.workspace, one, Approval(person_at_terminal()))
+        for proposal in agreement_proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
+            agree(self.workspace, proposal, Approval(person_at_terminal()))
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / name
@@ -118,14 +119,7 @@ class Shop:
         """The command line, as an agent calls it."""
         hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS"}
         quiet = {name: value for name, value in os.environ.items() if name not in hidden} | {"NO_COLOR": "1"}
-        return subprocess.run(
-            [PYTHON, "-m", "donewhen", *arguments],
-            cwd=self.root,
-            env=quiet | environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        return run_main(arguments, self.root, quiet | environment)
 
     def complete(self, job: Job, environment: Mapping[str, str] | None = None) -> Answer:
         """`donewhen complete JOB`."""
@@ -193,8 +187,8 @@ def once(tricks: Iterable[Trick]) -> list[Trick]:
 
 
 def row_of(trick: Trick, codes: Sequence[str]) -> str:
-    told = ", ".join(f"`{one}`" for one in codes)
-    return f"| {trick.row} | {trick.name} | {told} | {trick.twin} | {trick.still} |\n"
+    message = ", ".join(f"`{code}`" for code in codes)
+    return f"| {trick.row} | {trick.name} | {message} | {trick.twin} | {trick.still} |\n"
 
 
 def page(rows: Iterable[tuple[Trick, Sequence[str]]]) -> str:
@@ -211,5 +205,5 @@ machine, which is why CI runs the contract again.
 | # | trick | refused for | the twin that is completed | what would still get through |
 | --- | --- | --- | --- | --- |
 """
-    ordered = sorted(rows, key=lambda one: (one[0].row, one[0].name))
+    ordered = sorted(rows, key=lambda row: (row[0].row, row[0].name))
     return head + "".join(row_of(trick, codes) for trick, codes in ordered)

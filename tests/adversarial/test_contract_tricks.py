@@ -62,10 +62,10 @@ class Shop:
         self.seal()
 
     def seal(self) -> None:
-        for one in agreement_proposals(
+        for proposal in agreement_proposals(
             self.workspace, [self.workspace.job(place.id) for place in self.workspace.places()]
         ):
-            agree(self.workspace, one, Approval(person_at_terminal()))
+            agree(self.workspace, proposal, Approval(person_at_terminal()))
 
     def hooks(self, events: dict[str, Any], name: str = "settings.json", **more: Any) -> None:
         (self.root / ".claude").mkdir(exist_ok=True)
@@ -180,8 +180,8 @@ def test_criteria_that_are_hidden_from_readers_are_still_asked_for_or_void_the_a
     shop.edit(CRITERIA, f"{before}{CRITERIA}{after}")
     status, found = shop.ask("why", shop.id)
     assert status == 1
-    told = " ".join(message for _, message in found)
-    assert "voided" in {code for code, _ in found} or all(one in told for one in ("AC-1", "AC-2", "AC-3"))
+    sentence = " ".join(message for _, message in found)
+    assert "voided" in {code for code, _ in found} or all(one in sentence for one in ("AC-1", "AC-2", "AC-3"))
 
 
 def test_an_easy_criterion_in_a_second_section_takes_nothing_away(shop: Shop) -> None:
@@ -189,7 +189,7 @@ def test_an_easy_criterion_in_a_second_section_takes_nothing_away(shop: Shop) ->
     shop.ask("run", shop.id, "--criterion", "AC-1")
     status, found = shop.ask("why", shop.id)
     assert status != 0
-    ran = [one.data["evidence"] for one in shop.workspace.ledger.read(shop.id).entries if one.type == "ran"]
+    ran = [entry.data["evidence"] for entry in shop.workspace.ledger.read(shop.id).entries if entry.type == "ran"]
     assert {code for code, _ in found} & {"voided", "config"} or ran == ["python3 -m unittest -q"]
 
 

@@ -47,8 +47,8 @@ class Shop:
         """A job with these criteria that a person has agreed to, after an edit of its plan."""
         made = add_job(self.workspace, "Job", criteria=criteria, outputs=outputs)
         made.path.write_text(made.path.read_text().replace(*edit, 1))
-        for one in agreement_proposals(self.workspace, [self.workspace.job(made.id)]):
-            agree(self.workspace, one, Approval(person_at_terminal()))
+        for proposal in agreement_proposals(self.workspace, [self.workspace.job(made.id)]):
+            agree(self.workspace, proposal, Approval(person_at_terminal()))
         self.git("add", "-A")
         self.git("commit", "-qm", "job")
         return self.workspace.job(made.id)

@@ -400,7 +400,7 @@ def test_a_typed_promise_is_told_from_a_real_one(tmp_path: Path, kind: str) -> N
     job, other = shop.job(), shop.job("Other work\n  check: file /other.txt", title="Other", outputs=("/other.txt",))
     shop.work("other.txt")
     real = shop.complete(other).stdout
-    hashes = [one.hash for one in shop.workspace.ledger.read(job.id).entries]
+    hashes = [entry.hash for entry in shop.workspace.ledger.read(job.id).entries]
     receipt = {
         "bare": "",
         "invented receipt": f"receipt: sha256:{'0' * 64}",
@@ -415,4 +415,4 @@ def test_a_typed_promise_is_told_from_a_real_one(tmp_path: Path, kind: str) -> N
 
 def test_the_page_in_the_docs_tells_of_exactly_these_tricks() -> None:
     tricks = [*test_gate_tricks.TRICKS, *test_gate_tricks_running.TRICKS, *test_gate_tricks_judge.TRICKS, *TRICKS]
-    assert PAGE.read_text(encoding="utf-8") == page((one, one.codes) for one in tricks)
+    assert PAGE.read_text(encoding="utf-8") == page((trick, trick.codes) for trick in tricks)

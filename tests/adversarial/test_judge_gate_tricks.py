@@ -126,10 +126,10 @@ def test_labels_that_nobody_gave_are_found(court: Court, donewhen: Run) -> None:
     job = court.job(JUDGED, work=BAD)
     add_label(court.folder, "reports", label("A", "pass", "ada", entry="sha256:" + "0" * 64))
     refused(donewhen, court, job, "criterion_failed")
-    codes = {one.code for one in audit_workspace(court.workspace).findings}
+    codes = {finding.code for finding in audit_workspace(court.workspace).findings}
     assert "label_unproved" in codes
     (court.folder / "reviewed.jsonl").write_text("")
-    assert "labels_edited" in {one.code for one in audit_workspace(court.workspace).findings}
+    assert "labels_edited" in {finding.code for finding in audit_workspace(court.workspace).findings}
     assert donewhen(["audit"], court.root).returncode == 1
 
 
@@ -161,7 +161,7 @@ def test_a_check_that_fails_is_not_talked_over_by_the_judge(court: Court, donewh
     job = court.job(CHECKED, JUDGED)
     court.write("check.sh", "exit 1\n")
     refused(donewhen, court, job, "criterion_failed", "criterion_not_shown")
-    assert not any(one.data.get("what") == "judge" for one in court.entries(job))
+    assert not any(entry.data.get("what") == "judge" for entry in court.entries(job))
 
 
 def test_a_judge_that_was_taught_nothing_is_no_way_around_people(

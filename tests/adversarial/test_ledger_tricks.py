@@ -35,8 +35,8 @@ class Shop:
         self.workspace = create_project(root, "Shop")
         job = add_job(self.workspace, "Fail", criteria=["It works\n  check: run false"])
         self.id, self.plan = job.id, job.path
-        for one in agreement_proposals(self.workspace, [job]):
-            agree(self.workspace, one, Approval(person_at_terminal()))
+        for proposal in agreement_proposals(self.workspace, [job]):
+            agree(self.workspace, proposal, Approval(person_at_terminal()))
         run_as_evidence(self.workspace, self.workspace.job(job.id), ["false"], Actor("bot"))
         self.ledger = root / ".donewhen" / "ledger" / f"{job.id}.jsonl"
         self.commit("agreed")
@@ -319,8 +319,8 @@ def test_a_result_that_was_typed_in_before_anybody_agreed_is_not_taken_over(shop
     job = add_job(shop.workspace, "Early", criteria=["It works"])
     text = job.path.read_text().replace("\nstatus: planned\n", "\nstatus: done\n")
     job.path.write_text(text.replace("truth_last_status: unknown", "truth_last_status: pass"))
-    for one in agreement_proposals(shop.workspace, [shop.workspace.job(job.id)]):
-        agree(shop.workspace, one, Approval(person_at_terminal()))
+    for proposal in agreement_proposals(shop.workspace, [shop.workspace.job(job.id)]):
+        agree(shop.workspace, proposal, Approval(person_at_terminal()))
     assert shop.workspace.job(job.id).status != "done" or "tampered" in shop.ask("audit")[1]
     chain = shop.workspace.ledger.read(job.id).entries[0]
     assert {"done", "pass"}.isdisjoint(map(str, chain.data.get("adopted", {}).values()))

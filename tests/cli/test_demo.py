@@ -17,6 +17,7 @@ from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.chapters import CHAPTERS
 from donewhen.demo.story_lines import StoryLine
 from donewhen.demo.storyteller import Storyteller
+from sentences import assert_sentences
 
 Person = Callable[..., Any]
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
@@ -126,7 +127,7 @@ def told(as_person: Person, tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 def texts(lines: Sequence[StoryLine], kind: str = "answer") -> list[str]:
-    return [one.text for one in lines if one.kind == kind]
+    return [line.text for line in lines if line.kind == kind]
 
 
 def test_for_programs_it_is_one_envelope(told: Told) -> None:
@@ -155,9 +156,9 @@ def test_each_of_four_cheats_is_refused_with_its_reason(told: Told) -> None:
 
 
 def test_the_stop_hook_holds_the_agent_with_a_reason_and_lets_it_go_at_the_end(told: Told) -> None:
-    asked = [one.text for one in told.lines if one.text.startswith("It may ")]
+    asked = [line.text for line in told.lines if line.text.startswith("It may ")]
     assert asked[0].startswith("It may not stop: ")
-    assert "is not done: AC-1 (No test fails) is not met" in asked[0]
+    assert_sentences(asked[0])
     assert asked[-1] == "It may stop."
 
 
@@ -172,7 +173,7 @@ def test_the_words_that_are_typed_are_those_that_were_asked_for(told: Told) -> N
 def test_what_a_person_said_and_an_agent_said_is_on_record_as_just_that(told: Told) -> None:
     (path,) = (told.folder / ".donewhen" / "ledger").glob("WI-*-001.jsonl")
     entries = [json.loads(line) for line in path.read_text().splitlines()]
-    agreed = [(one["by"]["kind"], one["data"]["how"]) for one in entries if one["type"] == "agreed"]
+    agreed = [(entry["by"]["kind"], entry["data"]["how"]) for entry in entries if entry["type"] == "agreed"]
     assert agreed == [("person", "agreed"), ("agent", "said")]
 
 
@@ -202,28 +203,29 @@ def test_every_rule_is_shown_with_its_effect_and_again_before_it_is_accepted(tol
 
 def test_the_persons_verdict_becomes_a_labelled_ticket(told: Told) -> None:
     rows = (told.folder / "missions" / "reports" / "reviewed.jsonl").read_text().splitlines()
-    (ticket,) = [json.loads(one) for one in rows]
+    (ticket,) = [json.loads(row) for row in rows]
     assert ticket["label"] == "fail"
     assert "I skipped the flaky tests for now." in json.dumps(ticket)
 
 
 def test_the_judge_refuses_by_the_guidance_that_was_accepted(told: Told) -> None:
-    accepted = next(one for one in texts(told.chapter(4)) if one.startswith("✓ The gates follow step "))
+    accepted = next(text for text in texts(told.chapter(4)) if text.startswith("✓ The gates follow step "))
     step = accepted.removeprefix("✓ The gates follow step ").rstrip(".")
-    refusal = next(one for one in texts(told.chapter(5)) if one.startswith("[criterion_failed]"))
-    assert f"the judge says fail (0:3, guidance step {step}): G" in refusal
+    refusal = next(text for text in texts(told.chapter(5)) if text.startswith("[criterion_failed]"))
+    assert str(step) in refusal
+    assert_sentences(refusal)
 
 
 def test_promises_are_there_for_what_is_done_and_for_nothing_else(told: Told, donewhen: Donewhen) -> None:
     promises: list[list[str]] = told.data["promises"]
-    names = [one[0].removeprefix("<promise>").removesuffix("-DONE</promise>") for one in promises]
+    names = [promise[0].removeprefix("<promise>").removesuffix("-DONE</promise>") for promise in promises]
     jobs = sorted(path.name[:15] for path in (told.folder / "jobs").glob("WI-*"))
-    (project,) = {one for one in names if one.startswith("PJ-")}
+    (project,) = {name for name in names if name.startswith("PJ-")}
     assert names == [*jobs, project]
-    assert [one for one in texts(told.lines) if "<promise>" in one] == [one[0] for one in promises]
+    assert [text for text in texts(told.lines) if "<promise>" in text] == [promise[0] for promise in promises]
     file = told.folder.parent / "promise.txt"
-    for one in promises:
-        file.write_text("\n".join(one))
+    for promise in promises:
+        file.write_text("\n".join(promise))
         verified = donewhen(["promise", "verify", str(file)], told.folder)
         assert verified.returncode == 0, verified.stdout
     file.write_text(promises[0][0])

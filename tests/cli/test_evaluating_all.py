@@ -27,8 +27,8 @@ def shop(tmp_path: Path) -> Workspace:
 
 def made(shop: Workspace, title: str) -> Job:
     job = add_job(shop, title, criteria=["It is there\n  check: file outputs/primary.md"])
-    for one in agreement_proposals(shop, [job]):
-        agree(shop, one, Approval(person_at_terminal()))
+    for proposal in agreement_proposals(shop, [job]):
+        agree(shop, proposal, Approval(person_at_terminal()))
     assert start_job(shop, job.id, unproved_actor()).started
     return job
 
@@ -46,7 +46,7 @@ def test_every_job_is_scored_and_one_below_its_target_is_enough_to_fail(shop: Wo
     assert done.returncode == 1
     envelope = told(done)
     jobs = envelope["data"]["jobs"]  # type: ignore[index]
-    assert [one["job"] for one in jobs] == [good.id, bad.id]
+    assert [job["job"] for job in jobs] == [good.id, bad.id]
     assert jobs[0]["score"]["total"] >= 80 > jobs[1]["score"]["total"]
     assert [one["code"] for one in envelope["findings"]] == ["score_too_low"]  # type: ignore[attr-defined]
 
@@ -57,7 +57,7 @@ def test_every_job_is_checked_and_what_is_stale_is_run(shop: Workspace, donewhen
     done = donewhen(["truth-eval", "--json"], shop.root)
     assert done.returncode == 0
     assert told(done)["data"] == {"jobs": [{"job": job.id, "status": "pass", "mode": "strict", "failures": []}]}
-    assert [one.type for one in shop.ledger.read(job.id).entries][-2:] == ["ran", "evaluated"]
+    assert [entry.type for entry in shop.ledger.read(job.id).entries][-2:] == ["ran", "evaluated"]
 
 
 def test_a_cancelled_job_is_left_out_and_a_broken_one_stops_nobody(shop: Workspace, donewhen: Donewhen) -> None:

@@ -21,8 +21,8 @@ def test_every_event_is_a_sentence_and_a_refusal_has_its_codes(
 ) -> None:
     workspace = create_project(repository, "Shop")
     job = add_job(workspace, "Prices", criteria=["There are prices.\n  check: file /prices.csv"])
-    for one in agreement_proposals(workspace, [job]):
-        agree(workspace, one, Approval(Actor("ada", "person")))
+    for proposal in agreement_proposals(workspace, [job]):
+        agree(workspace, proposal, Approval(Actor("ada", "person")))
     start_job(workspace, job.id, BOT)
     complete(workspace, job.id, BOT)
     agreed, started, ran, refused = donewhen(["log", job.id], repository).stdout.splitlines()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from donewhen.models.contrast import default_rule
+from sentences import assert_sentences
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -49,14 +50,14 @@ def test_a_table_becomes_a_mission_with_a_preview_of_how_it_was_understood(
         f"  G0: {default_rule('pass', 'en')}",
     ):
         assert line in made.stdout.split("\n")
-    assert sorted(one.name for one in (tmp_path / "refunds").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "refunds").iterdir()) == [
         "initial_guidance.json",
         "mission.toml",
         "tickets.jsonl",
     ]
     checked = donewhen(["mission", "check", "refunds"], tmp_path)
     assert checked.returncode == 0
-    assert "  tickets    3: 2 pass, 1 fail, in 3 cluster(s)" in checked.stdout
+    assert_sentences(checked.stdout)
     assert "trial.min_tickets is 20" in checked.stdout
 
 
@@ -71,7 +72,7 @@ def test_a_check_tells_how_the_tickets_will_be_divided_with_clusters_kept_togeth
     assert told["split"] == {"train": 60, "validation": 20, "test": 20}
     assert told["warnings"] == []
     shown = donewhen(["mission", "check", "t"], tmp_path).stdout
-    assert "  split      60 to learn from, 20 for trials, 20 to test" in shown
+    assert_sentences(shown)
 
 
 def test_a_dry_run_shows_the_same_and_writes_nothing(donewhen: Run, tmp_path: Path, table: Path) -> None:
@@ -100,9 +101,7 @@ def test_what_is_wrong_is_named_by_file_and_line_and_nothing_is_written(donewhen
     (tmp_path / "t.csv").write_text("id,text,label\nA,a,pass\nB,b,fail\nC,c,perhaps\nD,,pass\n")
     done = donewhen(["mission", "init", "t.csv"], tmp_path)
     assert done.returncode == 2
-    assert "✗ t.csv:4: 'perhaps' is neither pass nor fail." in done.stdout
-    assert "✗ t.csv:5: It has no evidence." in done.stdout
-    assert "2 problem(s); nothing was written." in done.stdout
+    assert_sentences(done.stdout)
     assert not (tmp_path / "t").exists()
     told = envelope(donewhen(["mission", "init", "t.csv", "--json"], tmp_path))
     assert [one["where"] for one in told["findings"]] == ["t.csv:4", "t.csv:5"]
@@ -111,20 +110,20 @@ def test_what_is_wrong_is_named_by_file_and_line_and_nothing_is_written(donewhen
 def test_many_problems_are_counted_and_can_be_listed(donewhen: Run, tmp_path: Path) -> None:
     rows = "".join(f"B{at},text,perhaps\n" for at in range(30))
     (tmp_path / "t.csv").write_text(f"id,text,label\nA,a,pass\nB,b,fail\n{rows}")
-    assert "… and 10 more; --all lists them" in donewhen(["mission", "init", "t.csv"], tmp_path).stdout
+    assert_sentences(donewhen(["mission", "init", "t.csv"], tmp_path).stdout)
     assert donewhen(["mission", "init", "t.csv", "--all"], tmp_path).stdout.count("✗") == 30
 
 
 def test_a_mission_is_never_written_over(donewhen: Run, tmp_path: Path, table: Path) -> None:
     assert donewhen(["mission", "init", "refunds.csv"], tmp_path).returncode == 0
-    before = {one: one.read_bytes() for one in (tmp_path / "refunds").iterdir()}
+    before = {path: path.read_bytes() for path in (tmp_path / "refunds").iterdir()}
     again = donewhen(["mission", "init", "refunds.csv"], tmp_path)
     assert again.returncode == 2
-    assert "There is a mission here already" in again.stderr
-    assert {one: one.read_bytes() for one in (tmp_path / "refunds").iterdir()} == before
+    assert_sentences(again.stderr)
+    assert {path: path.read_bytes() for path in (tmp_path / "refunds").iterdir()} == before
     into_a_file = donewhen(["mission", "init", "refunds.csv", "refunds.csv"], tmp_path)
     assert into_a_file.returncode == 2
-    assert "This is no folder" in into_a_file.stderr
+    assert_sentences(into_a_file.stderr)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_a_source_that_is_not_there_or_may_not_be_read_is_a_usage_error(donewhen
     empty.mkdir()
     done = donewhen(["mission", "init", "empty"], tmp_path)
     assert done.returncode == 2
-    assert "not one ticket" in done.stderr
+    assert_sentences(done.stderr)
     if os.getuid():
         (tmp_path / "t.csv").write_text(TABLE)
         (tmp_path / "t.csv").chmod(0)
@@ -161,7 +160,7 @@ def test_hostile_names_and_texts_can_not_drive_the_terminal_or_leave_the_folder(
     assert "<promise>" not in done.stdout
     source.write_text("id,text,label\nA,a,pass\nB,b,fail\n")
     assert donewhen(["mission", "init", str(source)], tmp_path).returncode == 0
-    assert [one.name for one in tmp_path.iterdir() if one.is_dir()] == ["2f"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["2f"]
     unnamed = tmp_path / "...csv"
     unnamed.write_text("id,text,label\nA,a,pass\nB,b,fail\n")
     assert donewhen(["mission", "init", str(unnamed), "--name", ".."], tmp_path).returncode == 0
@@ -190,10 +189,7 @@ def test_a_check_names_every_problem_with_its_line_and_fails(donewhen: Run, miss
     (mission / "initial_guidance.json").write_text('{"G1": "x"}')
     done = donewhen(["mission", "check"], mission)
     assert done.returncode == 1
-    assert "✗ tickets.jsonl:4: The line is not JSON" in done.stdout
-    assert "✗ tickets.jsonl:5: It has no label." in done.stdout
-    assert "✗ initial_guidance.json: There is no G0" in done.stdout
-    assert "3 problem(s)." in done.stdout
+    assert_sentences(done.stdout)
     told = envelope(donewhen(["mission", "check", str(mission), "--json"], mission))
     assert len(told["findings"]) == 3
     assert told["data"]["tickets"] == {"pass": 2, "fail": 1, "clusters": 3}
@@ -222,7 +218,7 @@ def test_settings_that_can_not_be_used_are_a_usage_error(
 def test_there_may_be_no_mission_at_all(donewhen: Run, tmp_path: Path) -> None:
     done = donewhen(["mission", "check"], tmp_path)
     assert done.returncode == 2
-    assert "There is no mission here." in done.stdout
+    assert_sentences(done.stdout)
     assert "donewhen mission init" in done.stdout
 
 
@@ -231,7 +227,9 @@ def test_a_rule_that_the_model_can_not_read_is_a_warning(donewhen: Run, mission:
     (mission / "initial_guidance.json").write_text(json.dumps(rules | {"S1": "Be kind and look closely."}))
     done = donewhen(["mission", "check", str(mission), "--json"], mission)
     assert done.returncode == 0
-    assert any("can't read all of S1" in one for one in envelope(done)["data"]["warnings"])
+    warnings = envelope(done)["data"]["warnings"]
+    assert "S1" in "\n".join(warnings)
+    assert_sentences(warnings)
 
 
 @pytest.mark.parametrize("verb", ["mission init", "mission check"])

@@ -23,8 +23,9 @@ from donewhen.completion import (
 )
 from donewhen.completion.checking import is_checking
 from donewhen.testing import make_context
+from sentences import assert_sentences
 
-HANG_GUARD = 30.0
+HANG_GUARD = 300.0
 
 
 class Says:
@@ -174,11 +175,9 @@ def test_a_plain_check_that_hangs_is_abandoned_and_incomplete() -> None:
     hanging = Says(lambda: release.wait(HANG_GUARD))
     result = run(arun_check(hanging, make_context(), timeout=0.05))
     release.set()
-    assert result == TaskCompletionResult.incomplete(
-        "check_timeout: the completion check Says did not answer within 0.05 seconds and was abandoned, "
-        "so the work is not verified.",
-        code=ReasonCode.CHECK_TIMEOUT,
-    )
+    assert (result.complete, result.code) == (False, ReasonCode.CHECK_TIMEOUT)
+    assert "0.05 seconds" in (result.feedback or "")
+    assert_sentences(result.feedback)
 
 
 def test_a_coroutine_check_that_hangs_is_cancelled_and_incomplete() -> None:
@@ -202,7 +201,8 @@ def test_a_coroutine_check_that_hangs_is_cancelled_and_incomplete() -> None:
 
     result = run(main())
     assert result.code is ReasonCode.CHECK_TIMEOUT
-    assert "did not answer within 0.05 seconds" in (result.feedback or "")
+    assert "0.05 seconds" in (result.feedback or "")
+    assert_sentences(result.feedback or "")
 
 
 def test_cancelling_the_caller_cancels_a_coroutine_check() -> None:

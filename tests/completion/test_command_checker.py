@@ -16,6 +16,7 @@ from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.cancellation import cancellable
 from donewhen.runtime import Session
 from donewhen.testing import make_context
+from sentences import assert_sentences
 
 
 def python(code: str, **settings: Any) -> CommandChecker:
@@ -35,9 +36,9 @@ class TestVerdict:
     @pytest.mark.parametrize("status", [1, 2, 5, 255])
     def test_any_other_exit_status_is_incomplete(self, status: int) -> None:
         result = python(f"print('all good'); raise SystemExit({status})").check(make_context())
-        assert result == TaskCompletionResult.incomplete(
-            f"`it` failed with exit status {status}.\n  all good", code=ReasonCode.COMMAND_FAILED
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.COMMAND_FAILED)
+        assert str(status) in (result.feedback or "")
+        assert_sentences(result.feedback)
 
     def test_a_command_that_a_signal_ended_is_not_turned_into_a_pass_by_not(self) -> None:
         killed = python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
@@ -46,9 +47,8 @@ class TestVerdict:
 
     def test_a_command_that_a_signal_ended_is_incomplete(self) -> None:
         result = python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)").check(make_context())
-        assert result == TaskCompletionResult.incomplete(
-            "`it` was ended by signal 9. It printed nothing.", code=ReasonCode.COMMAND_KILLED
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.COMMAND_KILLED)
+        assert_sentences(result.feedback)
 
     def test_a_command_that_does_not_end_is_killed_and_what_it_said_is_quoted(self) -> None:
         # The command speaks first and is then given all the time that the check allows.
@@ -59,24 +59,23 @@ class TestVerdict:
             assert result.code is ReasonCode.COMMAND_TIMEOUT
             if "working" in (result.feedback or ""):
                 break
-        assert result.feedback == f"`it` did not end within {timeout:g} seconds and was killed.\n  working"
+        assert f"{timeout:g}" in result.feedback
+        assert_sentences(result.feedback)
 
     def test_a_command_that_is_not_there_is_incomplete(self) -> None:
         result = CommandChecker(["no-such-command-anywhere"]).check(make_context())
         assert result.complete is False
         assert result.code is ReasonCode.COMMAND_NOT_FOUND
-        assert result.feedback == (
-            "The command 'no-such-command-anywhere' was not found. Install it, or give its full path."
-        )
+        assert_sentences(result.feedback)
 
     def test_a_command_whose_check_was_abandoned_says_so(self) -> None:
         def abandoned() -> TaskCompletionResult:
             cancellable().set()
             return python("import time; time.sleep(600)").check(make_context())
 
-        assert contextvars.copy_context().run(abandoned) == TaskCompletionResult.incomplete(
-            "`it` was stopped because its check was abandoned.", code=ReasonCode.COMMAND_TIMEOUT
-        )
+        result = contextvars.copy_context().run(abandoned)
+        assert (result.complete, result.code) == (False, ReasonCode.COMMAND_TIMEOUT)
+        assert_sentences(result.feedback)
 
     def test_there_is_no_shell(self) -> None:
         result = CommandChecker([sys.executable, "-c", "raise SystemExit(1)", "||", "true"]).check(make_context())
@@ -85,23 +84,24 @@ class TestVerdict:
 
 class TestSettings:
     def test_a_command_line_is_refused_with_the_list_it_would_be(self) -> None:
-        with pytest.raises(
-            TypeError, match=r"^argv must be a list, not a string; there is no shell\. Use \['pytest', '-q', 'a b'\]"
-        ):
+        with pytest.raises(TypeError) as caught:
             CommandChecker("pytest -q 'a b'")
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("argv", [[], (), [""], ["", "x"], [1], ["ls", 1], ["ls", None], b"ls"], ids=repr)
     def test_an_argv_that_can_not_be_run_is_refused(self, argv: Any) -> None:
-        with pytest.raises(ValueError, match=r"^argv must be a list of strings that starts with the command"):
+        with pytest.raises(ValueError) as caught:
             CommandChecker(argv)
+        assert_sentences(caught.value)
 
     def test_an_empty_word_may_follow_the_command(self) -> None:
         assert CommandChecker(["echo", ""]).argv == ("echo", "")
 
     @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
     def test_a_timeout_that_is_not_positive_is_refused(self, timeout: float) -> None:
-        with pytest.raises(ValueError, match=r"^timeout must be a positive number of seconds"):
+        with pytest.raises(ValueError) as caught:
             CommandChecker(["ls"], timeout=timeout)
+        assert_sentences(caught.value)
 
     def test_five_minutes_are_the_default(self) -> None:
         assert CommandChecker(["ls"]).timeout == 300.0
@@ -150,7 +150,8 @@ class TestWhere:
     def test_a_folder_that_does_not_exist_is_told(self, tmp_path: Path) -> None:
         result = CommandChecker([sys.executable, "--version"], cwd="gone").check(on_disk(tmp_path))
         assert result.code is ReasonCode.COMMAND_NOT_FOUND
-        assert result.feedback == f"The folder to run it in does not exist: {tmp_path.resolve() / 'gone'}."
+        assert str(tmp_path.resolve() / "gone") in result.feedback
+        assert_sentences(result.feedback)
 
 
 class TestEnvironment:
@@ -297,12 +298,10 @@ class TestFeedback:
             "import sys; print('\\x1b[31mfirst\\x1b[0m'); print('-----'); print('second', file=sys.stderr); sys.exit(3)"
         )
         result = python(f"import sys; sys.stdout.reconfigure(line_buffering=True); {code}").check(make_context())
-        assert result.feedback == "`it` failed with exit status 3.\n  first\n  second"
+        assert_sentences(result.feedback)
 
     def test_a_command_that_said_nothing_is_told(self) -> None:
-        assert python("raise SystemExit(1)").check(make_context()).feedback == (
-            "`it` failed with exit status 1. It printed nothing."
-        )
+        assert_sentences(python("raise SystemExit(1)").check(make_context()).feedback)
 
     def test_output_that_is_no_text_does_no_harm(self) -> None:
         code = "import sys; sys.stdout.buffer.write(b'bad \\xff\\xfe bytes\\n'); sys.exit(1)"

@@ -10,8 +10,9 @@ import textwrap
 import pytest
 
 import donewhen.completion
+from sentences import assert_sentences
 
-HANG_GUARD = 60.0
+HANG_GUARD = 300.0
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -70,8 +71,9 @@ def test_a_plan_is_checked_without_the_planning_tools() -> None:
 def test_every_public_name_can_be_imported_and_no_other() -> None:
     for name in donewhen.completion.__all__:
         assert getattr(donewhen.completion, name) is not None
-    with pytest.raises(AttributeError, match=r"module 'donewhen\.completion' has no attribute 'TestPassingChecker'"):
+    with pytest.raises(AttributeError) as caught:
         donewhen.completion.TestPassingChecker  # noqa: B018
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from donewhen.completion import (
     run_check,
 )
 from donewhen.testing import make_context
+from sentences import assert_sentences
 
 
 @checker
@@ -53,7 +54,9 @@ def test_false_without_a_docstring_names_the_function() -> None:
     def undocumented(context: TaskCompletionContext) -> bool:
         return False
 
-    assert checker(undocumented).check(make_context()) == TaskCompletionResult.incomplete("undocumented is not met.")
+    result = checker(undocumented).check(make_context())
+    assert (result.complete, result.code) == (False, None)
+    assert_sentences(result.feedback)
 
 
 def test_a_function_can_still_be_called_as_it_is() -> None:
@@ -116,8 +119,9 @@ def test_a_callable_object_is_called_by_its_class() -> None:
 
 
 def test_what_can_not_be_called_is_refused() -> None:
-    with pytest.raises(TypeError, match="'text' can't be called, so it can't be a checker"):
+    with pytest.raises(TypeError) as caught:
         CallableChecker("text")  # type: ignore[arg-type]
+    assert_sentences(caught.value)
 
 
 class TestAsChecker:
@@ -153,7 +157,7 @@ class TestAsChecker:
         def needs(word: str, context: TaskCompletionContext) -> bool:
             return word == context.tentative_output
 
-        assert as_checker(Team().agrees).check(make_context()).feedback == "agrees is not met."
+        assert_sentences(as_checker(Team().agrees).check(make_context()).feedback)
         assert as_checker(functools.partial(needs, "x")).check(make_context(output="x")).complete is True
         assert as_checker(functools.partial(needs, "x")).check(make_context(output="y")).complete is False
 
@@ -161,18 +165,22 @@ class TestAsChecker:
         class Flag:
             check = True
 
-        with pytest.raises(TypeError, match=r"is not a checker: it has no check\(context\) method"):
+        with pytest.raises(TypeError) as caught:
             as_checker(Flag())
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("one", [PlanBasedChecker, dict, type], ids=lambda one: one.__name__)
     def test_a_class_is_refused_with_the_hint_to_make_an_instance(self, one: type) -> None:
-        with pytest.raises(TypeError, match=rf"{one.__name__} is a class; pass an instance: {one.__name__}\(\.\.\.\)"):
+        with pytest.raises(TypeError) as caught:
             as_checker(one)
+        assert str(one.__name__) in str(caught.value)
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("one", [None, True, "text", 7, ()], ids=repr)
     def test_anything_else_is_refused(self, one: object) -> None:
-        with pytest.raises(TypeError, match="is not a checker"):
+        with pytest.raises(TypeError) as caught:
             as_checker(one)
+        assert_sentences(caught.value)
 
 
 def test_the_docstring_of_the_function_is_that_of_the_checker() -> None:

@@ -28,6 +28,7 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import history_of
 from donewhen.runtime import Session
+from sentences import assert_sentences
 
 
 class Shop:
@@ -46,8 +47,8 @@ class Shop:
             criteria=[f"It is written\n  check: file /{title}.txt"],
             depends_on=depends_on,
         )
-        for one in agreement_proposals(self.workspace, [made]):
-            agree(self.workspace, one, Approval(person_at_terminal()))
+        for proposal in agreement_proposals(self.workspace, [made]):
+            agree(self.workspace, proposal, Approval(person_at_terminal()))
         if started:
             assert start_job(self.workspace, made.id, unproved_actor()).started
         return self.workspace.job(made.id)
@@ -67,7 +68,7 @@ class Shop:
         return history_of(job.id, self.workspace.ledger.read(job.id).entries, Policy())
 
     def types(self, job: Job) -> list[str]:
-        return [one.type for one in self.workspace.ledger.read(job.id).entries]
+        return [entry.type for entry in self.workspace.ledger.read(job.id).entries]
 
     def context(self) -> TaskCompletionContext:
         return TaskCompletionContext(session=Session(), filesystem=HostFilesystem(self.root))
@@ -95,7 +96,8 @@ def test_an_agent_with_a_job_in_progress_hears_what_is_missing_and_the_next_comm
     assert (result.complete, result.code) == (False, ReasonCode.JOB_NOT_DONE)
     assert result.feedback is not None
     assert "\n" not in result.feedback
-    assert result.feedback.startswith(f"{job.id} is not done: /Report.txt is missing.")
+    assert job.id in result.feedback
+    assert_sentences(result.feedback)
     for command in (f"donewhen complete {job.id}", f"donewhen block {job.id}", f"donewhen ask {job.id}"):
         assert command in result.feedback
 
@@ -106,7 +108,7 @@ def test_when_every_gate_is_open_only_completing_is_left(shop: Shop) -> None:
     collect_evidence(shop.workspace, job, unproved_actor())
     feedback = shop.check().feedback or ""
     assert f"donewhen complete {job.id}" in feedback
-    assert "Do what is missing" not in feedback
+    assert_sentences(feedback)
 
 
 def test_looking_runs_nothing_counts_nothing_and_writes_nothing(shop: Shop) -> None:
@@ -145,7 +147,10 @@ def test_a_job_that_was_invalidated_is_in_progress_again(shop: Shop) -> None:
 
 def test_done_is_a_reason_to_stop(shop: Shop) -> None:
     job = shop.finished()
-    assert shop.check(jobs=[job.id]) == TaskCompletionResult.ok(f"{job.id} is done.")
+    result = shop.check(jobs=[job.id])
+    assert (result.complete, result.code) == (True, None)
+    assert job.id in (result.feedback or "")
+    assert_sentences(result.feedback)
 
 
 def test_blocked_with_a_reason_is_a_reason_to_stop(shop: Shop) -> None:
@@ -193,7 +198,9 @@ def test_cancelled_by_a_person_is_a_reason_to_stop_and_by_the_agent_it_is_none(s
     assert shop.check().code is ReasonCode.JOB_NOT_DONE
     decide(shop.workspace, shop.workspace.job(job.id), cancel, Approval(person_at_terminal()))
     assert shop.check().complete is True
-    assert shop.check(jobs=[job.id]).feedback == f"{job.id} was cancelled."
+    text = shop.check(jobs=[job.id]).feedback
+    assert job.id in text
+    assert_sentences(text)
 
 
 # None in progress, named ones, none at all
@@ -201,7 +208,9 @@ def test_cancelled_by_a_person_is_a_reason_to_stop_and_by_the_agent_it_is_none(s
 
 def test_no_job_in_progress_is_complete_and_says_so_unless_one_is_required(shop: Shop) -> None:
     shop.job(started=False)
-    assert shop.check() == TaskCompletionResult.ok("No job is in progress.")
+    result = shop.check()
+    assert (result.complete, result.code) == (True, None)
+    assert_sentences(result.feedback)
     required = shop.check(require_job=True)
     assert required.code is ReasonCode.NO_JOB
     assert "donewhen ready" in (required.feedback or "")
@@ -210,7 +219,9 @@ def test_no_job_in_progress_is_complete_and_says_so_unless_one_is_required(shop:
 def test_a_folder_without_jobs_is_complete_and_says_so_unless_one_is_required_or_named(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(tmp_path))
-    assert JobChecker().check(context) == TaskCompletionResult.ok("There are no jobs here.")
+    found = JobChecker().check(context)
+    assert (found.complete, found.code) == (True, None)
+    assert_sentences(found.feedback)
     for checker in (JobChecker(require_job=True), JobChecker(jobs=["WI-20260214-001"])):
         result = checker.check(context)
         assert (result.complete, result.code) == (False, ReasonCode.NO_JOB)
@@ -309,7 +320,7 @@ def test_the_setting_asks_for_the_jobs_in_progress(shop: Shop) -> None:
     assert settings.stop.jobs is True
     assert settings.stop.has_checks is True
     ((name, checker),) = checks_for(settings.stop, "donewhen.toml")
-    assert name == "jobs in progress"
+    assert_sentences(name)
     assert isinstance(checker, JobChecker)
     assert (checker.jobs, checker.root, checker.require_job) == ((), None, False)
 

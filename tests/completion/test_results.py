@@ -18,6 +18,7 @@ from donewhen.completion import (
 )
 from donewhen.runtime import Session
 from donewhen.testing import make_context
+from sentences import assert_sentences
 
 
 def test_ok_is_complete_with_or_without_feedback() -> None:
@@ -41,23 +42,29 @@ def test_assigning_to_a_result_raises_attribute_error(field: str) -> None:
 
 @pytest.mark.parametrize("complete", [1, 0, None, "yes", "", [], object(), TaskCompletionResult.ok])
 def test_a_result_refuses_a_complete_that_is_not_a_bool(complete: object) -> None:
-    with pytest.raises(TypeError, match=rf"^complete must be True or False, not {type(complete).__name__}"):
+    with pytest.raises(TypeError) as caught:
         TaskCompletionResult(complete=complete)  # type: ignore[arg-type]
+    assert str(type(complete).__name__) in str(caught.value)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("feedback", [1, b"bytes", ("a",), True])
 def test_a_result_refuses_feedback_that_is_not_text(feedback: object) -> None:
-    with pytest.raises(TypeError, match=rf"^feedback must be a str or None, not {type(feedback).__name__}"):
+    with pytest.raises(TypeError) as caught:
         TaskCompletionResult(complete=False, feedback=feedback)  # type: ignore[arg-type]
+    assert str(type(feedback).__name__) in str(caught.value)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("result", [TaskCompletionResult.ok(), TaskCompletionResult.incomplete("no")])
 def test_a_result_is_neither_true_nor_false(result: TaskCompletionResult) -> None:
     for ask in (lambda: bool(result), lambda: not result, lambda: result and 1, lambda: result or 1):
-        with pytest.raises(TypeError, match=r"^a TaskCompletionResult is neither true nor false: ask result\.complete"):
+        with pytest.raises(TypeError) as caught:
             ask()
-    with pytest.raises(TypeError, match="neither true nor false"):
+        assert_sentences(caught.value)
+    with pytest.raises(TypeError) as caught:
         all([result])
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("code", ["nonsense", 7, True])

@@ -19,6 +19,7 @@ from donewhen.contrib.tools.planning import (
     UpdateStep,
 )
 from donewhen.runtime import InProcessDispatcher, Session
+from sentences import assert_sentences
 
 
 @pytest.fixture
@@ -60,17 +61,17 @@ class TestSetup:
         )
 
     @pytest.mark.parametrize(
-        ("event", "said"),
+        "event",
         [
-            (SetupPlan("", ("a",)), "A plan needs an objective."),
-            (SetupPlan("  ", ("a",)), "A plan needs an objective."),
-            (SetupPlan("x", ()), "Give at least one step."),
-            (SetupPlan("x", ("a", " ")), "A step needs a title."),
+            SetupPlan("", ("a",)),
+            SetupPlan("  ", ("a",)),
+            SetupPlan("x", ()),
+            SetupPlan("x", ("a", " ")),
         ],
         ids=repr,
     )
-    def test_a_plan_without_substance_is_refused(self, session: Session, event: SetupPlan, said: str) -> None:
-        assert refused(session, event) == said
+    def test_a_plan_without_substance_is_refused(self, session: Session, event: SetupPlan) -> None:
+        assert_sentences(refused(session, event))
 
     def test_there_is_one_plan_at_a_time(self, session: Session) -> None:
         apply(session, SetupPlan("x", ("a",)), SetupPlan("y", ("b",)))
@@ -170,15 +171,13 @@ class TestAdd:
         plan = apply(session, AddSteps((" B ",)))
         assert [step.title for step in plan.dropped] == ["c"]
 
-    @pytest.mark.parametrize(
-        ("titles", "said"), [((), "Give at least one step."), (("",), "A step needs a title.")], ids=repr
-    )
-    def test_nothing_can_not_be_added(self, session: Session, titles: tuple[str, ...], said: str) -> None:
+    @pytest.mark.parametrize("titles", [(), ("",)], ids=repr)
+    def test_nothing_can_not_be_added(self, session: Session, titles: tuple[str, ...]) -> None:
         apply(session, SetupPlan("x", ("a",)))
-        assert refused(session, AddSteps(titles)) == said
+        assert_sentences(refused(session, AddSteps(titles)))
 
     def test_there_must_be_a_plan(self, session: Session) -> None:
-        assert refused(session, AddSteps(("a",))) == "There is no plan yet. Call planning_setup_plan first."
+        assert_sentences(refused(session, AddSteps(("a",))))
 
 
 class TestUpdate:
@@ -222,11 +221,11 @@ class TestUpdate:
 
     def test_an_update_of_nothing_is_refused(self, session: Session) -> None:
         apply(session, SetupPlan("x", ("a",)))
-        assert refused(session, UpdateStep(1)) == "Give a new title, a new status, or both."
+        assert_sentences(refused(session, UpdateStep(1)))
 
     def test_an_empty_title_is_refused(self, session: Session) -> None:
         apply(session, SetupPlan("x", ("a",)))
-        assert refused(session, UpdateStep(1, title=" ")) == "A step needs a title."
+        assert_sentences(refused(session, UpdateStep(1, title=" ")))
 
     @pytest.mark.parametrize("step_id", [0, 3, -1])
     def test_a_step_that_is_not_there_is_refused_with_those_that_are(self, session: Session, step_id: int) -> None:
@@ -237,17 +236,15 @@ class TestUpdate:
 
     def test_a_plan_without_steps_says_so(self, session: Session) -> None:
         session[Plan].seed(Plan("x"))
-        assert refused(session, UpdateStep(1, status="done")) == "There is no step 1; the plan has no steps."
+        assert_sentences(refused(session, UpdateStep(1, status="done")))
 
     def test_a_dropped_step_can_not_be_updated(self, session: Session) -> None:
         apply(session, SetupPlan("x", ("a", "b")), UpdateStep(1, status="done"), SetupPlan("y", ("c",)))
-        assert refused(session, UpdateStep(2, status="done")) == (
-            "Step 2 (b) is no longer in the plan. Add it again, or cancel it with a reason."
-        )
+        assert_sentences(refused(session, UpdateStep(2, status="done")))
 
     def test_there_must_be_a_plan(self, session: Session) -> None:
         for event in (UpdateStep(1, status="done"), CancelStep(1, "moot")):
-            assert refused(session, event) == "There is no plan yet. Call planning_setup_plan first."
+            assert_sentences(refused(session, event))
 
 
 class TestCancel:
@@ -262,14 +259,12 @@ class TestCancel:
     @pytest.mark.parametrize("reason", ["", " \n"])
     def test_a_reason_is_needed(self, session: Session, reason: str) -> None:
         apply(session, SetupPlan("x", ("a",)))
-        assert refused(session, CancelStep(1, reason)) == (
-            "Cancelling a step needs a reason. Say why the step is no longer needed."
-        )
+        assert_sentences(refused(session, CancelStep(1, reason)))
 
     def test_a_closed_step_can_not_be_cancelled(self, session: Session) -> None:
         apply(session, SetupPlan("x", ("a", "b", "c")), UpdateStep(1, status="done"), CancelStep(2, "moot"))
-        assert refused(session, CancelStep(1, "again")) == "Step 1 is done already."
-        assert refused(session, CancelStep(2, "again")) == "Step 2 is removed already."
+        assert_sentences(refused(session, CancelStep(1, "again")))
+        assert_sentences(refused(session, CancelStep(2, "again")))
 
     def test_a_dropped_step_that_is_cancelled_is_accounted_for(self, session: Session) -> None:
         apply(

@@ -36,6 +36,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from donewhen.foundation.errors import UsageError
+from donewhen.foundation.process import split_command
+from donewhen_kit import run_main
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 REFERENCE = ROOT / "docs" / "reference"
@@ -195,7 +199,7 @@ def test_what_a_page_tells_to_type_works(
 def test_what_the_reader_types_stays_in_their_own_home(reader: types.ModuleType, tmp_path: Path) -> None:
     done = run("donewhen hooks install --claude --codex --user && env")
     assert done.returncode == 0, done.stdout
-    assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*.json")) == [
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")) == [
         "home/.claude/settings.json",
         "home/.codex/hooks.json",
     ]
@@ -205,7 +209,7 @@ def test_what_the_reader_types_stays_in_their_own_home(reader: types.ModuleType,
 
 def test_every_transcript_is_shown_on_a_page_as_it_is() -> None:
     shown = {block.marks["same-as"] for page in PAGES for block in blocks(page) if "same-as" in block.marks}
-    assert {str(one.relative_to(ROOT)) for one in TRANSCRIPTS.iterdir()} <= shown
+    assert {str(path.relative_to(ROOT)) for path in TRANSCRIPTS.iterdir()} <= shown
 
 
 def run_python(block: Block, module: types.ModuleType) -> str:
@@ -292,6 +296,8 @@ def run_at_a_terminal(command: str, shown: list[str], as_person: Person) -> subp
 
 
 def run(command: str) -> subprocess.CompletedProcess[str]:
+    if (words := calls_only_donewhen(command)) is not None:
+        return run_main(words, env=environment(), merged=True)
     return subprocess.run(
         ["sh", "-c", command],
         env=environment(),
@@ -299,8 +305,17 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=60,
+        timeout=600,
     )
+
+
+def calls_only_donewhen(command: str) -> list[str] | None:
+    """The words of a line that needs no shell and does nothing but call donewhen."""
+    try:
+        program, *words = split_command(command)
+    except UsageError:
+        return None
+    return words if program == "donewhen" and not any(word.startswith("~") for word in words) else None
 
 
 def assert_like(expected: list[str] | tuple[str, ...], actual: str, where: str) -> None:
@@ -338,11 +353,11 @@ def test_output_is_compared_leniently_but_compared(shown: list[str], printed: st
 
 
 def test_nothing_is_exempt_from_running_that_no_page_has_or_that_ci_does_not_run() -> None:
-    consoles = [one for page in PAGES for one in blocks(page) if one.language == "console"]
-    assert set(EXEMPT) <= {command for one in consoles for command, _ in console_steps(one)}
-    in_ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    consoles = [block for page in PAGES for block in blocks(page) if block.language == "console"]
+    assert set(EXEMPT) <= {command for console in consoles for command, _ in console_steps(console)}
+    in_ci = [line.strip() for line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()]
     for command in EXEMPT:
-        assert f"\n{command}\n" in in_ci or not command.startswith("make ")
+        assert command in in_ci or not command.startswith("make ")
 
 
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
@@ -370,7 +385,7 @@ def anchors(page: Path) -> set[str]:
     """The fragments that Markdown viewers make of headings."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ +(.*?)\s*$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
@@ -382,7 +397,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
             continue
         seen.add(page)
         targets = LINK.findall(re.sub(r"`", "", page.read_text(encoding="utf-8")))
-        linked = [(page.parent / one.partition("#")[0]).resolve() for one in targets if ":" not in one]
+        linked = [(page.parent / target.partition("#")[0]).resolve() for target in targets if ":" not in target]
         waiting += [one for one in linked if one.is_file()]
     assert sorted(map(name_of, PAGES)) == sorted(map(name_of, seen))
 
@@ -419,4 +434,4 @@ def test_a_picture_needs_nothing_from_elsewhere(picture: Path) -> None:
 def test_signatures_that_are_not_run_stand_in_the_reference_only() -> None:
     for page in PAGES:
         if REFERENCE not in page.parents:
-            assert [str(one) for one in blocks(page) if one.language == "py"] == []
+            assert [str(block) for block in blocks(page) if block.language == "py"] == []

@@ -52,8 +52,8 @@ def test_every_command_and_every_option_is_in_the_reference(path: str, command: 
     text = page("cli.md")
     assert command is app or f"# {path}\n" in text
     own = text.partition(f"# {path}\n")[2].partition("\n#")[0]
-    for one in command.params:
-        names = one.opts if isinstance(one, click.Option) else []
+    for param in command.params:
+        names = param.opts if isinstance(param, click.Option) else []
         for name in names:
             # The options that every command has are described once.
             assert f"`{name}" in (text if name in ("--json", "--no-color") or command is app else own)
@@ -69,7 +69,7 @@ def test_every_exit_status_is_in_the_reference() -> None:
         assert f"| {one.value} | `{one.name}` |" in page("errors.md")
 
 
-TABLES = {one.name: one for one in fields(Settings) if one.metadata.get("setting", True)}
+TABLES = {field.name: field for field in fields(Settings) if field.metadata.get("setting", True)}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_every_setting_is_in_the_reference_with_its_meaning(heading: str, kind: 
     below = page("settings.md").partition(f"## {heading}: ")[2].partition("\n## ")[0]
     rows = [line.strip("|").split("|") for line in below.splitlines() if line.startswith("| `")]
     said = {cells[0].strip().strip("`"): cells[-1].strip() for cells in rows}
-    assert said.keys() == {one.name for one in fields(kind) if one.metadata.get("setting", True)}
+    assert said.keys() == {field.name for field in fields(kind) if field.metadata.get("setting", True)}
     assert all(said.values())
 
 
@@ -116,8 +116,8 @@ def test_every_field_of_the_sdk_configuration_is_on_its_page() -> None:
     text = (
         (ROOT / "docs" / "howto" / "claude-agent-sdk.md").read_text(encoding="utf-8").partition("## Configuration")[2]
     )
-    for one in fields(ClaudeAgentSDKClientConfig):
-        assert f"`{one.name}`" in text
+    for field in fields(ClaudeAgentSDKClientConfig):
+        assert f"`{field.name}`" in text
 
 
 def documented_paths() -> list[str]:
@@ -144,7 +144,7 @@ def test_every_public_name_of_a_documented_path_is_in_the_reference(path: str) -
 
 def test_every_room_is_in_the_picture_of_the_house() -> None:
     picture = (ROOT / "docs" / "images" / "house.svg").read_text(encoding="utf-8")
-    rooms = [one.parent.name for one in (ROOT / "src" / "donewhen").glob("*/__init__.py")]
+    rooms = [path.parent.name for path in (ROOT / "src" / "donewhen").glob("*/__init__.py")]
     assert rooms
     for room in rooms:
         assert f">{room}</text>" in picture

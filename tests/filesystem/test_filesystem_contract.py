@@ -9,8 +9,7 @@ import pytest
 
 from donewhen.filesystem import Filesystem, FilesystemError, HostFilesystem, InMemoryFilesystem, PathEscapeError
 from donewhen.foundation.errors import DonewhenError
-
-pytestmark = pytest.mark.timeout(60)
+from sentences import assert_sentences
 
 METHODS: dict[str, Callable[[Filesystem, str], object]] = {
     "exists": lambda files, path: files.exists(path),
@@ -179,21 +178,21 @@ def refused(files: Filesystem, method: str, path: str) -> FilesystemError:
 @pytest.mark.parametrize("path", ["missing", "d/missing", "missing/below"])
 def test_what_is_not_there_can_not_be_read_listed_or_deleted(files: Filesystem, method: str, path: str) -> None:
     files.write_text("d/a", "")
-    assert f"There is no file {path!r}." in str(refused(files, method, path))
+    assert_sentences(refused(files, method, path))
 
 
 @pytest.mark.parametrize("method", ["read_bytes", "read_text", "write_bytes", "write_text", "delete"])
 @pytest.mark.parametrize("path", ["d", "d/e", "."])
 def test_a_directory_is_not_a_file(files: Filesystem, method: str, path: str) -> None:
     files.write_text("d/e/a", "kept")
-    assert "not a regular file" in str(refused(files, method, path))
+    assert_sentences(refused(files, method, path))
     assert files.read_text("d/e/a") == "kept"
     assert files.list_dir() == ("d",)
 
 
 def test_a_file_is_not_a_directory_to_list(files: Filesystem) -> None:
     files.write_text("a", "")
-    assert "'a' is not a directory" in str(refused(files, "list_dir", "a"))
+    assert_sentences(refused(files, "list_dir", "a"))
 
 
 @pytest.mark.parametrize("method", ["read_bytes", "read_text", "write_bytes", "write_text", "delete", "list_dir"])
@@ -266,8 +265,9 @@ def test_an_absolute_path_is_refused_by_every_method(
     files: Filesystem, method: Callable[[Filesystem, str], object]
 ) -> None:
     for path in ABSOLUTE:
-        with pytest.raises(PathEscapeError, match="absolute"):
+        with pytest.raises(PathEscapeError) as caught:
             method(files, path)
+        assert_sentences(caught.value)
 
 
 @every_method
@@ -286,8 +286,9 @@ def test_a_path_that_is_no_text_is_refused_by_every_method(
     files: Filesystem, method: Callable[[Filesystem, object], object]
 ) -> None:
     for path in NO_TEXT:
-        with pytest.raises(FilesystemError, match="A path is a str"):
+        with pytest.raises(FilesystemError) as caught:
             method(files, path)
+        assert_sentences(caught.value)
 
 
 def test_an_escape_is_an_error_of_the_filesystem() -> None:

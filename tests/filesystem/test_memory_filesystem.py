@@ -10,8 +10,6 @@ import pytest
 
 from donewhen.filesystem import FilesystemError, InMemoryFilesystem, PathEscapeError
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def busy_threads() -> Iterator[None]:

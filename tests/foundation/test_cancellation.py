@@ -5,11 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 
-import pytest
-
 from donewhen.foundation.cancellation import cancellable, cancelled
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def in_own_context(function, *arguments):

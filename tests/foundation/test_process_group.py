@@ -19,8 +19,6 @@ import donewhen
 from donewhen.foundation.cancellation import cancellable
 from donewhen.foundation.process import CommandResult, run_command
 
-pytestmark = pytest.mark.timeout(120)
-
 GUARD = 60.0
 """Seconds; only a hang reaches it."""
 SOURCE = Path(donewhen.__file__).parents[1]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.foundation.untrusted_json import DEEPEST, UntrustedJsonError, read_object
+from sentences import assert_sentences
 
 
 def test_one_object_is_read_with_at_most_one_line_end_behind_it() -> None:
@@ -17,38 +18,40 @@ def test_one_object_is_read_with_at_most_one_line_end_behind_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    "raw",
     [
-        (b"", "one JSON object"),
-        (b"[]", "one JSON object"),
-        (b'"a"', "one JSON object"),
-        (b' {"a":1}', "one JSON object"),
-        (b'{"a":1} ', "one JSON object"),
-        (b'{"a":1}\n\n', "one JSON object"),
-        (b'\xef\xbb\xbf{"a":1}', "one JSON object"),
-        (b'{"a":1}{"b":2}', "not JSON"),
-        (b'{"a":1', "one JSON object"),
-        (b'{"a":1,}', "not JSON"),
-        (b'{"a":1,"a":1}', "occurs twice"),
-        (b'{"x":{"a":1,"\\u0061":2}}', "occurs twice"),
-        (b'{"a":NaN}', "NaN is not a number"),
-        (b'{"a":-Infinity}', "-Infinity is not a number"),
-        (b'{"a":1e999}', "no JSON can have"),
-        (b'{"a":"\\ud800"}', "no JSON can have"),
-        (b'{"a":"\xff"}', "not JSON"),
-        (b'{"a":"\xed\xa0\x80"}', "not JSON"),
-        (b'{"a":' + b"9" * 5000 + b"}", "not JSON"),
+        b"",
+        b"[]",
+        b'"a"',
+        b' {"a":1}',
+        b'{"a":1} ',
+        b'{"a":1}\n\n',
+        b'\xef\xbb\xbf{"a":1}',
+        b'{"a":1}{"b":2}',
+        b'{"a":1',
+        b'{"a":1,}',
+        b'{"a":1,"a":1}',
+        b'{"x":{"a":1,"\\u0061":2}}',
+        b'{"a":NaN}',
+        b'{"a":-Infinity}',
+        b'{"a":1e999}',
+        b'{"a":"\\ud800"}',
+        b'{"a":"\xff"}',
+        b'{"a":"\xed\xa0\x80"}',
+        b'{"a":' + b"9" * 5000 + b"}",
     ],
 )
-def test_what_readers_differ_in_is_refused(raw: bytes, told: str) -> None:
-    with pytest.raises(UntrustedJsonError, match=told):
+def test_what_readers_differ_in_is_refused(raw: bytes) -> None:
+    with pytest.raises(UntrustedJsonError) as caught:
         read_object(raw)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("levels", [DEEPEST, 500, 100_000])
 def test_deep_nesting_is_refused(levels: int) -> None:
-    with pytest.raises(UntrustedJsonError, match="nested deeper"):
+    with pytest.raises(UntrustedJsonError) as caught:
         read_object(b'{"a":' + b"[" * levels + b"]" * levels + b"}")
+    assert_sentences(caught.value)
 
 
 def test_nesting_up_to_the_limit_is_read() -> None:

@@ -37,7 +37,7 @@ class Cluster:
         self._start(HEAD, more)
         until(self._listens, "the head listens")
         self._start(SECOND, ["--address", self.address])
-        until(lambda: all(b"Ray runtime started" in self._log(one).read_bytes() for one in self._nodes), "both nodes")
+        until(lambda: all(b"Ray runtime started" in self._log(node).read_bytes() for node in self._nodes), "both nodes")
 
     def _start(self, ip: str, more: list[str]) -> None:
         arguments = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus", "1"]
@@ -91,15 +91,15 @@ def until(true: Callable[[], bool], what: str, seconds: float = 90) -> None:
 def session(leader: int) -> list[int]:
     """The processes that were started by one which has a session of its own, and which still are there."""
     found = []
-    for one in Path("/proc").iterdir():
-        if not one.name.isdecimal():
+    for path in Path("/proc").iterdir():
+        if not path.name.isdecimal():
             continue
         try:
-            fields = (one / "stat").read_text().rpartition(")")[2].split()
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
         if fields[0] != "Z" and int(fields[3]) == leader:
-            found.append(int(one.name))
+            found.append(int(path.name))
     return found
 
 

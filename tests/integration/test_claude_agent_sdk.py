@@ -23,7 +23,7 @@ from donewhen.testing import AdapterContract, MessagesServer, ModelError, Played
 from donewhen.testing.contract import MISSING, Verdict
 from donewhen.testing.messages_api import MessagesRequest, Reply
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.claude]
+pytestmark = pytest.mark.claude
 
 FILES = FileExistsChecker(("out.txt",), strict=True)
 WRITE = Reply(tools=(ToolCall("Bash", {"command": "echo work > out.txt", "description": "write"}),))
@@ -35,7 +35,7 @@ def _needs_the_client() -> None:
 
 
 def _told(request: MessagesRequest) -> str:
-    return "\n".join([*request.last_user_texts, *(one.text for one in request.tool_results)])
+    return "\n".join([*request.last_user_texts, *(result.text for result in request.tool_results)])
 
 
 def _reply(turn: Turn | ModelError) -> Reply:
@@ -66,7 +66,7 @@ class TestClaudeAgentSDKAdapter(AdapterContract):
     def play(self, scene: Scene) -> Played:
         turns = scene.turns
         number = iter(range(1000))
-        script = (lambda request: _reply(turns(next(number)))) if callable(turns) else [_reply(one) for one in turns]
+        script = (lambda request: _reply(turns(next(number)))) if callable(turns) else [_reply(turn) for turn in turns]
         with MessagesServer(script) as server:
             config = ClaudeAgentSDKClientConfig(
                 task_completion_checker=scene.checker,

@@ -16,7 +16,7 @@ from claude_kit import bundled_cli, clean_environment
 from donewhen.testing import MessagesServer, ToolCall
 from donewhen.testing.messages_api import MessagesRequest, Reply
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.claude]
+pytestmark = pytest.mark.claude
 
 ROOT = Path(__file__).parents[2]
 MISSING = "Missing required files: out.txt"
@@ -63,7 +63,7 @@ class Project:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=500,
             )
         assert done.stdout, done.stderr
         result = json.loads(done.stdout)

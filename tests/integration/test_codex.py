@@ -17,7 +17,7 @@ from donewhen.adapters.codex.app_server import listed_hooks
 from donewhen.testing import ResponsesServer
 from donewhen.testing.responses_api import Reply, ResponsesRequest, shell
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.codex]
+pytestmark = pytest.mark.codex
 
 ROOT = Path(__file__).parents[2]
 MISSING = "Missing required files: out.txt"
@@ -115,7 +115,7 @@ class Project:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=500,
             )
         assert done.returncode == 0, done.stderr
         return server, done.stderr
@@ -182,7 +182,7 @@ def _stop_hooks(project: Project, monkeypatch: pytest.MonkeyPatch) -> list[dict[
         monkeypatch.setenv(name, value)
     hooks = listed_hooks(project.root)
     assert hooks is not None
-    return [one for one in hooks if one["eventName"] == "stop"]
+    return [hook for hook in hooks if hook["eventName"] == "stop"]
 
 
 def test_doctor_asks_codex_and_tells_untrusted_from_trusted(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def test_a_foreign_hook_keeps_its_trust_when_ours_goes(project: Project, monkeyp
     data = json.loads(path.read_text())
     data["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "true"}]})
     path.write_text(json.dumps(data))
-    before = next(one for one in _stop_hooks(project, monkeypatch) if one["command"] == "true")
+    before = next(hook for hook in _stop_hooks(project, monkeypatch) if hook["command"] == "true")
     project.donewhen("hooks", "uninstall", "--codex", "--user")
     (after,) = _stop_hooks(project, monkeypatch)
     assert (after["key"], after["currentHash"]) == (before["key"], before["currentHash"])

@@ -52,8 +52,8 @@ def receipt(repository: Path, donewhen: Run, git: Callable[..., str]) -> Receipt
         criteria=["There is a notice.\n  check: file /NOTICE", "No test fails.\n  check: run python -m pytest -q"],
         outputs=["/NOTICE"],
     )
-    for one in agreement_proposals(shop, [job]):
-        agree(shop, one, Approval(Actor("ada", "person")))
+    for proposal in agreement_proposals(shop, [job]):
+        agree(shop, proposal, Approval(Actor("ada", "person")))
     git(repository, "add", "-A")
     assert donewhen(["start", job.id], repository).returncode == 0
     (repository / "NOTICE").write_text("All rights reserved.\n")

@@ -18,7 +18,7 @@ from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import MessagesServer, ToolCall
 from donewhen.testing.messages_api import MessagesRequest, Reply
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.claude]
+pytestmark = pytest.mark.claude
 
 Model = Callable[[MessagesRequest], Reply] | Sequence[Reply]
 DONE = Reply("Done!")
@@ -73,7 +73,7 @@ class Project:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=500,
             )
         assert done.stdout, done.stderr
         result = json.loads(done.stdout)
@@ -119,7 +119,10 @@ def test_an_agent_that_was_refused_is_held_until_the_gates_are_open(project: Pro
     assert not calls[1].mentions("<promise>")
     assert calls[2].mentions("AC-1")
     assert calls[3].mentions(f"<promise>{project.job}-DONE</promise>")
-    assert [one.type for one in project.entries() if one.type in ("refused", "completed")] == ["refused", "completed"]
+    assert [entry.type for entry in project.entries() if entry.type in ("refused", "completed")] == [
+        "refused",
+        "completed",
+    ]
     assert project.workspace.job(project.job).iteration == 1
 
 

@@ -13,7 +13,7 @@ from test_codex import Project
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing.responses_api import Reply, shell
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.codex]
+pytestmark = pytest.mark.codex
 
 
 def test_an_agent_in_codex_is_held_by_its_job_completes_it_and_is_let_go(
@@ -31,7 +31,7 @@ def test_an_agent_in_codex_is_held_by_its_job_completes_it_and_is_let_go(
         assert project.donewhen(*arguments).returncode == 0
     assert as_person(["agree"], project.root).status == 0
     workspace = find_workspace(project.root)
-    (job,) = (one.id for one in workspace.places())
+    (job,) = (place.id for place in workspace.places())
     assert project.donewhen("start", job).returncode == 0
     complete = f"{Path(sys.executable).parent / 'donewhen'} complete {job}"
     server, errors = project.run([Reply("Done!"), shell(f"echo 'ALL GOOD' > report.txt && {complete}"), Reply("Done.")])

@@ -19,6 +19,7 @@ import pytest
 from donewhen.demo.example_mission import make_mission
 from donewhen.judging.guidance_store import read_guidance
 from donewhen.learning.running.events import RunEvent, read_events
+from donewhen_kit import run_main
 
 NAME = "agent-reports"
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -78,7 +79,7 @@ def ran(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def learn(mission: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return ran([*DONEWHEN, "learn", *options], mission)
+    return run_main(["learn", *options], mission)
 
 
 def learn_until(event: int, signal_name: str, mission: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -108,7 +109,7 @@ def mission(tmp_path: Path) -> Path:
 
 
 def run_of(mission: Path) -> Path:
-    return max(one.parent for one in mission.glob("runs/*/events.jsonl"))
+    return max(path.parent for path in mission.glob("runs/*/events.jsonl"))
 
 
 def recorded(mission: Path) -> tuple[RunEvent, ...]:
@@ -119,11 +120,11 @@ def substance(events: tuple[RunEvent, ...]) -> list[tuple[str, Any, Any]]:
     """What happened, and what it had cost by then, but for times and for the run's name."""
     return [
         (
-            one.type,
-            {name: value for name, value in one.data.items() if name != "run"},
-            {name: value for name, value in one.spent.items() if name != "seconds"},
+            event.type,
+            {name: value for name, value in event.data.items() if name != "run"},
+            {name: value for name, value in event.spent.items() if name != "seconds"},
         )
-        for one in events
+        for event in events
     ]
 
 
@@ -131,16 +132,16 @@ def artifacts(mission: Path) -> dict[str, Any]:
     """What a run leaves behind, but for times."""
     run = run_of(mission)
     found: dict[str, Any] = {
-        one.name: one.read_bytes()
-        for one in run.glob("*.jsonl")
-        if one.name not in ("events.jsonl", "guidance.history.jsonl")
+        path.name: path.read_bytes()
+        for path in run.glob("*.jsonl")
+        if path.name not in ("events.jsonl", "guidance.history.jsonl")
     }
     report = json.loads((run / "report.json").read_text())
     report["cost"].pop("seconds")
     found["report"] = {name: value for name, value in report.items() if name not in ("finished_at", "run")}
     found["hypotheses"] = (run / "hypotheses.json").read_bytes()
-    found["snapshots"] = sorted(one.name for one in (run / "snapshots").iterdir())
-    found["left"] = sorted(one.name for one in run.iterdir())
+    found["snapshots"] = sorted(path.name for path in (run / "snapshots").iterdir())
+    found["left"] = sorted(path.name for path in run.iterdir())
     return found
 
 
@@ -155,7 +156,7 @@ def ends_like(mission: Path, whole: Path) -> None:
         assert {key: one.sources for key, one in found.metadata.items()} == {
             key: one.sources for key, one in expected.metadata.items()
         }
-    assert ran([*DONEWHEN, "replay", "--json"], mission).returncode == 0
+    assert run_main(["replay", "--json"], mission).returncode == 0
 
 
 # Ctrl-C.
@@ -173,10 +174,10 @@ def test_ctrl_c_ends_it_cleanly_and_says_how_to_go_on(mission: Path, whole: Path
     run = run_of(mission)
     assert json.loads((run / "metrics.json").read_text())["status"] == "running"
     assert {"manifest.json", "trajectories.jsonl", "reflections.jsonl", "guidance.json"} <= {
-        one.name for one in run.iterdir()
+        path.name for path in run.iterdir()
     }
     assert not (mission / "guidance.json").exists()
-    assert ran([*DONEWHEN, "replay"], mission).returncode == 0
+    assert run_main(["replay"], mission).returncode == 0
     assert learn(mission, "--resume", "--quiet").returncode == 0
     ends_like(mission, whole)
 
@@ -238,9 +239,9 @@ def test_a_run_that_was_interrupted_and_then_killed_still_replays(mission: Path,
     # The files are those of the interruption, and the events know better.
     found = json.loads((run_of(mission) / "guidance.json").read_text())[NAME]
     assert found["step"] < len(changes)
-    assert ran([*DONEWHEN, "replay"], mission).returncode == 0
+    assert run_main(["replay"], mission).returncode == 0
     (run_of(mission) / "guidance.json").write_text(json.dumps({NAME: found | {"experiences": {"G0": "Mine."}}}))
-    assert ran([*DONEWHEN, "replay"], mission).returncode == 1
+    assert run_main(["replay"], mission).returncode == 1
 
 
 def test_a_kill_between_two_events_is_no_different(mission: Path, whole: Path) -> None:
@@ -269,7 +270,7 @@ def test_a_kill_between_two_events_is_no_different(mission: Path, whole: Path) -
 
 
 def _size(mission: Path) -> int:
-    return sum(one.stat().st_size for one in mission.glob("runs/*/events.jsonl"))
+    return sum(path.stat().st_size for path in mission.glob("runs/*/events.jsonl"))
 
 
 @pytest.mark.parametrize("changes", [0, 1])
@@ -388,7 +389,7 @@ def test_a_second_run_is_told_who_is_at_work_and_does_not_harm_the_first(mission
             assert "Another run of this mission is at work." in second.stderr
             assert f"process {first.pid}" in second.stderr
         assert ran([*DONEWHEN, "audit-mission", "--quiet"], mission).returncode == 0
-        assert ran([*DONEWHEN, "replay"], mission).returncode == 0
+        assert run_main(["replay"], mission).returncode == 0
     finally:
         first.send_signal(signal.SIGCONT)
     assert first.wait(60) == 0

@@ -16,7 +16,7 @@ from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import MessagesServer, ToolCall
 from donewhen.testing.messages_api import Reply
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.claude]
+pytestmark = pytest.mark.claude
 
 
 def tool(name: str, **arguments: Any) -> Reply:
@@ -61,22 +61,22 @@ def test_an_agent_lists_jobs_is_refused_completes_and_cannot_agree(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=500,
         )
     assert done.stdout, done.stderr
     calls = server.calls()
     assert len(calls) == len(script), done.stdout
-    told = [request.tool_results[0] for request in calls[1:]]
-    assert [one.is_error for one in told] == [False, False, False, False, True, True, False, False]
-    (listed,) = json.loads(told[0].text)["jobs"]
+    lines = [request.tool_results[0] for request in calls[1:]]
+    assert [one.is_error for one in lines] == [False, False, False, False, True, True, False, False]
+    (listed,) = json.loads(lines[0].text)["jobs"]
     assert (listed["id"], listed["next"]) == (job, f"donewhen start {job}")
-    refusal = json.loads(told[2].text)
+    refusal = json.loads(lines[2].text)
     assert not refusal["done"]
-    assert "criterion_failed" in told[2].text
-    assert "<promise>" not in told[2].text
-    assert "No such tool available: mcp__donewhen__agree" in told[4].text
-    assert "unknown field `by`" in told[5].text
-    assert json.loads(told[7].text)["promise"] == f"<promise>{job}-DONE</promise>"
+    assert "criterion_failed" in lines[2].text
+    assert "<promise>" not in lines[2].text
+    assert "No such tool available: mcp__donewhen__agree" in lines[4].text
+    assert "unknown field `by`" in lines[5].text
+    assert json.loads(lines[7].text)["promise"] == f"<promise>{job}-DONE</promise>"
     assert workspace.job(job).status == "done"
     since = workspace.ledger.read(job).entries[before:]
     assert {one.by.kind for one in since} == {"agent"}

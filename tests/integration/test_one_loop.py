@@ -17,8 +17,6 @@ from donewhen.demo.example_mission import examples, make_mission
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import find_workspace
 
-pytestmark = pytest.mark.timeout(300)
-
 Person = Callable[..., Any]
 JUDGED = "The report convinces :: judge:agent-reports"
 FLAWS = (
@@ -70,7 +68,7 @@ class Project:
 
     def add(self, title: str, output: str, *criteria: str) -> str:
         """A job that a person has agreed to and that was started; its id."""
-        given = [word for one in criteria or (JUDGED,) for word in ("--criterion", one)]
+        given = [word for criterion in criteria or (JUDGED,) for word in ("--criterion", criterion)]
         self.run("add", title, *given, "--output", f"/{output}")
         job = find_workspace(self.root).places()
         name = max(one.id for one in job)
@@ -88,7 +86,7 @@ class Project:
 
     def judged(self, job: str) -> Entry:
         """The last verdict of the judge."""
-        return [one for one in self.entries(job) if one.data.get("what") == "judge"][-1]
+        return [entry for entry in self.entries(job) if entry.data.get("what") == "judge"][-1]
 
 
 @pytest.fixture
@@ -112,7 +110,7 @@ def test_an_agent_is_held_until_the_judge_is_convinced_and_then_has_a_promise(pr
     assert held["decision"] == "block"
     assert f"{job} is not done" in held["reason"]
     assert "[criterion_failed]" in project.run("complete", job, status=1)
-    assert not any(one.data.get("what") == "judge" for one in project.entries(job))
+    assert not any(entry.data.get("what") == "judge" for entry in project.entries(job))
 
     # The check passes, and the judge is not convinced.
     project.write("report.md", "All numbers are placeholder values.\n")
@@ -166,7 +164,7 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
     first = project.data("learn", "agent-reports")
     assert first["gates_follow"] == {"step": 0, "newest": False}
     project.person("guidance", "accept", "agent-reports")
-    good = [one.text for one in examples(400, seed=99) if one.label == "pass" and not one.noisy]
+    good = [example.text for example in examples(400, seed=99) if example.label == "pass" and not example.noisy]
     jobs: dict[str, bool] = {}
     for number in range(24):
         flawed = number % 2 == 1
@@ -177,8 +175,10 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
 
     # A person looks at what the judge has passed, and sees it otherwise where there is a placeholder.
     items = project.data("review", "--kind", "spot_check")["items"]
-    assert {one["job"] for one in items} >= set(passed)
-    screen = project.person("review", "--kind", "spot_check", keys=["f" if jobs[one["job"]] else "p" for one in items])
+    assert {item["job"] for item in items} >= set(passed)
+    screen = project.person(
+        "review", "--kind", "spot_check", keys=["f" if jobs[item["job"]] else "p" for item in items]
+    )
     assert f"{len(items)} verdict(s) given, {len(items)} labelled ticket(s) made." in screen
     wrong = next(job for job in passed if jobs[job])
     assert "says fail" in project.run("complete", wrong, status=1)

@@ -155,7 +155,7 @@ def test_a_worker_that_is_killed_is_replaced_and_what_it_was_asked_is_answered(
 
     *answers, last = played(model, asked())
     assert model.lost == 1
-    assert {one.text.partition("\n")[0] for one in answers} == {"Verdict: fail"}
+    assert {answer.text.partition("\n")[0] for answer in answers} == {"Verdict: fail"}
     assert last.text.startswith("Verdict: pass")
     # Standard output is for verdicts.
     assert capfd.readouterr().out == ""
@@ -176,11 +176,11 @@ def test_where_all_workers_are_gone_and_there_is_no_room_for_another_it_is_said(
         hogs = [ray.remote(Hog).options(num_cpus=1).remote() for _ in range(2)]
         try:
             cluster.kill_workers()
-            await asyncio.gather(*(asyncio.ensure_future(_there(one)) for one in hogs))
+            await asyncio.gather(*(asyncio.ensure_future(_there(hog)) for hog in hogs))
             return await model.roll(question("any"))
         finally:
-            for one in hogs:
-                ray.kill(one)
+            for hog in hogs:
+                ray.kill(hog)
 
     with pytest.raises(ExecutorError, match=r"No worker could be started within 2 seconds\..*ray status"):
         played(model, asked())
@@ -201,11 +201,11 @@ def test_where_there_never_was_room_it_is_said_however_many_workers_were_asked_f
     async def asked() -> Completion:
         hogs = [ray.remote(Hog).options(num_cpus=1).remote() for _ in range(2)]
         try:
-            await asyncio.gather(*(asyncio.ensure_future(_there(one)) for one in hogs))
+            await asyncio.gather(*(asyncio.ensure_future(_there(hog)) for hog in hogs))
             return await asyncio.wait_for(model.roll(question("any")), 60)
         finally:
-            for one in hogs:
-                ray.kill(one)
+            for hog in hogs:
+                ray.kill(hog)
 
     with pytest.raises(ExecutorError, match="No worker could be started within 1 seconds"):
         played(model, asked())
@@ -317,7 +317,7 @@ def test_what_one_worker_is_refused_slows_all_of_them_down_and_all_is_answered(c
             return await asyncio.gather(*(model.roll(question(f"ticket {number}")) for number in range(150)))
 
         answers = played(model, asked())
-    assert {one.text.partition("\n")[0] for one in answers} == {"Verdict: pass"}
+    assert {answer.text.partition("\n")[0] for answer in answers} == {"Verdict: pass"}
     assert throttling.peak <= 12
     # Nobody on a worker tries again: every refusal was heard here.
     assert pace.retries == throttling.refused > 0
@@ -343,15 +343,15 @@ sys.exit(main(sys.argv[2:]))
 
 OF_ITS_OWN = """
 import asyncio, json
-from donewhen.models.ray.ray_model import OnRay
+from donewhen.models.ray.ray_model import RayExecutor
 from donewhen.models.ray.ray_cluster import ExecutorError
 from donewhen.models.roles import Decode, Prompt, RolloutRequest
-executor = OnRay(workers=1)
+executor = RayExecutor(workers=1)
 first, second = executor.open("contrast"), executor.open("contrast")
 import ray
 nodes = [one["NodeManagerAddress"] for one in ray.nodes()]
 try:
-    OnRay("192.0.2.1:6379").open("contrast")
+    RayExecutor("192.0.2.1:6379").open("contrast")
 except ExecutorError as error:
     other = str(error)
 async def asked():
@@ -409,11 +409,11 @@ def recorded(mission: Path) -> list[tuple[str, Any, Any]]:
     (events,) = mission.glob("runs/*/events.jsonl")
     return [
         (
-            one.type,
-            {name: value for name, value in one.data.items() if name != "run"},
-            {name: value for name, value in one.spent.items() if name != "seconds"},
+            event.type,
+            {name: value for name, value in event.data.items() if name != "run"},
+            {name: value for name, value in event.spent.items() if name != "seconds"},
         )
-        for one in read_events(events)
+        for event in read_events(events)
     ]
 
 
@@ -562,7 +562,7 @@ def test_a_node_that_is_lost_costs_what_it_was_at_and_the_verdicts_are_the_same_
 
         async def lose_a_node() -> int:
             def busy() -> dict[str, int]:
-                return {one.node: one.busy for one in model._pool.places} if model._pool else {}
+                return {place.node: place.busy for place in model._pool.places} if model._pool else {}
 
             # All that was asked has come to the server, and it answers nothing: nothing moves any more.
             while not (len(busy()) == 2 and min(busy().values()) and sum(busy().values()) == len(holding.held)):

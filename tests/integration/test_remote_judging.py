@@ -19,6 +19,7 @@ import pytest
 from donewhen.reports.phrases import large_count
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
+from donewhen_kit import run_main
 
 pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
 
@@ -102,8 +103,6 @@ def mission_in(folder: Path, more: str = "", count: int = TICKETS) -> Path:
 def started(
     verb: str, mission: Path, server: ChatServer, *options: str, name: str = "any", **more: str
 ) -> subprocess.Popen[str]:
-    hidden = ("OPENAI_BASE_URL", "DONEWHEN_PRICES")
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
     return subprocess.Popen(
         [sys.executable, "-m", "donewhen", verb, "--model", f"openai:{name}@{server.base_url}", *options],
         cwd=mission,
@@ -111,19 +110,33 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=kept | {"NO_COLOR": "1", "OPENAI_API_KEY": "sk-loopback"} | more,
+        env=environment(**more),
     )
+
+
+def environment(**more: str) -> dict[str, str]:
+    hidden = ("OPENAI_BASE_URL", "DONEWHEN_PRICES")
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return kept | {"NO_COLOR": "1", "OPENAI_API_KEY": "sk-loopback"} | more
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, list[dict[str, Any]], str]:
     """The exit status, the rows of standard output, and what was said besides."""
     out, err = process.communicate(timeout=100)
+    return told(process.returncode, out, err)
+
+
+def told(status: int, out: str, err: str) -> tuple[int, list[dict[str, Any]], str]:
     assert "Traceback" not in err
-    return process.returncode, [json.loads(one) for one in out.splitlines() if one.startswith("{")], err
+    return status, [json.loads(line) for line in out.splitlines() if line.startswith("{")], err
 
 
-def judge(mission: Path, server: ChatServer, *options: str, **more: str) -> tuple[int, list[dict[str, Any]], str]:
-    return ended(started("judge", mission, server, "tickets.jsonl", *options, **more))
+def judge(
+    mission: Path, server: ChatServer, *options: str, name: str = "any", **more: str
+) -> tuple[int, list[dict[str, Any]], str]:
+    words = ["judge", "--model", f"openai:{name}@{server.base_url}", "tickets.jsonl", *options]
+    done = run_main(words, mission, environment(**more))
+    return told(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("fatal", [signal.SIGKILL, signal.SIGINT])
@@ -148,7 +161,7 @@ def test_a_budget_of_calls_ends_it_cleanly_and_it_can_be_begun_again(
 ) -> None:
     status, rows, told = judge(mission, server, "--max-calls", "10")
     assert (status, model.calls) == (1, 10)
-    assert [one["group_id"] for one in rows] == [f"A{at}" for at in range(10)]
+    assert [row["group_id"] for row in rows] == [f"A{at}" for at in range(10)]
     assert "The budget is used up: calls, 10 allowed. 10 verdict(s) were made." in told
     assert "next: Raise budget.calls in mission.toml or --max-calls, and begin again." in told
     assert "not paid for again" in told
@@ -233,7 +246,7 @@ def test_two_processes_judge_at_once_and_both_are_right(tmp_path: Path, server: 
     for process in both:
         status, rows, told = ended(process)
         assert status == 0, told
-        assert [one["group_id"] for one in rows] == [f"A{at}" for at in range(150)]
+        assert [row["group_id"] for row in rows] == [f"A{at}" for at in range(150)]
     status, _, told = judge(mission, server)
     assert status == 0
     assert "0 call(s), 0 token(s), cost 0.0000; 150 answer(s) were known" in told

@@ -18,6 +18,7 @@ import pytest
 from donewhen.demo.example_mission import make_mission
 from donewhen.learning.running.events import RunEvent, read_events
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
+from donewhen_kit import run_main
 
 pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
 
@@ -118,13 +119,19 @@ def started(
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """How a process ended, and what it said; the key is nowhere in it."""
     out, err = process.communicate(timeout=100)
+    return told(process.returncode, out, err)
+
+
+def told(status: int, out: str, err: str) -> tuple[int, str]:
     assert KEY not in out + err
     assert "Traceback" not in err
-    return process.returncode, out + err
+    return status, out + err
 
 
-def learn(mission: Path, server: ChatServer, *options: str, **more: str) -> tuple[int, str]:
-    return ended(started(mission, server, *options, **more))
+def learn(mission: Path, server: ChatServer, *options: str, name: str = "any", **more: str) -> tuple[int, str]:
+    words = ["learn", "--model", f"openai:{name}@{server.base_url}", *options]
+    done = run_main(words, mission, environment(**more))
+    return told(done.returncode, done.stdout, done.stderr)
 
 
 def recorded(mission: Path) -> tuple[RunEvent, ...]:
@@ -133,9 +140,9 @@ def recorded(mission: Path) -> tuple[RunEvent, ...]:
 
 
 def no_key_in(mission: Path) -> None:
-    files = [one for one in mission.rglob("*") if one.is_file()]
-    assert any(one.name == "events.jsonl" for one in files)
-    assert [one for one in files if KEY.encode() in one.read_bytes()] == []
+    files = [path for path in mission.rglob("*") if path.is_file()]
+    assert any(file.name == "events.jsonl" for file in files)
+    assert [file for file in files if KEY.encode() in file.read_bytes()] == []
 
 
 def held_out(mission: Path) -> int:

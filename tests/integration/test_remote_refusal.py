@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -18,6 +17,7 @@ from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Decode, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.models import ScriptedJudge
+from donewhen_kit import run_main
 
 AT_ONCE = 8
 
@@ -50,11 +50,8 @@ def test_what_is_answered_after_a_refusal_is_not_asked_again(tmp_path: Path) -> 
 
     def learn(*options: str) -> subprocess.CompletedProcess[str]:
         model = f"openai:any@{server.base_url}"
-        command = [sys.executable, "-m", "donewhen", "learn", "--quiet", "--model", model, *options]
         env = os.environ | {"OPENAI_API_KEY": "sk-loopback-0123456789abcdef", "NO_COLOR": "1"}
-        return subprocess.run(
-            command, cwd=tmp_path / "reports", env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
+        return run_main(["learn", "--quiet", "--model", model, *options], tmp_path / "reports", env)
 
     with ChatServer(script, limit=100_000) as server:
         stopped = learn()

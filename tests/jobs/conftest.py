@@ -66,7 +66,9 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
     """Facts with which every gate is open; ``states`` gives needs another state, ``values`` replaces whole facts."""
     job = job_of() if job is None else job
     given = states or {}
-    shown = tuple(EvidenceStatus(one, given.get(one.name, "passed")) for one in requirements_of(job))  # type: ignore[arg-type]
+    shown = tuple(
+        EvidenceStatus(requirement, given.get(requirement.name, "passed")) for requirement in requirements_of(job)
+    )  # type: ignore[arg-type]
     path = Path("/project/jobs/plan.md")
     project = read_project(parse_document(project_plan(PROJECT_ID, "Demo", NOW), "jobs/plan.md"), path, "jobs/plan.md")
     good = Facts(
@@ -76,8 +78,8 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
         agreement=Agreement("agreed", {}, None),
         project_agreement=Agreement("agreed", {}, None),
         history=history(),
-        statuses=shown,
-        outputs=tuple(FileFact(one, "good") for one in job.outputs),
+        evidence=shown,
+        outputs=tuple(FileFact(output, "good") for output in job.outputs),
         evidence_files=tuple(FileFact(one, "good") for one in job.verification_evidence),
         dependencies=(),
         upstream_changed=(),
@@ -152,8 +154,8 @@ class Bench:
 
     def agree(self, *jobs: Job) -> None:
         """A person agrees to the project and to these jobs."""
-        for one in agreement_proposals(self.workspace, [self.read(job) for job in jobs]):
-            agree(self.workspace, one, PERSON)
+        for proposal in agreement_proposals(self.workspace, [self.read(job) for job in jobs]):
+            agree(self.workspace, proposal, PERSON)
 
     def start(self, job: Job) -> StartResult:
         return start_job(self.workspace, job.id, AGENT)

@@ -175,5 +175,5 @@ def with_jobs(
 ) -> Board:
     """A board of just these jobs."""
     return board_of(
-        ProjectRow("PJ-20260214-001", title, "in_progress", "agreed"), {one.id: one for one in jobs}, events, unread
+        ProjectRow("PJ-20260214-001", title, "in_progress", "agreed"), {job.id: job for job in jobs}, events, unread
     )

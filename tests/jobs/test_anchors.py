@@ -18,6 +18,7 @@ from donewhen.jobs.ledger.ledger import Actor, Chain, Ledger
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.anchors import NOTES, TRAILER, Anchor, AnchorError, anchor_lines, read_anchors, write_note
+from sentences import assert_sentences
 
 ME = Approval(Actor("me", "person"))
 Git = Callable[..., str]
@@ -27,8 +28,8 @@ NOWHERE = "sha256:" + "0" * 64
 @pytest.fixture
 def shop(repository: Path, git: Git) -> Workspace:
     made = create_project(repository, "Shop")
-    for one in agreement_proposals(made, [add_job(made, "One", criteria=["It works"])]):
-        agree(made, one, ME)
+    for proposal in agreement_proposals(made, [add_job(made, "One", criteria=["It works"])]):
+        agree(made, proposal, ME)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "work")
     return made
@@ -39,7 +40,7 @@ def chains(workspace: Workspace) -> dict[str, Chain]:
 
 
 def codes(workspace: Workspace) -> list[tuple[str, str]]:
-    return [(one.severity, str(one.code)) for one in audit_workspace(workspace).findings]
+    return [(finding.severity, str(finding.code)) for finding in audit_workspace(workspace).findings]
 
 
 def forge(workspace: Workspace, git: Git, name: str = "one") -> Path:
@@ -49,8 +50,8 @@ def forge(workspace: Workspace, git: Git, name: str = "one") -> Path:
     path = workspace.folder / "ledger" / f"{job.id}.jsonl"
     path.unlink()
     anew = Ledger(path.parent, workspace.folder / "state" / "locks")
-    for one in entries:
-        anew.append(job.id, one.type, dict(one.data) | {"notes": "forged"}, one.by)
+    for entry in entries:
+        anew.append(job.id, entry.type, dict(entry.data) | {"notes": "forged"}, entry.by)
     git(workspace.root, "add", "-A")
     git(workspace.root, "commit", "-qm", "forged")
     return path
@@ -61,7 +62,7 @@ def test_a_head_is_a_line_that_names_chain_entry_and_hash(shop: Workspace) -> No
     decide(shop, job, Decision("split", "too large"), ME)
     entry = shop.ledger.read(job.id).entries[-1]
     assert f"{TRAILER}: {job.id} 2 {entry.hash}" in anchor_lines(chains(shop))
-    assert [one.split()[1] for one in anchor_lines(chains(shop))] == sorted([job.id, shop.project().id])
+    assert [line.split()[1] for line in anchor_lines(chains(shop))] == sorted([job.id, shop.project().id])
     assert anchor_lines({"WI-1": Chain((), ())}) == ()
 
 
@@ -119,7 +120,7 @@ def test_a_note_is_replaced_by_a_newer_one_on_the_same_commit(shop: Workspace) -
     write_note(shop, chains(shop))
     decide(shop, shop.job("one"), Decision("split", "too large"), ME)
     write_note(shop, chains(shop))
-    assert sorted(one.seq for one in read_anchors(shop)) == [1, 2]
+    assert sorted(anchor.seq for anchor in read_anchors(shop)) == [1, 2]
 
 
 @pytest.mark.parametrize("how", ["option", "message"])
@@ -128,10 +129,10 @@ def test_trailers_of_a_commit_are_heads(shop: Workspace, git: Git, how: str) -> 
     git(shop.root, "add", "-A")
     heads = anchor_lines(chains(shop))
     if how == "option":
-        git(shop.root, "commit", "-qm", "more", *(f"--trailer={one}" for one in heads))
+        git(shop.root, "commit", "-qm", "more", *(f"--trailer={head}" for head in heads))
     else:
         git(shop.root, "commit", "-qm", "more\n\nSigned-off-by: Me <me@localhost>\n" + "\n".join(heads))
-    assert {(one.chain, one.seq, one.hash) for one in read_anchors(shop)} == {
+    assert {(anchor.chain, anchor.seq, anchor.hash) for anchor in read_anchors(shop)} == {
         (name, 1, chain.head) for name, chain in chains(shop).items()
     }
     assert codes(shop) == []
@@ -193,16 +194,17 @@ def test_a_note_needs_a_commit(tmp_path: Path, repository: Path) -> None:
         folder.mkdir(exist_ok=True)
         made = create_project(folder, "Shop")
         agree(made, agreement_proposals(made, [])[0], ME)
-        with pytest.raises(AnchorError, match="no commit") as caught:
+        with pytest.raises(AnchorError) as caught:
             write_note(made, chains(made))
-        assert "Commit first" in str(caught.value.next_step)
+        assert_sentences(caught.value)
         assert read_anchors(made) == ()
 
 
 def test_a_note_that_git_does_not_take_is_an_error(shop: Workspace) -> None:
     (shop.root / ".git" / "refs" / "notes").write_text("in the way")
-    with pytest.raises(AnchorError, match="did not take"):
+    with pytest.raises(AnchorError) as caught:
         write_note(shop, chains(shop))
+    assert_sentences(caught.value)
 
 
 def test_the_command_anchors_and_says_how_many(shop: Workspace, donewhen: Callable[..., Any]) -> None:
@@ -218,7 +220,7 @@ def test_the_command_prints_trailers_that_git_takes(
     printed = donewhen(["anchor", "--trailer"], shop.root).stdout.splitlines()
     assert len(printed) == 2
     git(shop.root, "commit", "--allow-empty", "-qm", "anchored", *(f"--trailer={one}" for one in printed))
-    assert sorted(one.hash for one in read_anchors(shop)) == sorted(one.split()[-1] for one in printed)
+    assert sorted(anchor.hash for anchor in read_anchors(shop)) == sorted(one.split()[-1] for one in printed)
 
 
 def test_there_is_nothing_to_anchor_before_anything_happened(

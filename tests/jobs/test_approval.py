@@ -50,9 +50,9 @@ def workspace(tmp_path: Path) -> Workspace:
 def agree_to(workspace: Workspace, who: Approval, *, job: bool = True) -> list[str]:
     """Agree to the project (and to the job), and give back where the agreements stand then."""
     jobs = [workspace.job_at(next(workspace.places()).path)]
-    for one in agreement_proposals(workspace, jobs if job else []):
-        agree(workspace, one, who)
-    return [one.agreement.state for one in agreement_proposals(workspace, jobs)]
+    for proposal in agreement_proposals(workspace, jobs if job else []):
+        agree(workspace, proposal, who)
+    return [proposal.agreement.state for proposal in agreement_proposals(workspace, jobs)]
 
 
 def entry(kind: ApproverClass, data: Mapping[str, Any] | None = None) -> Entry:
@@ -177,8 +177,8 @@ def test_the_programs_that_led_here_are_known_by_their_names(tmp_path: Path, nam
     script = tmp_path / "child.py"
     script.write_text(
         "import json, pathlib, sys\n"
-        "from donewhen.jobs.ledger.approval import _ancestors, agent_at_work\n"
-        "pathlib.Path(sys.argv[1]).write_text(json.dumps([_ancestors(), agent_at_work({})]))\n"
+        "from donewhen.jobs.ledger.approval import _ancestors, detected_agent\n"
+        "pathlib.Path(sys.argv[1]).write_text(json.dumps([_ancestors(), detected_agent({})]))\n"
     )
     # Without the last command the shell would become the child itself.
     line = f"'{sys.executable}' '{script}' '{told}'; exit $?"
@@ -336,7 +336,8 @@ def test_a_person_types_the_word_that_is_shown(
     played = as_person(["agree"], workspace.root, answer=answer, env=environment)
     assert played.status == status
     states = [
-        one.agreement.state for one in agreement_proposals(workspace, [workspace.job_at(next(workspace.places()).path)])
+        proposal.agreement.state
+        for proposal in agreement_proposals(workspace, [workspace.job_at(next(workspace.places()).path)])
     ]
     assert (states == ["agreed", "agreed"]) is agreed
 

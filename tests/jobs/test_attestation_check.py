@@ -25,6 +25,7 @@ from donewhen.jobs.receipts.attestation_check import AttestationVerdict, State, 
 from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
 from donewhen.jobs.receipts.attesting import attest_job
 from donewhen.jobs.receipts.dsse import sign_envelope
+from sentences import assert_sentences
 
 Signer = tuple[str, Callable[[bytes], str]]
 Change = Callable[[dict[str, Any]], object]
@@ -86,11 +87,11 @@ def checked(content: bytes, *keys: str, **options: Any) -> AttestationVerdict:
 
 
 def codes(verdict: AttestationVerdict) -> set[str]:
-    return {str(one.code) for one in verdict.lines if one.state == "broken"}
+    return {str(line.code) for line in verdict.lines if line.state == "broken"}
 
 
 def states(verdict: AttestationVerdict) -> dict[str, State]:
-    return {one.check: one.state for one in verdict.lines}
+    return {line.check: line.state for line in verdict.lines}
 
 
 def resealed(chain: list[dict[str, Any]], job: str) -> None:
@@ -113,7 +114,7 @@ def test_it_holds_with_a_key_that_is_trusted_and_with_no_other(made: Made) -> No
     for keys in ((), (made.eve[0],)):
         other = checked(content, *keys)
         assert (other.state, other.signed_by) == ("open", ())
-        assert [one.code for one in other.lines if one.code] == ["signer_unknown"]
+        assert [line.code for line in other.lines if line.code] == ["signer_unknown"]
         assert key_id(made.ada[0])[:16] in other.lines[0].told
     assert checked(content, made.eve[0], made.ada[0]).state == "holds"
 
@@ -122,8 +123,8 @@ def test_a_bare_statement_holds_together_and_nobody_vouches_for_it(made: Made) -
     for content in (raw(made.statement), json.dumps(made.statement, indent=2).encode() + b"\n"):
         found = checked(content, made.ada[0])
         assert found.state == "open"
-        assert [one.code for one in found.lines if one.code] == ["unsigned"]
-        assert "anybody could have written it" in found.lines[0].told
+        assert [line.code for line in found.lines if line.code] == ["unsigned"]
+        assert_sentences(found.lines[0].told)
         assert found.lines[0].next
 
 
@@ -131,7 +132,7 @@ def test_a_signature_without_a_name_of_an_unknown_key_is_told_as_that(made: Made
     data = json.loads(made.signed())
     data["signatures"][0]["keyid"] = ""
     for keys in ((), (made.eve[0],)):
-        assert "a key without a name" in checked(raw(data), *keys).lines[0].told
+        assert_sentences(checked(raw(data), *keys).lines[0].told)
 
 
 def test_a_payload_that_was_changed_after_signing_does_not_hold(made: Made) -> None:
@@ -158,7 +159,7 @@ def test_of_two_signatures_a_good_one_by_a_trusted_key_is_enough(made: Made) -> 
         content = raw(data | {"signatures": signatures})
         found = checked(content, made.ada[0])
         assert (found.state, found.signed_by) == ("holds", (made.ada[0],))
-        assert "1 more signature(s) were not counted" in found.lines[0].told
+        assert_sentences(found.lines[0].told)
     wrong = raw(data | {"signatures": [bad, {**bad, "keyid": key_id(made.ada[0]), "sig": eves["sig"]}]})
     assert codes(checked(wrong, made.ada[0])) == {"signature_wrong"}
 
@@ -316,7 +317,7 @@ def test_a_forger_without_a_key_can_make_it_hold_together_and_nothing_more(made:
 
 def drop(kind: str) -> Callable[[list[dict[str, Any]]], object]:
     def change(entries: list[dict[str, Any]]) -> None:
-        entries[:] = [one for one in entries if one["type"] != kind]
+        entries[:] = [entry for entry in entries if entry["type"] != kind]
 
     return change
 
@@ -372,7 +373,7 @@ def test_a_run_that_did_not_pass_shows_nothing(made: Made, passed: Any) -> None:
 
     found = checked(raw(made.edited(forge)))
     assert codes(found) == {"predicate_wrong"}
-    assert "nothing shows" in next(one.told for one in found.lines if one.code == "predicate_wrong")
+    assert_sentences(next(line.told for line in found.lines if line.code == "predicate_wrong"))
 
 
 def test_the_newest_run_decides(made: Made) -> None:
@@ -397,10 +398,14 @@ def test_files_are_compared_by_content(made: Made, tmp_path: Path) -> None:
     name = made.statement["subject"][0]["name"]
     assert checked(made.signed(), made.ada[0], files=made.bench.root).state == "holds"
     found = checked(made.signed(), made.ada[0], files=tmp_path)
-    assert (codes(found), found.lines[-1].told) == ({"output_changed"}, f"{name} is missing")
+    assert codes(found) == {"output_changed"}
+    assert str(name) in found.lines[-1].told
+    assert_sentences(found.lines[-1].told)
     (made.bench.root / name).write_text("another\n")
     found = checked(made.signed(), made.ada[0], files=made.bench.root)
-    assert (found.state, found.lines[-1].told) == ("broken", f"{name} is another content")
+    assert found.state == "broken"
+    assert str(name) in found.lines[-1].told
+    assert_sentences(found.lines[-1].told)
     (made.bench.root / name).unlink()
     (made.bench.root / name).mkdir()
     assert checked(made.signed(), made.ada[0], files=made.bench.root).lines[-1].told == f"{name} is folder"
@@ -440,48 +445,49 @@ def test_a_link_that_stays_inside_is_followed(made: Made, tmp_path: Path) -> Non
 def test_what_is_no_attestation_is_refused_with_its_problem(made: Made) -> None:
     text = raw(made.statement)
     bare = made.edited(lambda one: None)
-    for content, told in (
-        (b"", "one JSON object"),
-        (b"\xef\xbb\xbf" + text, "one JSON object"),
-        (text.replace(b'"title": "Parser"', b'"title": "Parser", "title": "Parser"'), "occurs twice"),
-        (text.replace(b'"score": ', b'"score": NaN, "x": ', 1), "NaN"),
-        (b"x" * (LARGEST + 1), "larger than 16 MiB"),
-        (b'{"a":' + b"[" * 9999 + b"]" * 9999 + b"}", "nested deeper"),
-        (b"{}", "a statement has"),
-        (b'{"payload":1}', "an envelope has"),
-        (made.signed({"_type": 1}), "a statement has"),
-        (sign_envelope(b"not json", *made.ada), "one JSON object"),
-        (raw(bare | {"_type": "https://in-toto.io/Statement/v0.1"}), "its _type is not"),
-        (raw(bare | {"predicateType": "https://slsa.dev/provenance/v1"}), "its predicateType is not"),
-        (raw(bare | {"predicate": []}), "predicate is not an object"),
-        (raw(bare | {"subject": {}}), "subject is not a list"),
-        (raw(bare | {"subject": [1]}), "subject is not an object"),
-        (raw(bare | {"subject": [{"name": 1, "digest": {}}]}), "name is not a text"),
-        (raw(bare | {"subject": [{"name": "a", "digest": {"md5": "0"}}]}), "another digest"),
-        (raw(bare | {"subject": [{"name": "a", "digest": {"gitCommit": "0" * 40}}]}), "another digest"),
-        (raw(bare | {"subject": [{"name": "git commit", "digest": {"gitCommit": "x"}}]}), "gitCommit is not one"),
-        (raw(bare | {"subject": [{"name": "git commit", "digest": {"gitCommit": "0" * 40}}] * 2}), "two commits"),
+    for content in (
+        b"",
+        b"\xef\xbb\xbf" + text,
+        text.replace(b'"title": "Parser"', b'"title": "Parser", "title": "Parser"'),
+        text.replace(b'"score": ', b'"score": NaN, "x": ', 1),
+        b"x" * (LARGEST + 1),
+        b'{"a":' + b"[" * 9999 + b"]" * 9999 + b"}",
+        b"{}",
+        b'{"payload":1}',
+        made.signed({"_type": 1}),
+        sign_envelope(b"not json", *made.ada),
+        raw(bare | {"_type": "https://in-toto.io/Statement/v0.1"}),
+        raw(bare | {"predicateType": "https://slsa.dev/provenance/v1"}),
+        raw(bare | {"predicate": []}),
+        raw(bare | {"subject": {}}),
+        raw(bare | {"subject": [1]}),
+        raw(bare | {"subject": [{"name": 1, "digest": {}}]}),
+        raw(bare | {"subject": [{"name": "a", "digest": {"md5": "0"}}]}),
+        raw(bare | {"subject": [{"name": "a", "digest": {"gitCommit": "0" * 40}}]}),
+        raw(bare | {"subject": [{"name": "git commit", "digest": {"gitCommit": "x"}}]}),
+        raw(bare | {"subject": [{"name": "git commit", "digest": {"gitCommit": "0" * 40}}] * 2}),
         *(
-            (raw(bare | {"predicate": bare["predicate"] | change}), told)
-            for change, told in (
-                ({"job": "PJ-20260214-001"}, "job is not one"),
-                ({"job": None}, "job is not a text"),
-                ({"project": "../x"}, "project is not one"),
-                ({"title": 1}, "title is not a text"),
-                ({"approvers": {"ci": 1, "keys": []}}, "approvers has"),
-                ({"approvers": {"ci": True, "keys": [1]}}, "a key is not a text"),
-                ({"criteria": {}}, "criteria is not a list"),
-                ({"criteria": [1]}, "a criterion is not an object"),
-                ({"criteria": [{"id": 1, "text": "a", "check": None}]}, "an id is not a text"),
-                ({"criteria": [{"id": "A", "text": "a", "check": "dance"}]}, "not one that donewhen knows"),
-                ({"made_by": {}}, "version is not a text"),
-                ({"chain": {}}, "chain is not a list"),
-                ({"chain": [1]}, "chain is not a list"),
+            raw(bare | {"predicate": bare["predicate"] | change})
+            for change in (
+                {"job": "PJ-20260214-001"},
+                {"job": None},
+                {"project": "../x"},
+                {"title": 1},
+                {"approvers": {"ci": 1, "keys": []}},
+                {"approvers": {"ci": True, "keys": [1]}},
+                {"criteria": {}},
+                {"criteria": [1]},
+                {"criteria": [{"id": 1, "text": "a", "check": None}]},
+                {"criteria": [{"id": "A", "text": "a", "check": "dance"}]},
+                {"made_by": {}},
+                {"chain": {}},
+                {"chain": [1]},
             )
         ),
     ):
-        with pytest.raises(AttestationFormError, match=told) as caught:
+        with pytest.raises(AttestationFormError) as caught:
             read_attestation(content)
+        assert_sentences(caught.value)
         assert (caught.value.code, caught.value.exit_code) == ("attestation_form", 2)
 
 

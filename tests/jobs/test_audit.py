@@ -41,12 +41,12 @@ def shop(repository: Path, git: Git) -> Workspace:
 
 
 def seal(workspace: Workspace, *jobs: Any) -> None:
-    for one in agreement_proposals(workspace, jobs):
-        agree(workspace, one, ME)
+    for proposal in agreement_proposals(workspace, jobs):
+        agree(workspace, proposal, ME)
 
 
 def without_anchor(found: Audit) -> list[AuditFinding]:
-    return [one for one in found.findings if one.code != "anchor_absent"]
+    return [finding for finding in found.findings if finding.code != "anchor_absent"]
 
 
 def told(workspace: Workspace) -> list[tuple[str, str, str]]:
@@ -76,7 +76,7 @@ def test_what_fits_together_is_clean_and_counted(shop: Workspace) -> None:
     found = audit_workspace(shop)
     assert (found.jobs, found.chains, found.entries, found.evidence, found.anchors) == (2, 3, 5, 6, 0)
     assert found.clean
-    assert [(one.severity, one.code) for one in found.findings] == [("warning", "anchor_absent")]
+    assert [(finding.severity, finding.code) for finding in found.findings] == [("warning", "anchor_absent")]
     assert found.findings[0].next == "donewhen anchor"
 
 
@@ -108,7 +108,7 @@ def test_a_changed_past_breaks_the_chain_at_its_line(
 ) -> None:
     path = chain_of(shop, "one")
     path.write_bytes(change(path.read_bytes()))
-    broken = [one for one in audit_workspace(shop).findings if one.code == "chain_broken"]
+    broken = [finding for finding in audit_workspace(shop).findings if finding.code == "chain_broken"]
     assert broken[0].where == f"{shop.where(path)}:{line}"
     assert {one.severity for one in broken} == {"error"}
     assert not audit_workspace(shop).clean
@@ -128,8 +128,8 @@ def test_a_line_cut_short_in_the_middle_of_the_chain_is_not_called_torn(shop: Wo
     path = chain_of(shop, "one")
     first, rest = path.read_bytes().split(b"\n", 1)
     path.write_bytes(first[:-5] + b"\n" + rest)
-    assert "torn" not in {one.code for one in audit_workspace(shop).findings}
-    assert "chain_broken" in {one.code for one in audit_workspace(shop).findings}
+    assert "torn" not in {finding.code for finding in audit_workspace(shop).findings}
+    assert "chain_broken" in {finding.code for finding in audit_workspace(shop).findings}
 
 
 def test_a_chain_that_was_written_anew_holds_and_is_found_by_what_was_committed(shop: Workspace) -> None:
@@ -138,8 +138,8 @@ def test_a_chain_that_was_written_anew_holds_and_is_found_by_what_was_committed(
     entries = shop.ledger.read(job.id).entries
     path.unlink()
     forged = Ledger(path.parent, shop.folder / "state" / "locks")
-    for one in entries:
-        forged.append(job.id, one.type, dict(one.data) | {"forged": True}, one.by)
+    for entry in entries:
+        forged.append(job.id, entry.type, dict(entry.data) | {"forged": True}, entry.by)
     assert shop.ledger.read(job.id).breaks == ()
     assert told(shop) == [("error", "rewritten", shop.where(path))]
 
@@ -211,7 +211,7 @@ def test_the_outcomes_of_tests_are_evidence_as_well(shop: Workspace) -> None:
     assert record["report"] is not None, ran.output
     path = blob(shop, record["report"]["outcomes"])
     path.write_bytes(path.read_bytes().replace(b"passed", b"failed"))
-    assert "evidence_changed" in {one.code for one in audit_workspace(shop).findings}
+    assert "evidence_changed" in {finding.code for finding in audit_workspace(shop).findings}
 
 
 @pytest.mark.parametrize(
@@ -387,5 +387,5 @@ def test_a_fresh_clone_on_another_path_with_other_times_is_clean(
         if ".git" not in path.parts:
             os.utime(path, (1, 1))
     found = audit_workspace(find_workspace(other))
-    assert [(one.severity, str(one.code)) for one in found.findings] == [("warning", "anchor_absent")]
+    assert [(finding.severity, str(finding.code)) for finding in found.findings] == [("warning", "anchor_absent")]
     assert (found.jobs, found.chains, found.entries, found.evidence) == (2, 3, 5, 6)

@@ -39,11 +39,11 @@ def job(court: Court) -> Job:
 
 
 def unproved(court: Court) -> int:
-    return sum(one.code == "label_unproved" for one in audit_workspace(court.workspace).findings)
+    return sum(finding.code == "label_unproved" for finding in audit_workspace(court.workspace).findings)
 
 
 def rewrite(court: Court, *labels: Label) -> None:
-    (court.folder / LOG).write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in labels))
+    (court.folder / LOG).write_bytes(b"".join(msgspec.json.encode(label) + b"\n" for label in labels))
 
 
 def test_a_label_that_a_person_gave_is_proved(court: Court, job: Job) -> None:

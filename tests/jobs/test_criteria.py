@@ -18,6 +18,7 @@ from donewhen.jobs.plan.criteria import (
     parse_check,
     read_criteria,
 )
+from sentences import assert_sentences
 
 
 def criteria(*lines: str) -> tuple[Criterion, ...]:
@@ -27,16 +28,16 @@ def criteria(*lines: str) -> tuple[Criterion, ...]:
 
 
 def brief(*lines: str) -> list[tuple[str, str]]:
-    return [(one.id, one.text) for one in criteria(*lines)]
+    return [(criterion.id, criterion.text) for criterion in criteria(*lines)]
 
 
 def titles(*lines: str) -> list[tuple[str, int, int]]:
-    return [(one.title, one.level, one.line) for one in markdown_sections("\n".join(lines))]
+    return [(section.title, section.level, section.line) for section in markdown_sections("\n".join(lines))]
 
 
 def test_a_section_goes_up_to_the_next_heading_of_its_level_or_above() -> None:
     body = "lost\n# A\none\n## B\ntwo\n### C\nthree\n## D\nfour\n# E\n"
-    found = {one.title: one for one in markdown_sections(body, 5)}
+    found = {section.title: section for section in markdown_sections(body, 5)}
     assert list(found) == ["A", "B", "C", "D", "E"]
     assert found["A"].text == "one\n## B\ntwo\n### C\nthree\n## D\nfour"
     assert found["B"].text == "two\n### C\nthree"
@@ -132,7 +133,7 @@ def test_two_criteria_with_one_id_are_refused_also_where_one_was_only_numbered(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         criteria(*lines)
-    assert caught.value.message == f"The criterion {name} stands there twice."
+    assert_sentences(caught.value.message)
     assert caught.value.where == f"plan.md:{line}"
 
 
@@ -157,7 +158,7 @@ def test_indented_lines_continue_a_criterion_and_others_do_not() -> None:
     ],
 )
 def test_a_check_is_an_indented_line_with_spaces_or_tabs(line: str) -> None:
-    assert [one.check for one in criteria("- one", "  more", line, "  and more")] == [Check("manual")]
+    assert [criterion.check for criterion in criteria("- one", "  more", line, "  and more")] == [Check("manual")]
     assert brief("- one", "  more", line, "  and more") == [("AC-1", "one more and more")]
 
 
@@ -222,21 +223,21 @@ def test_a_check_is_run_file_judge_or_manual(text: str, check: Check) -> None:
 def test_any_other_check_is_refused_with_the_forms_there_are(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_check(text, "plan.md:3")
-    assert caught.value.message == f"The check {text.strip()!r} is not one that donewhen knows."
+    assert f"{text.strip()!r}" in caught.value.message
+    assert_sentences(caught.value.message)
     assert caught.value.where == "plan.md:3"
-    assert (
-        caught.value.next_step
-        == "Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge:MISSION, or manual."
-    )
+    assert_sentences(caught.value.next_step)
 
 
 def test_a_command_that_needs_a_shell_is_refused_with_the_hint() -> None:
-    with pytest.raises(ConfigError, match="there is no shell") as caught:
+    with pytest.raises(ConfigError) as caught:
         parse_check("run make && make test", "plan.md:3")
+    assert_sentences(caught.value)
     assert caught.value.where == "plan.md:3"
     assert "script" in (caught.value.next_step or "")
-    with pytest.raises(ConfigError, match="can't be split"):
+    with pytest.raises(ConfigError) as caught:
         parse_check("run echo 'open", "plan.md:3")
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -245,10 +246,10 @@ def test_a_command_that_needs_a_shell_is_refused_with_the_hint() -> None:
     ids=["group", "set", "star", "repeat", "deep"],
 )
 def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
-    with pytest.raises(ConfigError, match="can't be used") as caught:
+    with pytest.raises(ConfigError) as caught:
         parse_check(f"file a matches /{pattern}/", "plan.md:3")
+    assert_sentences(caught.value)
     assert caught.value.where == "plan.md:3"
-    assert caught.value.message.startswith(f"The pattern /{pattern}/ can't be used: ")
     assert caught.value.message.endswith(".")
 
 
@@ -320,8 +321,9 @@ def test_no_line_however_long_takes_more_than_a_moment() -> None:
 
 def test_a_check_at_the_left_margin_belongs_to_nobody_and_is_refused() -> None:
     section = find_section("# Acceptance Criteria\n- it works\ncheck: run pytest\n", "acceptance criteria")
-    with pytest.raises(ConfigError, match="Indent it below its criterion") as caught:
+    with pytest.raises(ConfigError) as caught:
         read_criteria(section, "plan.md")
+    assert_sentences(caught.value)
     assert caught.value.where == "plan.md:3"
 
 

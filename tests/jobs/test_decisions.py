@@ -24,6 +24,7 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.projection import mismatches
+from sentences import assert_sentences
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Approval(Actor("bot", "agent"))
@@ -58,8 +59,8 @@ def unsealed(tmp_path: Path) -> Workspace:
 @pytest.fixture
 def workspace(unsealed: Workspace) -> Workspace:
     """The same, agreed to by a person."""
-    for one in agreement_proposals(unsealed, [the_job(unsealed)]):
-        agree(unsealed, one, ADA)
+    for proposal in agreement_proposals(unsealed, [the_job(unsealed)]):
+        agree(unsealed, proposal, ADA)
     return unsealed
 
 
@@ -80,7 +81,7 @@ def edit(workspace: Workspace, old: str, new: str) -> None:
 
 def tampered(workspace: Workspace) -> list[str]:
     job = the_job(workspace)
-    return [one.field for one in mismatches(job.document.fields, workspace.ledger.read(job.id).entries)]
+    return [mismatch.field for mismatch in mismatches(job.document.fields, workspace.ledger.read(job.id).entries)]
 
 
 EVERY_KIND: list[tuple[DecisionKind, Any, dict[str, Any]]] = [
@@ -154,8 +155,9 @@ def test_ci_decides_where_a_person_has_agreed_that_it_may(workspace: Workspace) 
 @pytest.mark.parametrize("reason", ["", " \n\t"], ids=["nothing", "white space"])
 def test_a_decision_needs_a_reason(workspace: Workspace, reason: str) -> None:
     head = workspace.ledger.head(the_job(workspace).id)
-    with pytest.raises(UsageError, match="needs a reason"):
+    with pytest.raises(UsageError) as caught:
         decide(workspace, the_job(workspace), Decision("cancel", reason), ADA)
+    assert_sentences(caught.value)
     assert workspace.ledger.head(the_job(workspace).id) == head
     assert the_job(workspace).status == "planned"
 
@@ -167,15 +169,17 @@ def test_a_budget_is_raised_above_what_was_allowed_and_what_was_taken(
     unsealed: Workspace, taken: int, number: int, raises: bool
 ) -> None:
     edit(unsealed, "iteration: 0", f"iteration: {taken}")
-    for one in agreement_proposals(unsealed, [the_job(unsealed)]):
-        agree(unsealed, one, ADA)
+    for proposal in agreement_proposals(unsealed, [the_job(unsealed)]):
+        agree(unsealed, proposal, ADA)
     decision = Decision("raise_budget", WHY, number)
     if raises:
         assert decide(unsealed, the_job(unsealed), decision, ADA).writes == {"max_iterations": number}
     else:
         head = unsealed.ledger.head(the_job(unsealed).id)
-        with pytest.raises(UsageError, match=f"{number} would not raise that"):
+        with pytest.raises(UsageError) as caught:
             decide(unsealed, the_job(unsealed), decision, ADA)
+        assert str(number) in str(caught.value)
+        assert_sentences(caught.value)
         assert unsealed.ledger.head(the_job(unsealed).id) == head
     assert standing(unsealed).state == "agreed"
 
@@ -315,7 +319,7 @@ def next_command(workspace: Workspace, name: str) -> None:
             agree(workspace, proposal, BOT)
         except Exception as error:
             # What was shown is what stood there before the repair.
-            assert "changed while it was being shown" in str(error)
+            assert_sentences(error)
 
 
 SETTLED = {"raise_budget": ("max_iterations", 6), "stakes": ("stakes", "low"), "cancel": ("status", "cancelled")}
@@ -361,15 +365,15 @@ def test_a_decision_that_was_cut_off_after_its_first_entry_holds_whole(
 def test_signing_off_is_a_decision_about_the_outputs_as_they_are(workspace: Workspace) -> None:
     job = the_job(workspace)
     (job.folder / "a.md").write_text("one")
-    assert [one.state for one in evidence_statuses(workspace, job)] == ["missing"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["missing"]
     sign_off(workspace, job, "AC-1", WHY, BOT)
-    assert [one.state for one in evidence_statuses(workspace, job)] == ["asserted"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["asserted"]
     decided = sign_off(workspace, job, "AC-1", WHY, ADA)
     assert decided.counts
     assert decided.entry.data["value"]["text"] == "The log is parsed."
-    assert [one.state for one in evidence_statuses(workspace, job)] == ["passed"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["passed"]
     (job.folder / "a.md").write_text("two")
-    assert [one.state for one in evidence_statuses(workspace, job)] == ["stale"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["stale"]
 
 
 def test_at_the_command_line_a_person_decides_and_an_agent_proposes(

@@ -22,6 +22,7 @@ from donewhen.jobs.receipts.dsse import (
     read_envelope,
     sign_envelope,
 )
+from sentences import assert_sentences
 
 PAYLOAD = b'{"hello":"world"}'
 Signer = tuple[str, Callable[[bytes], str]]
@@ -96,33 +97,34 @@ def test_a_signature_without_a_name_is_tried_with_every_key(ada: Signer, eve: Si
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    "change",
     [
-        ({"payloadType": "application/json"}, "payloadType"),
-        ({"payloadType": None}, "payloadType"),
-        ({"payload": None}, "payload is not base64"),
-        ({"payload": ""}, "payload is not base64"),
-        ({"payload": "aGk"}, "payload is not base64"),
-        ({"payload": "aGl="}, "payload is not base64"),
-        ({"payload": "aGk=\n"}, "payload is not base64"),
-        ({"payload": "a-_="}, "payload is not base64"),
-        ({"payload": "é"}, "payload is not base64"),
-        ({"signatures": []}, "one to 64"),
-        ({"signatures": {}}, "one to 64"),
-        ({"signatures": [{"sig": "aGk="}] * 65}, "one to 64"),
-        ({"signatures": ["aGk="]}, "keyid and sig"),
-        ({"signatures": [{}]}, "keyid and sig"),
-        ({"signatures": [{"keyid": 1, "sig": "aGk="}]}, "keyid is a text"),
-        ({"signatures": [{"keyid": "", "sig": "aGl="}]}, "sig is not base64"),
-        ({"signatures": [{"keyid": "", "sig": "aGk=", "cert": ""}]}, "keyid and sig"),
-        ({"more": 1}, "nothing else"),
+        {"payloadType": "application/json"},
+        {"payloadType": None},
+        {"payload": None},
+        {"payload": ""},
+        {"payload": "aGk"},
+        {"payload": "aGl="},
+        {"payload": "aGk=\n"},
+        {"payload": "a-_="},
+        {"payload": "é"},
+        {"signatures": []},
+        {"signatures": {}},
+        {"signatures": [{"sig": "aGk="}] * 65},
+        {"signatures": ["aGk="]},
+        {"signatures": [{}]},
+        {"signatures": [{"keyid": 1, "sig": "aGk="}]},
+        {"signatures": [{"keyid": "", "sig": "aGl="}]},
+        {"signatures": [{"keyid": "", "sig": "aGk=", "cert": ""}]},
+        {"more": 1},
     ],
 )
-def test_another_form_is_refused(change: dict[str, Any], told: str) -> None:
+def test_another_form_is_refused(change: dict[str, Any]) -> None:
     good = {"payload": "aGk=", "payloadType": PAYLOAD_TYPE, "signatures": [{"keyid": "", "sig": "aGk="}]}
     assert read_envelope(good).payload == b"hi"
-    with pytest.raises(EnvelopeError, match=told):
+    with pytest.raises(EnvelopeError) as caught:
         read_envelope(good | change)
+    assert_sentences(caught.value)
 
 
 def test_a_public_key_is_known_by_its_text_and_by_its_pem_file(tmp_path: Path, ada: Signer) -> None:
@@ -137,18 +139,19 @@ def test_what_is_no_public_key_is_refused_with_a_sentence(tmp_path: Path, ada: S
     form = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     (tmp_path / "rsa").write_bytes(other.public_bytes(*form))
     (tmp_path / "noise").write_text("hello")
-    for given, told in (
-        ("ed25519:", "not the public half"),
-        ("ed25519:AAAA", "not the public half"),
-        ("ed25519:é", "not the public half"),
-        (f"{ada[0]}\n", "not the public half"),
-        (f"{ada[0][:-2]}F=", "not the public half"),
-        (str(tmp_path / "rsa"), "not an ed25519 key"),
-        (str(tmp_path / "noise"), "not the public half"),
-        (str(tmp_path / "ada"), "not the public half"),
-        (str(tmp_path / "nowhere"), "can't be read: No such file"),
-        (str(tmp_path), "can't be read: Is a directory"),
+    for given in (
+        "ed25519:",
+        "ed25519:AAAA",
+        "ed25519:é",
+        f"{ada[0]}\n",
+        f"{ada[0][:-2]}F=",
+        str(tmp_path / "rsa"),
+        str(tmp_path / "noise"),
+        str(tmp_path / "ada"),
+        str(tmp_path / "nowhere"),
+        str(tmp_path),
     ):
-        with pytest.raises(SigningError, match=told) as caught:
+        with pytest.raises(SigningError) as caught:
             public_key(given)
+        assert_sentences(caught.value)
         assert "donewhen key show" in str(caught.value.next_step)

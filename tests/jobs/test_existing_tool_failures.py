@@ -45,8 +45,8 @@ class Shop:
         return self.workspace.job(job.id)
 
     def agree(self, *jobs: Job) -> None:
-        for one in agreement_proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
-            agree(self.workspace, one, Approval(person_at_terminal()))
+        for proposal in agreement_proposals(self.workspace, [self.workspace.job(job.id) for job in jobs]):
+            agree(self.workspace, proposal, Approval(person_at_terminal()))
 
     def start(self, job: Job) -> bool:
         return start_job(self.workspace, job.id, unproved_actor()).started
@@ -71,7 +71,9 @@ class Shop:
 
     def errors(self) -> list[str]:
         return [
-            f"{one.code} {one.message}" for one in audit_workspace(self.workspace).findings if one.severity == "error"
+            f"{finding.code} {finding.message}"
+            for finding in audit_workspace(self.workspace).findings
+            if finding.severity == "error"
         ]
 
 
@@ -112,7 +114,7 @@ def test_eight_jobs_started_at_once_are_all_started_and_the_project_is_whole(tmp
     assert (after.id, after.title, after.status) == (project.id, project.title, "in_progress")
     assert after.document.body == project.document.body
     assert [shop.workspace.job(job.id).status for job in jobs] == ["in_progress"] * 8
-    assert [one.type for one in shop.workspace.ledger.read(project.id).entries].count("started") == 1
+    assert [entry.type for entry in shop.workspace.ledger.read(project.id).entries].count("started") == 1
     assert shop.errors() == []
     shown = json.loads((shop.workspace.base / "outputs" / "dashboard.json").read_text())
     assert shown["counts"] == {"planned": 0, "in_progress": 8, "blocked": 0, "done": 0, "cancelled": 0}
@@ -121,12 +123,12 @@ def test_eight_jobs_started_at_once_are_all_started_and_the_project_is_whole(tmp
 EVALUATE = """
 import sys
 from pathlib import Path
-from donewhen.jobs.ledger.approval import somebody
+from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.start import look_at
 from donewhen.jobs.plan.workspace import find_workspace
 workspace = find_workspace(Path.cwd())
 for place in list(workspace.places()):
-    look_at(workspace, place.id, somebody(), collecting=sys.argv[1] == "truth")
+    look_at(workspace, place.id, unproved_actor(), collecting=sys.argv[1] == "truth")
 """
 
 
@@ -202,7 +204,7 @@ def test_one_unreadable_job_stops_nobody_else(shop: Shop, breaks: Callable[[Job]
     assert complete(shop.workspace, first.id, unproved_actor()).done
     (told,) = shop.problems()
     assert told[0] in ("document", "field")
-    assert {one.id for one in survey_jobs(shop.workspace).jobs} == {first.id, other.id}
+    assert {job.id for job in survey_jobs(shop.workspace).jobs} == {first.id, other.id}
 
 
 def test_every_command_about_another_job_works_beside_one_that_cannot_be_read(shop: Shop, donewhen: Donewhen) -> None:
@@ -240,7 +242,7 @@ def test_a_job_below_one_that_cannot_be_read_is_refused_with_a_reason(shop: Shop
     result = complete(shop.workspace, below.id, unproved_actor())
     assert not result.done
     assert result.evaluation is not None
-    assert "dependency" in [one.gate for one in result.evaluation.gates if not one.passed]
+    assert "dependency" in [gate.gate for gate in result.evaluation.gates if not gate.passed]
 
 
 # A changes
@@ -288,7 +290,7 @@ def test_no_promise_at_iteration_99_of_3(shop: Shop) -> None:
     result = complete(shop.workspace, job.id, unproved_actor())
     assert not result.done
     assert result.evaluation is not None
-    assert next(one.gate for one in result.evaluation.gates if not one.passed) == "budget"
+    assert next(gate.gate for gate in result.evaluation.gates if not gate.passed) == "budget"
     assert shop.workspace.job(job.id).status == "blocked"
 
 
@@ -310,7 +312,7 @@ def test_after_an_auto_block_a_job_starts_and_completes_again_only_after_a_decis
     assert shop.workspace.job(job.id).status == "blocked"
     (shop.root / "job.txt").write_text("made\n")
     refused = start_job(shop.workspace, job.id, unproved_actor())
-    assert [one.code for one in refused.reasons] == ["budget_exceeded"]
+    assert [reason.code for reason in refused.reasons] == ["budget_exceeded"]
     assert "donewhen decide" in (refused.next or "")
     assert not complete(shop.workspace, job.id, unproved_actor()).done
     assert shop.workspace.job(job.id).status == "blocked"

@@ -42,8 +42,8 @@ def test_they_get_the_defaults_of_their_stakes(tmp_path: Path, stakes: str, targ
     workspace = create_project(tmp_path, "Shop")
     path = bare(workspace, keep=("stakes",), stakes=stakes)
     assert "reward_target" not in path.read_text()
-    for one in agreement_proposals(workspace, [workspace.job_at(path)]):
-        agree(workspace, one, Approval(person_at_terminal()))
+    for proposal in agreement_proposals(workspace, [workspace.job_at(path)]):
+        agree(workspace, proposal, Approval(person_at_terminal()))
     fields = workspace.read(path).fields
     assert (fields["stakes"], fields["reward_target"], fields["max_iterations"]) == (stakes, target, budget)
     assert missing_fields(fields) == {}
@@ -54,8 +54,8 @@ def test_without_stakes_they_are_normal(tmp_path: Path) -> None:
     workspace = create_project(tmp_path, "Shop")
     path = bare(workspace)
     assert set(missing_fields(workspace.read(path).fields)) == set(REQUIRED)
-    for one in agreement_proposals(workspace, [workspace.job_at(path)]):
-        agree(workspace, one, Approval(person_at_terminal()))
+    for proposal in agreement_proposals(workspace, [workspace.job_at(path)]):
+        agree(workspace, proposal, Approval(person_at_terminal()))
     fields = workspace.read(path).fields
     assert (fields["stakes"], fields["reward_target"], fields["max_iterations"], fields["iteration"]) == (
         "normal",
@@ -69,8 +69,8 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     workspace = create_project(tmp_path, "Shop")
     path = bare(workspace, keep=("reward_target",))
     path.write_text(path.read_text().replace("reward_target: 80", "reward_target: 85  # agreed by phone"))
-    for one in agreement_proposals(workspace, [workspace.job_at(path)]):
-        agree(workspace, one, Approval(person_at_terminal()))
+    for proposal in agreement_proposals(workspace, [workspace.job_at(path)]):
+        agree(workspace, proposal, Approval(person_at_terminal()))
     assert "reward_target: 85  # agreed by phone\n" in path.read_text()
 
 

@@ -11,6 +11,7 @@ from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import History
+from sentences import assert_sentences
 
 MakeFacts = Callable[..., Facts]
 MakeHistory = Callable[..., History]
@@ -31,7 +32,8 @@ def test_beyond_the_budget_the_gate_is_closed(make_facts: MakeFacts, make_histor
     found = budget_gate(make_facts(history=make_history(iteration=iteration)))
     (reason,) = found.reasons
     assert (found.gate, reason.code) == ("budget", GateCode.BUDGET_EXCEEDED)
-    assert reason.message == f"WI-20260214-001 has taken {iteration} iterations of 3."
+    assert str(iteration) in reason.message
+    assert_sentences(reason.message)
     assert reason.where == "jobs/WI-20260214-001-parser/plan.md"
     assert found.next == f'donewhen decide WI-20260214-001 --raise-budget {iteration + 1} --reason "…"'
 
@@ -60,7 +62,7 @@ def test_after_an_auto_block_the_gate_stays_closed_within_a_budget_that_was_type
     found = budget_gate(make_facts(make_job(max_iterations=9), history=blocked))
     (reason,) = found.reasons
     assert reason.code == GateCode.BUDGET_EXCEEDED
-    assert reason.message == "WI-20260214-001 ran out of its budget, and nothing has been decided since."
+    assert_sentences(reason.message)
     assert found.next == 'donewhen decide WI-20260214-001 --raise-budget 10 --reason "…"'
 
 
@@ -87,8 +89,7 @@ def test_a_decision_that_nobody_was_waiting_for_does_not_lift_the_budget(
 
 def test_a_cancelled_job_may_not_be_tried(make_facts: MakeFacts, make_history: MakeHistory) -> None:
     found = budget_gate(make_facts(history=make_history(status="cancelled")))
-    assert [(one.code, one.message) for one in found.reasons] == [
-        (GateCode.CANCELLED, "WI-20260214-001 was cancelled.")
-    ]
+    assert [reason.code for reason in found.reasons] == [GateCode.CANCELLED]
+    assert_sentences([reason.message for reason in found.reasons])
     assert found.gate == "budget"
     assert found.next == 'donewhen decide WI-20260214-001 --rescope --reason "…"'

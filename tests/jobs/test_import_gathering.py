@@ -12,6 +12,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.imports import gathering
 from donewhen.jobs.imports.gathering import LARGEST, GatheredSource, gather_source
 from donewhen.jobs.imports.items import Kind
+from sentences import assert_sentences
 
 TASK = "---\nid: task-1\n---\n"
 PHASE = "## Phase 1: Setup\n- [ ] T001 Begin\n"
@@ -101,12 +102,14 @@ def test_a_list_of_features_may_have_any_name(tmp_path: Path) -> None:
 def test_where_it_could_be_two_things_somebody_has_to_say(tmp_path: Path) -> None:
     put(tmp_path, "backlog/tasks/task-1 - a.md")
     put(tmp_path, "feature_list.json", text="[]")
-    with pytest.raises(UsageError, match="It could be 2 things: backlog, feature-list") as caught:
+    with pytest.raises(UsageError) as caught:
         gather_source(tmp_path, None)
+    assert_sentences(caught.value)
     assert "--from backlog" in (caught.value.next_step or "")
     assert gather_source(tmp_path, "feature-list").kind == "feature-list"
-    with pytest.raises(UsageError, match="There are no OpenSpec changes in it"):
+    with pytest.raises(UsageError) as caught:
         gather_source(tmp_path, "openspec")
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("name", ["empty", "notes.md", "missing", "tasks.txt"])
@@ -119,18 +122,12 @@ def test_what_is_nothing_of_these_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_folder_of_tasks_of_something_else_is_no_backlog(tmp_path: Path) -> None:
     put(tmp_path, "tasks/build.py")
-    with pytest.raises(UsageError, match="nothing in it that can be imported"):
+    with pytest.raises(UsageError) as caught:
         gather_source(tmp_path, None)
+    assert_sentences(caught.value)
 
 
-BROKEN = {
-    "link": "It is a link, and links are not followed.",
-    "folder": "It is a folder.",
-    "latin": "It is not UTF-8 text, in line 2.",
-    "nul": "It is no text: there is a NUL byte in it.",
-    "huge": f"It is larger than {LARGEST:,} bytes.",
-    "pipe": "It can't be read: Not a file.",
-}
+BROKEN = ("link", "folder", "latin", "nul", "huge", "pipe")
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -154,7 +151,7 @@ def test_a_file_that_cannot_be_read_is_told_and_stops_no_other(tmp_path: Path, k
     found = gather_source(tmp_path, None)
     assert names(found) == ["tasks/task-1 - a.md"]
     (told,) = found.findings
-    assert told.message == f"{BROKEN[kind]} It was left out."
+    assert_sentences(told.message)
     assert told.where.endswith("task-2 - b.md")
 
 
@@ -165,7 +162,7 @@ def test_folders_that_are_links_lead_nowhere(tmp_path: Path) -> None:
     (root / "openspec" / "changes" / "b").symlink_to(tmp_path / "there")
     found = gather_source(root, None)
     assert names(found) == ["a/proposal.md"]
-    assert [one.message for one in found.findings] == ["It is a link, and links are not followed. It was left out."]
+    assert_sentences([finding.message for finding in found.findings])
     put(root, "backlog/config.yml")
     (root / "backlog" / "tasks").symlink_to(tmp_path / "there")
     assert names(gather_source(root, "backlog")) == ["config.yml"]
@@ -173,8 +170,9 @@ def test_folders_that_are_links_lead_nowhere(tmp_path: Path) -> None:
 
 def test_a_list_of_features_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_bytes(b"[\xff]")
-    with pytest.raises(UsageError, match="not UTF-8"):
+    with pytest.raises(UsageError) as caught:
         gather_source(tmp_path / "list.json", None)
+    assert_sentences(caught.value)
 
 
 def test_a_folder_without_permission_is_an_error_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,9 +195,9 @@ def test_a_folder_without_permission_is_an_error_with_its_name(tmp_path: Path, m
 def test_a_source_without_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     put(tmp_path, "task-1 - a.md", "task-2 - b.md")
     monkeypatch.setattr(gathering, limit, 1)
-    with pytest.raises(UsageError, match="There are more than") as caught:
+    with pytest.raises(UsageError) as caught:
         gather_source(tmp_path, None)
-    assert caught.value.next_step == "Import it in parts."
+    assert_sentences(caught.value)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:

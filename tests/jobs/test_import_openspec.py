@@ -5,6 +5,7 @@ from __future__ import annotations
 from donewhen.jobs.imports.items import ImportItem, ReadSource, SourceText
 from donewhen.jobs.imports.openspec import read_openspec
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from sentences import assert_sentences
 
 PROPOSAL = """# Change: Ring the bell
 
@@ -79,13 +80,7 @@ def test_a_change_has_the_scenarios_of_its_deltas_as_criteria() -> None:
     assert item.key == "openspec:ring-the-bell"
     assert item.title == "Ring the bell"
     assert item.where == "changes/ring-the-bell/proposal.md"
-    assert item.criteria == (
-        "Bell at the gate (Somebody rings): WHEN the rope is pulled, THEN the bell sounds, AND the dog barks",
-        "Bell at the gate (Nobody rings): WHEN the wind blows THEN it is quiet",
-        "Opening hours: The gate SHALL open at nine.",
-        "Whistle: this requirement holds no more.",
-        "The requirement 'Door' is called 'Gate'.",
-    )
+    assert_sentences(item.criteria)
 
 
 def test_why_what_and_the_tasks_are_the_objective() -> None:
@@ -108,13 +103,15 @@ def test_without_a_title_the_name_of_the_change_is_one() -> None:
 
 
 def test_ticks_and_the_archive_are_claims() -> None:
-    assert only(read_openspec(change())).claim == ("1 of 3 tasks ticked", False)
-    assert only(read_openspec(change(tasks=TASKS.replace("[ ]", "[X]")))).claim == ("3 of 3 tasks ticked", True)
-    assert only(read_openspec(change("archive/2026-01-02-ring-the-bell"))).claim == (
-        "archived, 1 of 3 tasks ticked",
-        True,
+    changes = (
+        change(),
+        change(tasks=TASKS.replace("[ ]", "[X]")),
+        change("archive/2026-01-02-ring-the-bell"),
+        change(proposal=PROPOSAL),
     )
-    assert only(read_openspec(change(proposal=PROPOSAL))).claim == ("nothing", False)
+    claims = [only(read_openspec(one)).claim for one in changes]
+    assert [claim.done for claim in claims] == [False, True, True, False]
+    assert_sentences(claim.told for claim in claims)
 
 
 def test_a_change_that_is_archived_later_is_the_same_one() -> None:
@@ -134,7 +131,7 @@ def test_what_is_no_requirement_is_told_with_its_line() -> None:
     rope = "### Requirement: Rope\nIt SHALL hold.\n\n#### Case: rain\n- **WHEN** it rains\n"
     delta = f"## ADDED Requirements\n\n### Feature: Bell\n\n{rope}"
     imported = read_openspec(change(delta=delta))
-    assert [one.where for one in imported.findings] == [
+    assert [finding.where for finding in imported.findings] == [
         "changes/ring-the-bell/specs/gate/spec.md:3",
         "changes/ring-the-bell/specs/gate/spec.md:8",
     ]
@@ -143,20 +140,20 @@ def test_what_is_no_requirement_is_told_with_its_line() -> None:
 
 def test_a_spec_without_deltas_and_a_list_without_tasks_are_told() -> None:
     imported = read_openspec(change(proposal=PROPOSAL, tasks="Later.\n", delta="## Purpose\nA gate.\n"))
-    assert {one.code for one in imported.findings} == {FindingCode.IMPORT_NOT_UNDERSTOOD}
-    assert [one.where.rpartition("/")[2] for one in imported.findings] == ["tasks.md", "spec.md"]
+    assert {finding.code for finding in imported.findings} == {FindingCode.IMPORT_NOT_UNDERSTOOD}
+    assert [finding.where.rpartition("/")[2] for finding in imported.findings] == ["tasks.md", "spec.md"]
     assert imported.items[0].criteria == ()
 
 
 def test_half_a_renaming_is_told() -> None:
     imported = read_openspec(change(delta="## RENAMED Requirements\n- Door, Gate\n- TO: `### Requirement: Gate`\n"))
-    assert imported.items[0].criteria == ("The requirement '' is called 'Gate'.",)
+    assert_sentences(imported.items[0].criteria)
     assert len(imported.findings) == 1
 
 
 def test_a_change_of_which_nothing_can_be_made_is_told() -> None:
     imported = read_openspec([*change(), *change("empty", design="# Design\n")])
     assert [item.name for item in imported.items] == ["ring-the-bell"]
-    assert [(one.code, one.where) for one in imported.findings] == [
+    assert [(finding.code, finding.where) for finding in imported.findings] == [
         (FindingCode.IMPORT_NOT_UNDERSTOOD, "changes/empty/design.md")
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from donewhen.jobs.imports.items import ReadSource, SourceText
 from donewhen.jobs.imports.spec_kit import read_spec_kit
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from sentences import assert_sentences
 
 TASKS = """---
 description: "Tasks of the lighthouse"
@@ -112,7 +113,7 @@ def after(imported: ReadSource) -> dict[str, list[str]]:
 
 
 def told(imported: ReadSource) -> list[tuple[str, str]]:
-    return [(one.code, one.where) for one in imported.findings]
+    return [(finding.code, finding.where) for finding in imported.findings]
 
 
 def test_a_phase_is_an_item_and_a_story_has_its_scenarios_as_criteria() -> None:
@@ -169,8 +170,8 @@ def test_a_task_that_names_one_of_another_phase_waits_for_that_phase() -> None:
 
 def test_ticks_are_claims() -> None:
     setup, _base, light, *_ = read_spec_kit(texts()).items
-    assert setup.claim == ("2 of 2 tasks ticked", True)
-    assert light.claim == ("nothing", False)
+    assert (setup.claim.done, light.claim.done) == (True, False)
+    assert_sentences(setup.claim.told, light.claim.told)
 
 
 def test_a_story_without_tasks_is_told() -> None:
@@ -193,8 +194,8 @@ def test_a_box_without_a_number_is_told_with_its_line() -> None:
     tasks = "# Tasks\n- [ ] T000 above all\n## Phase 1: Setup\n- [ ] TXXX later\n- [ ] **T001** now\n- [ ] T001 again\n"
     imported = read_spec_kit(texts(tasks, None))
     assert imported.items[0].criteria == ("T001 now", "T001 again")
-    assert [one.where.rpartition(":")[2] for one in imported.findings] == ["4", "2", "6"]
-    assert {one.code for one in imported.findings} == {FindingCode.IMPORT_NOT_UNDERSTOOD}
+    assert [finding.where.rpartition(":")[2] for finding in imported.findings] == ["4", "2", "6"]
+    assert {finding.code for finding in imported.findings} == {FindingCode.IMPORT_NOT_UNDERSTOOD}
 
 
 def test_a_file_without_tasks_is_told() -> None:
@@ -213,7 +214,7 @@ def test_two_phases_for_one_story_are_one() -> None:
     tasks = "## Phase 1: User Story 1 - A\n- [ ] T001 a b\n## Phase 2: User Story 1 - B\n- [x] T002 c d\n"
     (item,) = read_spec_kit(texts(tasks, None)).items
     assert item.criteria == ("T001 a b", "T002 c d")
-    assert item.claim.told == "1 of 2 tasks ticked"
+    assert_sentences(item.claim.told)
 
 
 def test_scenarios_that_belong_to_no_story_are_told() -> None:

@@ -153,7 +153,7 @@ def test_a_look_that_finds_nothing_new_writes_nothing(database: Path, file: Path
 def test_without_a_place_nothing_is_remembered_and_nothing_is_made(tmp_path: Path, file: Path, reader: Reader) -> None:
     assert [look(None, file, reader) for _ in range(2)] == ["hello"] * 2
     assert reader.read == ["hello", "hello"]
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_that_is_gone_or_a_link_is_the_callers_to_tell(database: Path, file: Path, reader: Reader) -> None:
@@ -280,10 +280,10 @@ def test_a_database_that_is_being_written_is_read_meanwhile(database: Path, file
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from donewhen.jobs.board.file_index import Index
+from donewhen.jobs.board.file_index import FileIndex
 if os.getuid() == 0:
     os.setuid(65534)
-with Index(Path(sys.argv[1]), wait=0.0) as index:
+with FileIndex(Path(sys.argv[1]), wait=0.0) as index:
     for path in sys.argv[2:]:
         print(index.remembered("kind", Path(path), lambda content: {"said": "read " + content.decode()})["said"])
 """
@@ -295,8 +295,8 @@ def open_place() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
-        for one in Path(folder).rglob("*"):
-            one.chmod(0o755)
+        for path in Path(folder).rglob("*"):
+            path.chmod(0o755)
 
 
 def test_a_database_that_may_not_be_written_is_left_as_it_is(open_place: Path, reader: Reader) -> None:
@@ -317,9 +317,9 @@ def test_a_database_that_may_not_be_written_is_left_as_it_is(open_place: Path, r
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.board.file_index import Index
+from donewhen.jobs.board.file_index import FileIndex
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-with Index(Path(sys.argv[2]), wait=0.0) as index:
+with FileIndex(Path(sys.argv[2]), wait=0.0) as index:
     print(index.remembered("kind", Path(sys.argv[3]), lambda content: {"said": content.decode()})["said"])
 """
 
@@ -337,9 +337,9 @@ def test_a_full_disk_costs_the_memory_and_nothing_else(database: Path, file: Pat
 LOOK_AT_MANY = """
 import sys
 from pathlib import Path
-from donewhen.jobs.board.file_index import Index
+from donewhen.jobs.board.file_index import FileIndex
 for _ in range(int(sys.argv[3])):
-    with Index(Path(sys.argv[1])) as index:
+    with FileIndex(Path(sys.argv[1])) as index:
         for path in sorted(Path(sys.argv[2]).iterdir()):
             assert index.remembered("kind", path, lambda content: {"said": content.decode()}) == {"said": path.name}
 """
@@ -386,8 +386,8 @@ def test_files_that_are_gone_are_forgotten_in_time(
 def shop(tmp_path: Path) -> Workspace:
     made = create_project(tmp_path / "shop", "Shop")
     jobs = [add_job(made, title, criteria=["It works"], commands=["true"]) for title in ("One", "Two", "Three")]
-    for one in agreement_proposals(made, jobs):
-        agree(made, one, ME)
+    for proposal in agreement_proposals(made, jobs):
+        agree(made, proposal, ME)
     return made
 
 
@@ -409,14 +409,14 @@ def test_a_second_look_at_all_jobs_reads_what_changed_and_nothing_else(
     assert (survey_jobs(shop), read) == (first, [])
     two = shop.place("two").path
     two.write_text(two.read_text().replace("title: Two", "title: Second"))
-    assert [one.title for one in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
+    assert [job.title for job in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
     assert read == ["_plan_data"]
     read.clear()
     run_as_evidence(shop, shop.job("three"), ["true"], ME.by)
-    assert [one.events for one in survey_jobs(shop).jobs] == [1, 1, 2]
+    assert [job.events for job in survey_jobs(shop).jobs] == [1, 1, 2]
     assert read == ["_chain_data"]
     (shop.folder / "index.sqlite").unlink()
-    assert [one.title for one in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
+    assert [job.title for job in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
 
 
 def poison(shop: Workspace) -> None:

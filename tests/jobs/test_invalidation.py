@@ -46,8 +46,8 @@ def mall(tmp_path: Path) -> Workspace:
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for one in agreement_proposals(shop, [job]):
-        agree(shop, one, ADA)
+    for proposal in agreement_proposals(shop, [job]):
+        agree(shop, proposal, ADA)
     return job
 
 
@@ -77,11 +77,15 @@ def status(shop: Workspace, path: Path) -> Value:
 
 
 def statuses(shop: Workspace, *jobs: Job) -> list[Value]:
-    return [status(shop, one.path) for one in jobs]
+    return [status(shop, job.path) for job in jobs]
 
 
 def errors(shop: Workspace) -> list[str]:
-    return [f"{one.where}: {one.message}" for one in audit_workspace(shop).findings if one.severity == "error"]
+    return [
+        f"{finding.where}: {finding.message}"
+        for finding in audit_workspace(shop).findings
+        if finding.severity == "error"
+    ]
 
 
 def real(shop: Workspace, result: Completion) -> bool:
@@ -156,7 +160,7 @@ def test_an_invalidated_job_is_honestly_done_again_with_the_same_output(shop: Wo
     finished(shop, a, "yes, better\n")
     refused = complete(shop, b.id, BOT)
     assert refused.evaluation is not None
-    assert {one.code.value for one in refused.evaluation.reasons} == {"upstream_changed"}
+    assert {reason.code.value for reason in refused.evaluation.reasons} == {"upstream_changed"}
     assert refused.evaluation.next == f"donewhen start {b.id}"
     assert start_job(shop, b.id, BOT).started
     assert complete(shop, b.id, BOT).done
@@ -166,7 +170,7 @@ def test_a_job_in_the_middle_waits_for_the_one_above_before_it_is_done_again(sho
     a, b, c = a_line(shop, "A", "B", "C")
     finished(shop, a, "yes, better\n")
     waiting = start_job(shop, c.id, BOT)
-    assert [one.code.value for one in waiting.reasons] == ["dependency_open"]
+    assert [reason.code.value for reason in waiting.reasons] == ["dependency_open"]
     finished(shop, b)
     assert start_job(shop, c.id, BOT).started
 
@@ -192,10 +196,10 @@ def test_the_look_at_all_jobs_and_the_files_themselves_give_the_same_answer(shop
     for _ in ("cold", "warm"):
         seen = survey_jobs(shop)
         read = ValidityChecker(shop, ANYBODY)
-        assert {one.id: (one.chain[1:], one.why) for one in find_invalid_jobs(shop, ANYBODY, seen)} == {
+        assert {job.id: (job.chain[1:], job.why) for job in find_invalid_jobs(shop, ANYBODY, seen)} == {
             one.id: (found.chain, found.why) for one in (a, b, c) if (found := read.of(one.id)).state == "invalid"
         }
-    assert [one.id for one in find_invalid_jobs(shop, ANYBODY, seen)] == [c.id]
+    assert [job.id for job in find_invalid_jobs(shop, ANYBODY, seen)] == [c.id]
 
 
 def test_a_file_that_says_done_without_a_completion_is_left_to_others(shop: Workspace) -> None:
@@ -211,7 +215,7 @@ def test_somebody_who_was_quicker_is_not_invalidated_twice(shop: Workspace) -> N
     a, b = a_line(shop, "A", "B")
     put_out(a, "yes, secretly\n")
     before = b.path.read_bytes()
-    assert [one.id for one in invalidate_jobs(shop, ANYBODY, BOT)] == [b.id]
+    assert [job.id for job in invalidate_jobs(shop, ANYBODY, BOT)] == [b.id]
     # As if it had been killed between the ledger and the plan: the file still says done.
     b.path.write_bytes(before)
     entries = len(shop.ledger.read(b.id).entries)
@@ -228,7 +232,7 @@ def test_somebody_who_was_quicker_between_the_look_and_the_lock_is_noticed(
     invalidate_jobs(shop, ANYBODY, Actor("other"))
     monkeypatch.setattr(invalidation, "find_invalid", lambda *_: seen)
     assert invalidate_jobs(shop, ANYBODY, BOT) == ()
-    assert [one.type for one in shop.ledger.read(b.id).entries].count("invalidated") == 1
+    assert [entry.type for entry in shop.ledger.read(b.id).entries].count("invalidated") == 1
 
 
 # Above
@@ -319,7 +323,7 @@ def test_a_project_of_which_everything_was_cancelled_is_not_done(shop: Workspace
         decide(shop, shop.job(one.id), Decision("cancel", "no"), ADA)
         complete(shop, one.id, BOT)
     assert status(shop, shop.project_file) == "in_progress"
-    assert all(one.type != "completed" for one in shop.ledger.read(shop.project().id).entries)
+    assert all(entry.type != "completed" for entry in shop.ledger.read(shop.project().id).entries)
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["planned", "in progress"])
@@ -369,8 +373,8 @@ def test_a_project_whose_agreement_was_voided_is_not_completed(shop: Workspace) 
     put_out(a)
     text = shop.project_file.read_text()
     shop.project_file.write_text(text.replace("## Acceptance Criteria\n", "## Acceptance Criteria\n\n- It sells.\n"))
-    for one in agreement_proposals(shop, []):
-        agree(shop, one, ADA)
+    for proposal in agreement_proposals(shop, []):
+        agree(shop, proposal, ADA)
     shop.project_file.write_text(shop.project_file.read_text().replace("- It sells.\n", ""))
     assert not complete(shop, a.id, BOT).done
     assert status(shop, shop.project_file) == "in_progress"
@@ -386,16 +390,16 @@ def test_one_unreadable_job_keeps_no_other_from_its_promise(shop: Workspace) -> 
 
 def test_done_by_two_processes_at_once_the_project_is_completed_once(shop: Workspace) -> None:
     jobs = [made(shop, title) for title in ("A", "B")]
-    for one in jobs:
-        start_job(shop, one.id, BOT)
-        put_out(one)
+    for job in jobs:
+        start_job(shop, job.id, BOT)
+        put_out(job)
     running = [
-        subprocess.Popen([sys.executable, "-m", "donewhen", "complete", one.id], cwd=shop.root, stdout=subprocess.PIPE)
-        for one in jobs
+        subprocess.Popen([sys.executable, "-m", "donewhen", "complete", job.id], cwd=shop.root, stdout=subprocess.PIPE)
+        for job in jobs
     ]
     said = [one.communicate()[0].decode() for one in running]
     assert [one.returncode for one in running] == [0, 0]
     project = shop.project()
-    completed = [one for one in shop.ledger.read(project.id).entries if one.type == "completed"]
+    completed = [entry for entry in shop.ledger.read(project.id).entries if entry.type == "completed"]
     assert (project.status, len(completed)) == ("done", 1)
     assert sum(f"<promise>{project.id}-DONE</promise>\nreceipt: {completed[0].hash}" in one for one in said) == 1

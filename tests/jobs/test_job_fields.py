@@ -23,6 +23,7 @@ from donewhen.jobs.plan.job import (
     read_job,
     read_project,
 )
+from sentences import assert_sentences
 
 PATH = Path("/somewhere/WI-20260214-001-parse/plan.md")
 
@@ -89,7 +90,9 @@ def test_a_job_has_what_its_file_says() -> None:
     assert found.exemptions == {"execution_log_exemption_reason": "nothing ran"}
     assert found.completion_promise == "PROMISE"
     assert found.read_only is True
-    assert [(one.id, one.text, one.check) for one in found.criteria] == [("AC-1", "x", Check("manual"))]
+    assert [(criterion.id, criterion.text, criterion.check) for criterion in found.criteria] == [
+        ("AC-1", "x", Check("manual"))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,44 +151,44 @@ def test_a_job_may_have_its_id_under_either_name_and_must_have_one() -> None:
     both = parse_document(b"---\nid: WI-7\nwork_item_id: WI-8\n---\n", "plan.md")
     assert read_job(both, PATH, "plan.md").id == "WI-8"
     for raw in (b"---\n---\n", b"---\nid: ''\nwork_item_id:\n---\n", b"---\nid: '  '\n---\n"):
-        with pytest.raises(FieldError, match=r"^plan\.md: The job has no work_item_id\.$"):
+        with pytest.raises(FieldError) as caught:
             read_job(parse_document(raw, "plan.md"), PATH, "plan.md")
+        assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line",
     [
-        ("status: complete", f"status has the unknown value 'complete'; known are {', '.join(STATUSES)}."),
-        ("status: Done", "status has the unknown value 'Done'; did you mean 'done'?."),
-        ("status: canceled", "status has the unknown value 'canceled'; did you mean 'cancelled'?."),
-        ("stakes: enormous", "stakes has the unknown value 'enormous'; known are low, normal, high, critical."),
-        ("truth_mode: on", "truth_mode has the unknown value 'on'; known are strict, off."),
-        ("status: [done]", "status must be one line of text."),
-        ("title: {a: b}", "title must be one line of text."),
-        ("outputs: 5", "outputs must be a list of texts."),
-        ("outputs: {a: b}", "outputs must be a list of texts."),
-        ("outputs: [[a]]", "outputs must be a list of texts."),
-        ("outputs: [a, {b: c}]", "outputs must be a list of texts."),
-        ("outputs: [a, ~]", "outputs must be a list of texts."),
-        ("depends_on: true", "depends_on must be a list of texts."),
-        ("iteration: -1", "iteration must be a whole number that is not negative, not -1."),
-        ("iteration: 1.5", "iteration must be a whole number that is not negative, not 1.5."),
-        ("iteration: true", "iteration must be a whole number that is not negative, not True."),
-        ("iteration: '3'", "iteration must be a whole number that is not negative, not '3'."),
-        ("iteration: [3]", "iteration must be a whole number that is not negative, not [3]."),
-        ("max_iterations: many", "max_iterations must be a whole number that is not negative, not 'many'."),
-        ("execution_log_required: 1", "execution_log_required must be true or false, not 1."),
-        ("lesson_capture_required: [true]", "lesson_capture_required must be true or false, not [True]."),
-        ("execution_log_required: maybe", "execution_log_required must be true or false, not 'maybe'."),
-        ("truth_checks: [freshnes]", "truth_checks has the unknown check 'freshnes'; did you mean 'freshness'?."),
-        ("truth_checks: [freshness, zzz]",
-         f"truth_checks has the unknown check 'zzz'; known are {', '.join(TRUTH_CHECKS)}."),
-        ("truth_checks: ['']", f"truth_checks has the unknown check ''; known are {', '.join(TRUTH_CHECKS)}."),
+        "status: complete",
+        "status: Done",
+        "status: canceled",
+        "stakes: enormous",
+        "truth_mode: on",
+        "status: [done]",
+        "title: {a: b}",
+        "outputs: 5",
+        "outputs: {a: b}",
+        "outputs: [[a]]",
+        "outputs: [a, {b: c}]",
+        "outputs: [a, ~]",
+        "depends_on: true",
+        "iteration: -1",
+        "iteration: 1.5",
+        "iteration: true",
+        "iteration: '3'",
+        "iteration: [3]",
+        "max_iterations: many",
+        "execution_log_required: 1",
+        "lesson_capture_required: [true]",
+        "execution_log_required: maybe",
+        "truth_checks: [freshnes]",
+        "truth_checks: [freshness, zzz]",
+        "truth_checks: ['']",
     ],
-)  # fmt: skip
-def test_a_value_that_a_field_cannot_have_is_refused_with_its_line(line: str, message: str) -> None:
+)
+def test_a_value_that_a_field_cannot_have_is_refused_with_its_line(line: str) -> None:
     error = refused("# a comment", line)
-    assert error.message.replace("?.", "?") == message.replace("?.", "?")
+    assert_sentences(error.message)
     assert error.where == "plan.md:4"
 
 
@@ -196,7 +199,7 @@ def test_a_value_that_a_field_cannot_have_is_refused_with_its_line(line: str, me
 )
 def test_a_number_beyond_all_bounds_is_refused_and_not_a_crash(number: str) -> None:
     error = refused(f"reward_target: {number}")
-    assert "must be a whole number" in error.message
+    assert_sentences(error.message)
     assert error.where == "plan.md:3"
 
 
@@ -237,7 +240,7 @@ def test_a_title_is_the_words_that_stand_there(title: str) -> None:
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
 def test_criteria_know_their_line_in_the_file(newline: str) -> None:
     body = newline.join(["", "# Objective", "# Acceptance Criteria", "- one", "- two", ""])
-    assert [one.line for one in job("a: 1", body=body, newline=newline).criteria] == [8, 9]
+    assert [criterion.line for criterion in job("a: 1", body=body, newline=newline).criteria] == [8, 9]
 
 
 def test_a_broken_criterion_names_its_line_in_the_file() -> None:
@@ -259,7 +262,10 @@ def test_a_project_with_nothing_has_the_name_of_its_folder() -> None:
 def test_a_project_has_criteria_of_its_own() -> None:
     text = "---\nid: PJ-1\n---\n# Goal\n# Acceptance Criteria\n- AC-1: x\n- y\n"
     found = read_project(parse_document(text.encode(), "plan.md"), PATH, "plan.md")
-    assert [(one.id, one.text, one.line) for one in found.criteria] == [("AC-1", "x", 6), ("AC-2", "y", 7)]
+    assert [(criterion.id, criterion.text, criterion.line) for criterion in found.criteria] == [
+        ("AC-1", "x", 6),
+        ("AC-2", "y", 7),
+    ]
 
 
 def test_a_project_has_what_its_file_says() -> None:

@@ -14,6 +14,7 @@ from court_kit import Court
 
 from donewhen.jobs.judge.judge_evidence import count_refusals
 from donewhen.jobs.plan.job import Job
+from sentences import assert_sentences
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def court(repository: Path, git: Callable[..., str], monkeypatch: pytest.MonkeyP
 def tries(court: Court, job: Job, votes: str, *versions: str) -> str:
     """Let the judge see these versions, as `donewhen run` does, which costs no iteration; the state after the last."""
     court.votes = votes
-    for one in versions:
-        court.write("report.md", f"version {one}\n")
+    for version in versions:
+        court.write("report.md", f"version {version}\n")
         court.collect(job)
     return court.standing(court.read(job)).state
 
@@ -35,7 +36,7 @@ def test_a_pass_after_too_many_versions_is_left_to_a_person(court: Court) -> Non
     assert tries(court, job, "fff", "a", "b", "c", "d") == "failed"
     assert count_refusals(court.entries(job), court.requirement(job)) == 4
     assert tries(court, job, "ppp", "e") == "needs_human"
-    assert "did not pass 4 versions" in court.standing(court.read(job)).why[0]
+    assert_sentences(court.standing(court.read(job)).why[0])
     assert court.read(job).iteration == 0
     assert court.complete(job).promise is None
     court.overrule(job, "pass")

@@ -31,20 +31,20 @@ ME = Approval(Actor("me", "person"))
 EXPECTED = {"interrupted", "torn"}
 BESIDE_THE_POINT = {"anchor_absent", "unsealed"}
 
-pytestmark = pytest.mark.timeout(3600 if LONG else 120)
+pytestmark = pytest.mark.timeout(3600 if LONG else 600)
 
 # One process that knows everything and makes children of itself, so that a round costs no new interpreter. A child is
 # killed before its n-th step that changes something on disk, or after some time.
 KENNEL = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.evidence.commands import look
+from donewhen.jobs.evidence.commands import record_file_check
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import ManualClock
 
@@ -57,15 +57,15 @@ def rewrite(workspace, job, value):
         workspace.write(workspace.read(job.path), job.path, {"note": value, "other": "x" * 30})
 
 def agree_to(workspace, name):
-    for one in proposals(workspace, [workspace.job(name)]):
+    for one in agreement_proposals(workspace, [workspace.job(name)]):
         agree(workspace, one, person)
 
 def operate(what, root, clock):
-    if what == "init":
-        init(root, "Shop", clock=clock)
+    if what == "create_project":
+        create_project(root, "Shop", clock=clock)
         return
     if what == "init_big":
-        init(root, "Shop", form="big", clock=clock)
+        create_project(root, "Shop", form="big", clock=clock)
         return
     workspace = find_workspace(root, clock=clock)
     if what == "add":
@@ -82,9 +82,9 @@ def operate(what, root, clock):
         decide(workspace, workspace.job("done"), Decision("raise_budget", "more", 9), person)
     elif what == "target_of_open":
         decide(workspace, workspace.job("open"), Decision("target", "more", 85), person)
-    elif what == "look":
+    elif what == "record_file_check":
         job = workspace.job("done")
-        look(workspace, job, parse_check("file main.py", "x"), "file main.py", person.by, criterion=None)
+        record_file_check(workspace, job, parse_check("file main.py", "x"), "file main.py", person.by, criterion=None)
     else:
         rewrite(workspace, workspace.job("done"), "new")
 
@@ -118,7 +118,7 @@ def killed_some_time(root, seed, tell):
                 if len(jobs) < 12:
                     tell("job", add_job(workspace, "New", criteria=["It works"]).id, None)
             case "agree":
-                for one in proposals(workspace, [job]):
+                for one in agreement_proposals(workspace, [job]):
                     tell("entry", one.chain, agree(workspace, one, person).hash)
             case "decide":
                 decision = Decision(*chance.choice([("split", "x"), ("target", "x", chance.randint(1, 99))]))
@@ -198,17 +198,19 @@ def prepared(folder: Path, form: Form) -> Path:
     stream = "Web" if form == "big" else None
     done = add_job(made, "Done", criteria=["It works"], workstream=stream)
     add_job(made, "Open", criteria=["It works"], workstream=stream)
-    for one in agreement_proposals(made, [done]):
-        agree(made, one, ME)
+    for proposal in agreement_proposals(made, [done]):
+        agree(made, proposal, ME)
     return made.root
 
 
 def plans(root: Path) -> dict[str, bytes]:
-    return {one.relative_to(root).as_posix(): one.read_bytes() for one in root.rglob("plan.md") if visible(root, one)}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("plan.md") if visible(root, path)
+    }
 
 
 def ledgers(root: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in root.glob(".donewhen/ledger/*.jsonl")}
+    return {path.name: path.read_bytes() for path in root.glob(".donewhen/ledger/*.jsonl")}
 
 
 def visible(root: Path, path: Path) -> bool:
@@ -216,11 +218,11 @@ def visible(root: Path, path: Path) -> bool:
 
 
 def leftovers(root: Path) -> list[str]:
-    return [one.relative_to(root).as_posix() for one in root.rglob(".donewhen-*")]
+    return [path.relative_to(root).as_posix() for path in root.rglob(".donewhen-*")]
 
 
 def codes(workspace: Workspace) -> set[str]:
-    return {str(one.code) for one in audit_workspace(workspace).findings} - BESIDE_THE_POINT
+    return {str(finding.code) for finding in audit_workspace(workspace).findings} - BESIDE_THE_POINT
 
 
 def listed(document: Document, field: str) -> set[str]:
@@ -239,9 +241,9 @@ def next_command(what: str, root: Path) -> Workspace:
     elif what == "add_stream":
         add_job(workspace, "Next", workstream="Another")
     elif what == "agree":
-        for one in agreement_proposals(workspace, [workspace.job("open")]):
-            if one.agreement.state != "agreed":
-                agree(workspace, one, ME)
+        for proposal in agreement_proposals(workspace, [workspace.job("open")]):
+            if proposal.agreement.state != "agreed":
+                agree(workspace, proposal, ME)
     job = workspace.job("open" if what in ("agree", "target_of_open") else "done")
     decide(workspace, job, Decision("split", "next"), ME)
     return workspace
@@ -301,13 +303,13 @@ def assert_finished(what: str, workspace: Workspace) -> None:
     """What is on record has been done."""
     if workspace.form == "big":
         for folder in workspace.workstream_folders():
-            jobs = {one.id for one in workspace.places() if one.path.is_relative_to(folder)}
+            jobs = {place.id for place in workspace.places() if place.path.is_relative_to(folder)}
             assert listed(workspace.read(folder / "plan.md"), "jobs") == jobs
         streams = {one.name[:15] for one in workspace.workstream_folders()}
         assert listed(workspace.project().document, "workstreams") == streams
-    for job in (workspace.job_at(one.path) for one in workspace.places()):
-        decided = {one.data["decision"]: one.data.get("value") for one in workspace.ledger.read(job.id).entries[1:]
-                   if one.type == "decided"}  # fmt: skip
+    for job in (workspace.job_at(place.path) for place in workspace.places()):
+        decided = {entry.data["decision"]: entry.data.get("value") for entry in workspace.ledger.read(job.id).entries[1:]
+                   if entry.type == "decided"}  # fmt: skip
         if "raise_budget" in decided:
             assert job.max_iterations == decided["raise_budget"], "a decision is on record that was never applied"
         if "target" in decided and what != "target_of_open":
@@ -331,7 +333,7 @@ def test_a_beginning_that_was_killed_can_be_made_again(tmp_path: Path, kennel: K
         workspace = find_workspace(root, clock=ManualClock()) if made else create_project(root, "Shop", form=form)
         add_job(workspace, "Next", workstream="Web" if form == "big" else None)
         agree(workspace, agreement_proposals(workspace, [])[0], ME)
-        assert len([one for one in plans(root) if one.count("/") <= 1 and "WI-" not in one]) == 1
+        assert len([plan for plan in plans(root) if plan.count("/") <= 1 and "WI-" not in plan]) == 1
         assert leftovers(root) == [], step
         assert (survey_jobs(workspace).problems, codes(workspace)) == ((), set())
     assert step > 5
@@ -344,9 +346,12 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
     notes: dict[str, int] = {}
     entries: set[tuple[str, object]] = set()
     jobs: set[str] = set()
+    longest = 0.08
     for number in range(ROUNDS):
-        status, told = kennel.ask(root=root, seed=number, seconds=chance.random() * 0.08)
+        status, told = kennel.ask(root=root, seed=number, seconds=chance.random() * longest)
         assert status == -9
+        # On a busy machine, as much has to happen before the kill as on an idle one.
+        longest *= 1 if told[1:] else 1.2
         for kind, name, value in told[1:]:
             if kind == "job":
                 jobs.add(name)
@@ -357,13 +362,15 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
                 notes[name] = value
         found = survey_jobs(workspace)
         assert found.problems == ()
-        assert jobs <= {one.id for one in found.jobs}
-        assert [one.tampered for one in found.jobs] == [()] * len(found.jobs)
+        assert jobs <= {job.id for job in found.jobs}
+        assert [job.tampered for job in found.jobs] == [()] * len(found.jobs)
         findings = audit_workspace(workspace).findings
-        assert {str(one.code) for one in findings} <= EXPECTED | BESIDE_THE_POINT, findings
-        chains = {name: {one.hash for one in workspace.ledger.read(name).entries} for name in workspace.ledger.chains()}
+        assert {str(finding.code) for finding in findings} <= EXPECTED | BESIDE_THE_POINT, findings
+        chains = {
+            name: {entry.hash for entry in workspace.ledger.read(name).entries} for name in workspace.ledger.chains()
+        }
         assert all(value in chains[name] for name, value in entries)
-        dirty = {one.where.partition(":")[0] for one in findings} | set(leftovers(root))
+        dirty = {finding.where.partition(":")[0] for finding in findings} | set(leftovers(root))
         for one in workspace.places():
             count = workspace.read(one.path).fields.get("note", 0)
             assert isinstance(count, int)
@@ -383,7 +390,7 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
 FULL = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.contract.decisions import Decision, decide
@@ -393,7 +400,7 @@ what, root, room = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 person = Approval(Actor("me", "person"))
 workspace = find_workspace(root)
 opened, done = workspace.job("open"), workspace.job("done")
-proposed = proposals(workspace, [opened])[1]
+proposed = agreement_proposals(workspace, [opened])[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 try:
     if what == "add":

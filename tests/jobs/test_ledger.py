@@ -26,6 +26,7 @@ from donewhen.jobs.ledger.ledger import (
     parse_entry,
     verify_chain,
 )
+from sentences import assert_sentences
 
 ME = Actor("me", "person")
 
@@ -138,18 +139,21 @@ def test_the_kinds_of_events_and_of_approvers_are_closed_sets() -> None:
 
 
 def test_an_unknown_kind_is_refused_and_nothing_is_written(ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="'invented' is not an event that the ledger knows"):
+    with pytest.raises(LedgerError) as caught:
         ledger.append("WI-1", "invented", {}, ME)  # type: ignore[arg-type]
+    assert_sentences(caught.value)
     assert not path_of(tmp_path).exists()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "-a", "a b", "a\n", "é", "a" * 101, "a\x00"])
 def test_a_name_that_could_leave_the_folder_cannot_name_a_chain(ledger: Ledger, name: str) -> None:
-    with pytest.raises(LedgerError, match="can't name a chain") as caught:
+    with pytest.raises(LedgerError) as caught:
         ledger.append(name, "ran", {}, ME)
+    assert_sentences(caught.value)
     assert caught.value.code == "ledger"
-    with pytest.raises(LedgerError, match="can't name a chain"):
+    with pytest.raises(LedgerError) as caught:
         ledger.read(name)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("name", ["a", "WI-20260214-1000", "a.b_c-d", "a.jsonl", "a" * 100])
@@ -223,8 +227,9 @@ def test_nothing_is_appended_after_a_broken_last_line(ledger: Ledger, tmp_path: 
     path = path_of(tmp_path)
     before = path.read_bytes() + last
     path.write_bytes(before)
-    with pytest.raises(LedgerError, match="The last entry of the chain is broken") as caught:
+    with pytest.raises(LedgerError) as caught:
         ledger.append("WI-1", "ran", {}, ME)
+    assert_sentences(caught.value)
     assert caught.value.where == str(path)
     assert "donewhen audit" in (caught.value.next_step or "")
     assert path.read_bytes() == before
@@ -382,8 +387,9 @@ def test_a_full_disk_leaves_the_chain_as_it_was(
     three(ledger)
     before = path_of(tmp_path).read_bytes()
     disk = Disk(room, monkeypatch)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError) as caught:
         ledger.append("WI-1", "ran", {}, ME)
+    assert_sentences(caught.value)
     assert path_of(tmp_path).read_bytes() == before
     disk.room = 100_000
     assert ledger.append("WI-1", "ran", {}, ME).seq == 4

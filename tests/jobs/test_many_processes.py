@@ -28,19 +28,19 @@ ADDED = int(os.environ.get("DONEWHEN_SOAK_ADDED", "4"))
 LONG = "DONEWHEN_SOAK_JOBS" in os.environ
 ME = Approval(Actor("me", "person"))
 
-pytestmark = pytest.mark.timeout(3600 if LONG else 120)
+pytestmark = pytest.mark.timeout(3600 if LONG else 600)
 
 BEGIN = """
 import json, random, sys
 from pathlib import Path
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import agree, proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.plan.creating import add_job, init
+from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.evidence.commands import look
+from donewhen.jobs.evidence.commands import record_file_check
 from donewhen.jobs.plan.workspace import find_workspace
 root, me, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 approval = Approval(Actor(f"writer {me}", "person"))
@@ -64,14 +64,14 @@ def at_once(root: Path, script: str, count: int, writers: int = WRITERS) -> list
         )
         for number in range(writers)
     ]
-    for one in processes:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n", one.communicate()
-    for one in processes:
-        assert one.stdin is not None
-        one.stdin.write("\n")
-        one.stdin.flush()
-    ends = [one.communicate() for one in processes]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.communicate()
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    ends = [process.communicate() for process in processes]
     assert [(error, one.returncode) for (_, error), one in zip(ends, processes, strict=True)] == [("", 0)] * writers
     return [[json.loads(line) for line in out.splitlines()] for out, _ in ends]
 
@@ -86,14 +86,18 @@ def many_jobs(folder: Path, count: int) -> tuple[Workspace, list[Job]]:
         criteria = ["It works", "There is a file\n  check: file outputs/primary.md"]
         (place / "plan.md").write_bytes(job_plan(identifier, "Job", made.now(), criteria=criteria))
     jobs = [made.job_at(one.path) for one in made.places()]
-    for one in agreement_proposals(made, jobs):
-        agree(made, one, ME)
+    for proposal in agreement_proposals(made, jobs):
+        agree(made, proposal, ME)
     return made, [made.job_at(one.path) for one in made.places()]
 
 
 def in_order(workspace: Workspace) -> bool:
     """Every plan is valid, every chain holds, every projection fits, and nothing half-done lies about."""
-    found = [(one.code, one.where) for one in audit_workspace(workspace).findings if one.code != "anchor_absent"]
+    found = [
+        (finding.code, finding.where)
+        for finding in audit_workspace(workspace).findings
+        if finding.code != "anchor_absent"
+    ]
     assert found == []
     assert survey_jobs(workspace).problems == ()
     assert list(workspace.root.rglob(".donewhen-*")) == []
@@ -115,12 +119,12 @@ for number in range(count):
 
 def test_eight_processes_that_add_jobs_at_once_get_an_id_each(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop")
-    told = [one for said in at_once(tmp_path, ADD, ADDED) for (one,) in said]
-    assert len(told) == len(set(told)) == WRITERS * ADDED
-    assert sorted(one.id for one in made.places()) == sorted(map(str, told))
-    assert sorted(int(str(one).rpartition("-")[2]) for one in told) == list(range(1, WRITERS * ADDED + 1))
+    lines = [one for said in at_once(tmp_path, ADD, ADDED) for (one,) in said]
+    assert len(lines) == len(set(lines)) == WRITERS * ADDED
+    assert sorted(place.id for place in made.places()) == sorted(map(str, lines))
+    assert sorted(int(str(one).rpartition("-")[2]) for one in lines) == list(range(1, WRITERS * ADDED + 1))
     wanted = {f"Job {number} of {me}" for number in range(ADDED) for me in range(WRITERS)}
-    assert {made.job_at(one.path).title for one in made.places()} == wanted
+    assert {made.job_at(place.path).title for place in made.places()} == wanted
     assert in_order(made)
 
 
@@ -135,20 +139,20 @@ for number in range(count):
 def test_workstreams_that_are_made_at_once_are_made_once_and_all_are_listed(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop", form="big")
     count = max(1, ADDED // 2)
-    told = [one for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (one,) in said]
-    assert len(set(told)) == len(told) == 2 * WRITERS * count
+    lines = [one for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (one,) in said]
+    assert len(set(lines)) == len(lines) == 2 * WRITERS * count
     streams = {one.name.partition("-")[2].split("-", 2)[2]: one for one in made.workstream_folders()}
     assert sorted(streams) == ["own-" + str(number) for number in range(WRITERS)] + ["shared"]
     assert len(listed(made.project().document, "workstreams")) == WRITERS + 1
     jobs = [one for folder in streams.values() for one in listed(made.read(folder / "plan.md"), "jobs")]
-    assert sorted(jobs) == sorted(map(str, told)) == sorted(one.id for one in made.places())
+    assert sorted(jobs) == sorted(map(str, lines)) == sorted(place.id for place in made.places())
     assert in_order(made)
 
 
 def test_projects_that_are_made_at_once_have_an_id_each(tmp_path: Path) -> None:
     script = "tell(init(root, f'Project {me}', form='big').project().id)"
-    told = [one for said in at_once(tmp_path, script, 1) for (one,) in said]
-    assert len(set(told)) == WRITERS
+    lines = [one for said in at_once(tmp_path, script, 1) for (one,) in said]
+    assert len(set(lines)) == WRITERS
     assert len(list(tmp_path.glob("PJ-*/plan.md"))) == WRITERS
     assert list(tmp_path.rglob(".donewhen-*")) == []
 
@@ -185,18 +189,18 @@ def test_eight_writers_that_rewrite_every_job_lose_nothing(tmp_path: Path) -> No
     made, jobs = many_jobs(tmp_path, JOBS)
     passes = 1 if LONG else 3
     before = {job.id: job.document for job in jobs}
-    told = [one for said in at_once(tmp_path, REWRITE, passes) for one in said]
-    assert len(told) == WRITERS * passes * JOBS
+    lines = [one for said in at_once(tmp_path, REWRITE, passes) for one in said]
+    assert len(lines) == WRITERS * passes * JOBS
     for job in jobs:
         document = made.read(job.path)
         assert document.fields["total"] == WRITERS * passes
         assert [document.fields[f"writer_{number}"] for number in range(WRITERS)] == [passes] * WRITERS
-        assert {one: document.fields[one] for one in before[job.id].fields} == dict(before[job.id].fields)
+        assert {field: document.fields[field] for field in before[job.id].fields} == dict(before[job.id].fields)
         assert document.body == before[job.id].body
         chain = made.ledger.read(job.id)
         assert chain.breaks == ()
         assert [one.data["total"] for one in chain.entries[1:]] == list(range(1, WRITERS * passes + 1))
-        reported = {number: entry for name, number, entry in told if name == job.id}
+        reported = {number: entry for name, number, entry in lines if name == job.id}
         assert reported == {one.data["total"]: one.hash for one in chain.entries[1:]}
     assert in_order(made)
 
@@ -219,14 +223,14 @@ for _ in range(count):
 
 def test_lookers_and_deciders_that_run_together_wipe_no_job(tmp_path: Path) -> None:
     made, jobs = many_jobs(tmp_path, 30 if LONG else 6)
-    told = [(str(name), entry) for said in at_once(tmp_path, WORK, 1, writers=4) for name, entry in said]
-    assert len(told) == 4 * len(jobs)
+    lines = [(str(name), entry) for said in at_once(tmp_path, WORK, 1, writers=4) for name, entry in said]
+    assert len(lines) == 4 * len(jobs)
     for job in jobs:
         hashes = {one.hash for one in made.ledger.read(job.id).entries}
-        assert {entry for name, entry in told if name == job.id} <= hashes
+        assert {entry for name, entry in lines if name == job.id} <= hashes
         now = made.job(job.id)
         assert now.stakes == "high"
-        assert [one.text for one in now.criteria] == ["It works", "There is a file"]
+        assert [criterion.text for criterion in now.criteria] == ["It works", "There is a file"]
     assert [one.agreement for one in survey_jobs(made).jobs] == ["agreed"] * len(jobs)
     assert in_order(made)
 
@@ -246,20 +250,20 @@ for number in range(count):
 def test_the_project_file_survives_eight_writers(tmp_path: Path, turn: int) -> None:
     made = create_project(tmp_path, f"Shop {turn}", form="big")
     count = 10 if LONG else 2
-    told = [one for said in at_once(made.root, PROJECT_WRITERS, count) for one in said]
+    lines = [one for said in at_once(made.root, PROJECT_WRITERS, count) for one in said]
     project = made.project()
     assert (project.title, project.agreement_status) == (f"Shop {turn}", "agreed")
-    streams = [str(name)[:15] for kind, name in told if kind == "stream"]
+    streams = [str(name)[:15] for kind, name in lines if kind == "stream"]
     assert sorted(listed(project.document, "workstreams")) == sorted(streams)
     chain = made.ledger.read(project.id)
-    assert {entry for kind, entry in told if kind == "agreed"} == {one.hash for one in chain.entries}
+    assert {entry for kind, entry in lines if kind == "agreed"} == {one.hash for one in chain.entries}
     last = chain.entries[-1].data["notes"]
     assert project.document.fields["agreed_notes"] == last
     assert in_order_apart_from_unsealed(made)
 
 
 def in_order_apart_from_unsealed(workspace: Workspace) -> bool:
-    found = {one.code for one in audit_workspace(workspace).findings} - {"anchor_absent", "unsealed"}
+    found = {finding.code for finding in audit_workspace(workspace).findings} - {"anchor_absent", "unsealed"}
     assert found == set()
     return list(workspace.root.rglob(".donewhen-*")) == []
 
@@ -277,9 +281,9 @@ def test_whoever_looks_meanwhile_never_sees_half_a_file(tmp_path: Path) -> None:
         while writer.poll() is None and looks < 1000:
             found = survey_jobs(made)
             assert (len(found.jobs), found.problems) == (3, ())
-            assert {one.agreement for one in found.jobs} == {"agreed"}
+            assert {job.agreement for job in found.jobs} == {"agreed"}
             looks += 1
             writer.stdout.readline()
         writer.stdout.read()
     assert (looks > 0, writer.returncode) == (True, 0)
-    assert [made.job(one.id).document.fields["total"] for one in jobs] == [40] * 3
+    assert [made.job(job.id).document.fields["total"] for job in jobs] == [40] * 3

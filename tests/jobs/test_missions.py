@@ -30,6 +30,7 @@ from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError
 from donewhen.judging.mission import read_mission
+from sentences import assert_sentences
 
 CI = Approval(Actor("robot", "ci"))
 
@@ -137,13 +138,15 @@ def test_going_back_is_a_step_that_has_to_be_accepted_and_an_older_step_can_be(c
 
 def test_guidance_that_the_mission_does_not_have_can_not_be_accepted(court: Court) -> None:
     court.job(JUDGED)
-    with pytest.raises(UsageError, match="reports has no such guidance"):
+    with pytest.raises(UsageError) as caught:
         accepts(court, court.mission.initial_guidance())
+    assert_sentences(caught.value)
     guidance = learned(court)
     path = court.folder / "guidance.json"
     path.write_text(path.read_text().replace("without a date", "without a smile"))
-    with pytest.raises(UsageError, match="reports has no such guidance"):
+    with pytest.raises(UsageError) as caught:
         accepts(court, guidance)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("newer", [False, True], ids=["the newest step", "a snapshot"])
@@ -156,12 +159,13 @@ def test_accepted_guidance_that_was_edited_by_hand_is_refused_with_its_place(cou
         learned(court, "A report without a name fails.")
         path = court.folder / "snapshots" / "guidance-00001.json"
     path.write_text(path.read_text().replace("fails", "passes"))
-    with pytest.raises(GuidanceError, match="is another than the one that was accepted") as caught:
+    with pytest.raises(GuidanceError) as caught:
         rules(court)
+    assert_sentences(caught.value)
     assert caught.value.where == "missions/reports/guidance.json"
     status = court.standing(job)
     assert status.state == "missing"
-    assert "is another than the one that was accepted" in status.why[0]
+    assert_sentences(status.why[0])
     asked = court.asked
     assert not court.complete(job).done
     assert court.asked == asked
@@ -172,7 +176,7 @@ def test_accepted_guidance_that_is_gone_is_refused(court: Court) -> None:
     assert accepts(court, learned(court))
     (court.folder / "guidance.json").unlink()
     assert court.standing(job).state == "missing"
-    assert "guidance can't be read" in court.standing(job).why[0]
+    assert_sentences(court.standing(job).why[0])
 
 
 def test_guidance_that_nobody_accepted_may_be_edited_without_any_effect(court: Court) -> None:
@@ -191,7 +195,7 @@ def test_the_gate_names_the_step_that_it_followed(court: Court) -> None:
     assert court.complete(job).done
     entry = next(one for one in court.entries(job) if one.data.get("what") == "judge")
     assert entry.data["guidance_step"] == 1
-    assert "guidance step 1" in entry.data["told"]
+    assert_sentences(entry.data["told"])
     assert court.entries(job)[-1].data["judged"]["AC-1"]["guidance_step"] == 1
 
 
@@ -201,7 +205,7 @@ def test_the_gate_names_the_step_that_it_followed(court: Court) -> None:
 def changed(court: Court, field: str) -> list[str]:
     """What became of the agreement, and where that can be seen."""
     (about, *_) = agreement_proposals(court.workspace, [])
-    found = [one for one in about.agreement.changes if one.field == field]
+    found = [change for change in about.agreement.changes if change.field == field]
     assert found, about.agreement.changes
     return [f"{one.kind} {about.place(one)}" for one in found]
 
@@ -273,7 +277,7 @@ def test_asking_for_more_votes_to_agree_is_free_and_sealed_once(court: Court) ->
     for _ in range(3):
         court.ask(job)
         court.complete(job)
-    assert [one.data["how"] for one in court.project_entries()[before:] if one.type == "agreed"] == ["tightened"]
+    assert [entry.data["how"] for entry in court.project_entries()[before:] if entry.type == "agreed"] == ["tightened"]
     court.settings("[manual_review]\nmin_verdict_agreement = 0.67\nspot_check = 0.0")
     assert court.project_state() == "voided"
 
@@ -292,7 +296,7 @@ def test_a_new_mission_is_free_and_a_removed_one_voids(court: Court) -> None:
     assert court.project_state() == "agreed"
     for _ in range(3):
         court.ask(job, again=True)
-    kinds = [one.data["how"] for one in court.project_entries()[before:]]
+    kinds = [entry.data["how"] for entry in court.project_entries()[before:]]
     assert kinds == ["tightened"]
     for path in added.iterdir():
         path.unlink()
@@ -309,7 +313,7 @@ def test_the_first_mission_of_a_project_that_agreed_without_any_is_free(
         path.unlink()
     court.folder.rmdir()
     court.job("It is there.\n  check: file /report.md")
-    sealed = next(one for one in court.project_entries() if one.type == "agreed")
+    sealed = next(entry for entry in court.project_entries() if entry.type == "agreed")
     assert "missions" not in sealed.data["terms"]
     write_mission(court.folder)
     assert court.project_state() == "agreed"
@@ -328,7 +332,7 @@ def test_a_mission_that_can_not_be_read_voids_and_says_so(court: Court) -> None:
     (court.folder / "mission.toml").write_text("this is no TOML")
     assert court.project_state() == "voided"
     assert court.standing(job).state == "missing"
-    assert "not valid TOML" in court.standing(job).why[0]
+    assert_sentences(court.standing(job).why[0])
 
 
 def test_many_commands_add_nothing_to_the_projects_chain(court: Court) -> None:
@@ -350,16 +354,18 @@ def test_missions_are_known_by_their_folders(court: Court, tmp_path: Path) -> No
     assert gate_mission_name(court.workspace, court.mission) == "reports"
     elsewhere = read_mission(write_mission(tmp_path / "elsewhere"))
     assert gate_mission_name(court.workspace, elsewhere) is None
-    with pytest.raises(ConfigError, match=r"There is no mission 'other'; there are: reports\.") as caught:
+    with pytest.raises(ConfigError) as caught:
         find_mission(court.workspace, "other")
+    assert_sentences(caught.value)
     assert caught.value.next_step == "donewhen mission new missions/other"
 
 
 def test_where_there_are_none_that_is_said(court: Court) -> None:
     for path in court.folder.iterdir():
         path.unlink()
-    with pytest.raises(ConfigError, match="there are: none"):
+    with pytest.raises(ConfigError) as caught:
         find_mission(court.workspace, "reports")
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("place", ["../missions", "/etc", "", "a/../../b"])

@@ -25,6 +25,7 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import read_label_log
 from donewhen.review.verdicts import record_verdict
+from sentences import assert_sentences
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_a_persons_fail_is_a_failure_with_their_name(court: Court) -> None:
     court.overrule(job, "fail", reason="no sources")
     found = court.complete(job)
     assert found.evaluation is not None
-    messages = [one.message for one in found.evaluation.reasons]
+    messages = [reason.message for reason in found.evaluation.reasons]
     assert "AC-1 (The report convinces.) is not met: ada (person) says fail: no sources." in messages
 
 
@@ -88,8 +89,9 @@ def test_a_person_may_fail_what_a_check_has_passed(court: Court) -> None:
 
 def test_what_is_checked_by_hand_is_signed_off_not_overruled(court: Court) -> None:
     job = court.job("Signed.\n  check: manual")
-    with pytest.raises(UsageError, match="AC-1 is checked by hand, so there is nothing to overrule"):
+    with pytest.raises(UsageError) as caught:
         court.overrule(job, "pass")
+    assert_sentences(caught.value)
 
 
 def test_the_last_word_holds(court: Court) -> None:
@@ -164,7 +166,7 @@ def test_a_label_in_a_tracked_file_does_not_undo_the_word_that_made_it(court: Co
     assert record_verdict(court.workspace, item, "pass", ADA).counts
     assert read_label_log(court.folder)
     assert court.complete(job).done
-    assert [one.type for one in court.entries(job)[length:]] == ["overridden", "completed"]
+    assert [entry.type for entry in court.entries(job)[length:]] == ["overridden", "completed"]
 
 
 def test_what_was_changed_while_a_person_looked_is_not_overruled(court: Court) -> None:
@@ -172,8 +174,9 @@ def test_what_was_changed_while_a_person_looked_is_not_overruled(court: Court) -
     seen = court.question(job).subject
     court.write("report.md", "quickly exchanged\n")
     length = len(court.entries(job))
-    with pytest.raises(UsageError, match="was changed while it was being looked at"):
+    with pytest.raises(UsageError) as caught:
         override_gate(court.workspace, court.read(job), "AC-1", "pass", "fine", ADA, seen=seen)
+    assert_sentences(caught.value)
     assert len(court.entries(job)) == length
 
 
@@ -253,8 +256,9 @@ def test_nothing_is_added_to_a_chain_whose_last_word_was_forged(court: Court) ->
     job = court.job(JUDGED)
     court.overrule(job, "pass", BOT)
     forge(court, job, -1)
-    with pytest.raises(LedgerError, match="was changed after it was written"):
+    with pytest.raises(LedgerError) as caught:
         court.complete(job)
+    assert_sentences(caught.value)
     assert court.read(job).status == "in_progress"
 
 

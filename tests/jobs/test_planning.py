@@ -21,6 +21,7 @@ from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from sentences import assert_sentences
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
@@ -197,15 +198,17 @@ def test_a_sound_plan_has_nothing_wrong_with_it(shop: Workspace) -> None:
 def test_a_dependency_that_does_not_exist_is_named(shop: Workspace) -> None:
     a = made(shop, "A")
     typed(shop, a, depends_on=["WI-20200101-007"])
-    assert problems(shop) == [("dependency_dangling", f"{a.id} depends on WI-20200101-007, which does not exist.")]
+    found = problems(shop)
+    assert [one[0] for one in found] == ["dependency_dangling"]
+    assert_sentences([one[1] for one in found])
 
 
 def test_a_circle_is_shown_whole(shop: Workspace) -> None:
     a, b = made(shop, "A"), made(shop, "B")
     typed(shop, a, depends_on=[b.id])
     typed(shop, b, depends_on=[a.id])
-    told = f"Jobs depend on each other in a circle: {a.id} → {b.id} → {a.id}."
-    assert problems(shop) == [("dependency_circle", told)]
+    message = f"Jobs depend on each other in a circle: {a.id} → {b.id} → {a.id}."
+    assert problems(shop) == [("dependency_circle", message)]
     place = check_plan(shop, survey_jobs(shop), Policy())[0].where
     assert place == shop.where(a.path)
 
@@ -221,7 +224,9 @@ def test_done_before_what_it_depends_on_is_found(shop: Workspace) -> None:
     finished(shop, b)
     typed(shop, b, depends_on=[a.id])
     told = dict(problems(shop))
-    assert told["done_too_early"] == f"{b.id} is done, but {a.id}, which it depends on, is planned."
+    assert b.id in told["done_too_early"]
+    assert a.id in told["done_too_early"]
+    assert_sentences(told["done_too_early"])
     finished(shop, a)
     assert "done_too_early" not in found(shop)
 
@@ -248,11 +253,11 @@ def test_a_done_job_on_changed_ground_is_shown_with_the_chain(shop: Workspace) -
         finished(shop, jobs[-1])
     a, b, c = jobs
     put_out(a, "yes, secretly\n")
-    told = [message for code, message in problems(shop) if code == "done_invalid"]
-    assert len(told) == len(problems(shop)) == 2
-    assert f"({b.id})" in told[0]
-    assert f"({c.id} → {b.id})" in told[1]
-    assert all(shop.where(a.folder / "outputs" / "primary.md") in one for one in told)
+    lines = [message for code, message in problems(shop) if code == "done_invalid"]
+    assert len(lines) == len(problems(shop)) == 2
+    assert f"({b.id})" in lines[0]
+    assert f"({c.id} → {b.id})" in lines[1]
+    assert all(shop.where(a.folder / "outputs" / "primary.md") in one for one in lines)
 
 
 @pytest.mark.parametrize(

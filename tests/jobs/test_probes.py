@@ -19,6 +19,7 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from sentences import assert_sentences
 
 LIMIT = 64 * 1024 * 1024
 
@@ -94,14 +95,16 @@ def test_a_link_is_not_followed(place: Place) -> None:
 
 @pytest.mark.parametrize("path", ["../../../etc/hostname", "..", "/..", "/"])
 def test_a_path_that_leads_out_is_a_mistake_in_the_plan(place: Place, path: str) -> None:
-    with pytest.raises(ConfigError, match="leads out"):
+    with pytest.raises(ConfigError) as caught:
         place.look(path)
+    assert_sentences(caught.value)
 
 
 def test_a_link_out_of_the_project_is_a_mistake_in_the_plan(place: Place) -> None:
     (place.job.folder / "link").symlink_to("/etc")
-    with pytest.raises(ConfigError, match="link out of the project"):
+    with pytest.raises(ConfigError) as caught:
         place.look("link/hostname")
+    assert_sentences(caught.value)
 
 
 def test_the_state_of_a_file_is_told_in_one_word(place: Place) -> None:
@@ -216,10 +219,10 @@ def test_data_that_does_not_fit_is_told_where_and_why(place: Place) -> None:
     found = place.against('{"name": "x", "age": "three"}', PERSON)
     assert not found.passed
     assert found.told.startswith("age: ")
-    assert "'three' is not of type 'integer'" in found.told
+    assert_sentences(found.told)
     missing = place.against("{}", PERSON)
     assert not missing.passed
-    assert missing.told.startswith("the whole: ")
+    assert_sentences(missing.told)
     deep = place.against('[{"a": [1, "x"]}]', {"items": {"properties": {"a": {"items": {"type": "integer"}}}}})
     assert deep.told.startswith("0/a/1: ")
 
@@ -237,7 +240,7 @@ def test_what_is_told_about_data_is_one_line_that_drives_no_terminal(place: Plac
 def test_data_that_is_not_json_does_not_pass(place: Place, data: str) -> None:
     found = place.against(data, {})
     assert not found.passed
-    assert found.told.startswith("it is not JSON: ")
+    assert_sentences(found.told)
 
 
 @pytest.mark.parametrize(
@@ -265,11 +268,13 @@ def test_a_broken_schema_is_a_mistake_in_the_schema_not_in_the_data(place: Place
 
 def test_a_schema_that_is_not_there_is_a_mistake_too(place: Place) -> None:
     place.write("data.json", "{}")
-    with pytest.raises(ConfigError, match="can't be read") as caught:
+    with pytest.raises(ConfigError) as caught:
         place.look("data.json schema missing.json")
+    assert_sentences(caught.value)
     assert str(caught.value.where).endswith("missing.json")
-    with pytest.raises(ConfigError, match="leads out"):
+    with pytest.raises(ConfigError) as caught:
         place.look("data.json schema ../../../x")
+    assert_sentences(caught.value)
 
 
 def test_a_reference_to_another_machine_is_never_followed(place: Place) -> None:
@@ -289,8 +294,9 @@ def test_a_reference_to_another_machine_is_never_followed(place: Place) -> None:
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            with pytest.raises(ConfigError, match="refers to something else"):
+            with pytest.raises(ConfigError) as caught:
                 place.against("{}", {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"})
+            assert_sentences(caught.value)
         finally:
             thread.join()
     assert asked == []

@@ -26,6 +26,7 @@ from donewhen.jobs.record.projection import (
     pending_writes,
     record_and_project,
 )
+from sentences import assert_sentences
 
 NEW: dict[str, Any] = {"work_item_id": "WI-20260214-001", "title": "x", **PROJECTED}
 OTHER: dict[str, Any] = {
@@ -89,7 +90,7 @@ def test_an_empty_field_says_what_a_new_plan_says(name: str, blank: Any) -> None
 
 @pytest.mark.parametrize("found", [True, "0", 0.5, 1], ids=["true", "text", "half", "one"])
 def test_a_number_is_not_another_value_that_looks_like_it(found: Any) -> None:
-    assert [one.field for one in mismatches({**NEW, "iteration": found}, [entry({})])] == ["iteration"]
+    assert [mismatch.field for mismatch in mismatches({**NEW, "iteration": found}, [entry({})])] == ["iteration"]
 
 
 @pytest.mark.parametrize("name", ["title", "stakes", "reward_target", "max_iterations", "updated_at", "priority", "x"])
@@ -107,7 +108,9 @@ def test_the_last_word_of_the_ledger_holds() -> None:
     assert expected_fields(entries) == {**PROJECTED, "status": "blocked", "iteration": 1}
     assert "stakes" not in expected_fields(entries)
     assert mismatches({**NEW, "status": "blocked", "iteration": 1}, entries) == ()
-    assert [one.field for one in mismatches({**NEW, "status": "in_progress", "iteration": 1}, entries)] == ["status"]
+    assert [mismatch.field for mismatch in mismatches({**NEW, "status": "in_progress", "iteration": 1}, entries)] == [
+        "status"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_a_value_that_is_neither_the_old_nor_the_new_one_is_a_forgery() -> None:
     entries = [wrote(status=("planned", "in_progress"), iteration=(0, 1))]
     fields = {**NEW, "status": "done"}
     assert pending_writes(fields, entries) == {}
-    assert [one.field for one in mismatches(fields, entries)] == ["status", "iteration"]
+    assert [mismatch.field for mismatch in mismatches(fields, entries)] == ["status", "iteration"]
 
 
 def test_a_field_put_back_after_the_write_is_a_forgery_and_no_interruption() -> None:
@@ -186,7 +189,9 @@ def test_what_others_have_written_is_taken_over_once() -> None:
     assert set(kept) <= set(PROJECTED)
     assert not {"agreed_at", "completed_at", "truth_last_failures", "title"} & set(kept)
     assert mismatches(fields, [entry({"adopted": kept})]) == ()
-    assert [one.field for one in mismatches({**fields, "iteration": 3}, [entry({"adopted": kept})])] == ["iteration"]
+    assert [mismatch.field for mismatch in mismatches({**fields, "iteration": 3}, [entry({"adopted": kept})])] == [
+        "iteration"
+    ]
 
 
 def test_that_something_is_done_is_never_taken_over() -> None:
@@ -194,7 +199,7 @@ def test_that_something_is_done_is_never_taken_over() -> None:
     kept = adopted_fields(fields)
     assert not {"status", "completed_at"} & set(kept)
     assert kept["iteration"] == 1
-    assert [one.field for one in mismatches(fields, [entry({"adopted": kept})])] == ["status", "completed_at"]
+    assert [mismatch.field for mismatch in mismatches(fields, [entry({"adopted": kept})])] == ["status", "completed_at"]
 
 
 def test_when_something_was_completed_is_kept_where_it_does_not_say_done() -> None:
@@ -273,8 +278,9 @@ def test_the_ledger_is_written_before_the_file(workspace: Workspace, monkeypatch
 
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "append", full)
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(OSError) as caught:
             write(workspace, reward_last_score=7)
+        assert_sentences(caught.value)
     assert the_job(workspace).path.read_bytes() == before
 
 

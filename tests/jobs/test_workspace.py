@@ -15,6 +15,7 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import FieldError
 from donewhen.jobs.plan.workspace import Form, JobPlace, Workspace, WorkspaceError, find_workspace
+from sentences import assert_sentences
 
 PROJECT = """---
 schema: theworkshop.plan.v1
@@ -192,7 +193,7 @@ def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
 
 
 def ids(workspace: Workspace) -> list[str]:
-    return [one.id for one in workspace.places()]
+    return [place.id for place in workspace.places()]
 
 
 def test_both_forms_have_a_project_and_jobs_that_are_read_alike(workspace: Workspace) -> None:
@@ -201,7 +202,7 @@ def test_both_forms_have_a_project_and_jobs_that_are_read_alike(workspace: Works
     assert [workspace.job(one).title for one in (first, second, third)] == ["Log in", "Log out", "Pay by card"]
     assert workspace.project().id.startswith("PJ-")
     assert workspace.folder == workspace.root / ".donewhen"
-    assert [one.path.name for one in workspace.places()] == ["plan.md"] * 3
+    assert [place.path.name for place in workspace.places()] == ["plan.md"] * 3
 
 
 def test_the_two_forms_differ_only_in_where_files_stand(tmp_path: Path) -> None:
@@ -242,13 +243,14 @@ def test_the_only_project_in_a_folder_is_meant_there(tmp_path: Path) -> None:
 def test_a_project_folder_with_another_name_is_known_by_its_workstreams(tmp_path: Path) -> None:
     root = of_the_existing_tool(tmp_path).rename(tmp_path / "payments")
     assert find_workspace(root / "notes").root == root
-    assert [one.id for one in find_workspace(root).places()] == ["WI-20260214-001", "WI-20260214-002"]
+    assert [place.id for place in find_workspace(root).places()] == ["WI-20260214-001", "WI-20260214-002"]
 
 
 def test_several_projects_in_a_folder_must_be_told_apart(tmp_path: Path) -> None:
     names = [create_project(tmp_path, title, form="big").root.name for title in ("One", "Two")]
-    with pytest.raises(WorkspaceError, match="There are 2 projects here") as caught:
+    with pytest.raises(WorkspaceError) as caught:
         find_workspace(tmp_path)
+    assert_sentences(caught.value)
     assert all(name in caught.value.message for name in names)
     assert "--project" in str(caught.value.next_step)
     assert find_workspace(tmp_path / names[1]).project().title == "Two"
@@ -257,8 +259,9 @@ def test_several_projects_in_a_folder_must_be_told_apart(tmp_path: Path) -> None
 def test_where_there_are_no_jobs_the_way_to_begin_is_named(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "plan.md").write_text(PROJECT)
-    with pytest.raises(WorkspaceError, match="no jobs") as caught:
+    with pytest.raises(WorkspaceError) as caught:
         find_workspace(tmp_path)
+    assert_sentences(caught.value)
     assert (caught.value.code, int(caught.value.exit_code)) == ("workspace", 2)
     assert "donewhen init" in str(caught.value.next_step)
 
@@ -267,8 +270,9 @@ def test_a_search_does_not_leave_the_repository(tmp_path: Path) -> None:
     create_project(tmp_path, "Outside")
     inner = tmp_path / "vendored"
     (inner / ".git").mkdir(parents=True)
-    with pytest.raises(WorkspaceError, match="no jobs"):
+    with pytest.raises(WorkspaceError) as caught:
         find_workspace(inner)
+    assert_sentences(caught.value)
 
 
 def test_the_command_line_takes_the_project_that_is_named(tmp_path: Path, donewhen: Callable[..., object]) -> None:
@@ -299,10 +303,13 @@ def test_a_workspace_of_the_existing_tool_says_what_it_says(tmp_path: Path) -> N
     assert (project.id, project.title, project.status) == ("PJ-20260214-001", "Payments: the new way", "in_progress")
     first, second = (found.job(name) for name in ("WI-20260214-001", "WI-20260214-002"))
     assert (first.title, first.status, first.stakes, first.iteration) == ("Charge: a card", "in_progress", "high", 1)
-    assert [one.text for one in first.criteria] == ["A card is charged once.", "A refused card charges nothing."]
+    assert [criterion.text for criterion in first.criteria] == [
+        "A card is charged once.",
+        "A refused card charges nothing.",
+    ]
     assert second.depends_on == (first.id,)
     looked = survey_jobs(found)
-    assert [one.agreement for one in looked.jobs] == ["unsealed", "unsealed"]
+    assert [job.agreement for job in looked.jobs] == ["unsealed", "unsealed"]
     assert (looked.project_agreement, looked.problems) == ("unsealed", ())
 
 
@@ -324,14 +331,16 @@ def test_a_job_is_found_by_id_by_ending_by_slug_and_by_folder(workspace: Workspa
 
 def test_an_ending_is_made_of_whole_words(workspace: Workspace) -> None:
     for name in ("og-in", "01", "", "-"):
-        with pytest.raises(UsageError, match="There is no job"):
+        with pytest.raises(UsageError) as caught:
             workspace.place(name)
+        assert_sentences(caught.value)
 
 
 def test_a_name_that_fits_several_jobs_is_refused_with_all_of_them(workspace: Workspace) -> None:
     again = add_job(workspace, "Also pay by card", workstream="Web" if workspace.form == "big" else None)
-    with pytest.raises(UsageError, match="could be 2 jobs") as caught:
+    with pytest.raises(UsageError) as caught:
         workspace.job("card")
+    assert_sentences(caught.value)
     assert again.folder.name in caught.value.message
     assert ids(workspace)[2] in caught.value.message
     assert workspace.job("also-pay-by-card").id == again.id
@@ -373,8 +382,9 @@ def test_a_project_whose_folders_are_gone_has_no_jobs(tmp_path: Path) -> None:
 def test_a_plan_that_states_another_id_than_its_folder_is_refused_with_its_line(workspace: Workspace) -> None:
     path = workspace.place("log-in").path
     path.write_text(path.read_text().replace(f"work_item_id: {ids(workspace)[0]}", "work_item_id: WI-20260214-999"))
-    with pytest.raises(WorkspaceError, match=r"The folder says WI-.*-001, but the plan file says WI-20260214-999") as e:
+    with pytest.raises(WorkspaceError) as e:
         workspace.job("log-in")
+    assert_sentences(e.value)
     assert e.value.where == f"{workspace.where(path)}:4"
     assert path.read_text().splitlines()[3] == "work_item_id: WI-20260214-999"
 
@@ -382,8 +392,9 @@ def test_a_plan_that_states_another_id_than_its_folder_is_refused_with_its_line(
 def test_a_plan_without_an_id_is_refused(workspace: Workspace) -> None:
     path = workspace.place("log-in").path
     path.write_text("---\ntitle: Nobody\n---\n")
-    with pytest.raises(FieldError, match="no work_item_id") as caught:
+    with pytest.raises(FieldError) as caught:
         workspace.job("log-in")
+    assert_sentences(caught.value)
     assert caught.value.where == workspace.where(path)
 
 
@@ -420,27 +431,28 @@ def nothing(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("replace", "told"),
+    "replace",
     [
-        (a_folder, "is a folder"),
-        (a_link, "links are not followed"),
-        (a_circle, "links are not followed"),
-        (a_fifo, "frontmatter|can't be read"),
-        (a_socket, "can't be read"),
-        (nothing, "is missing"),
+        a_folder,
+        a_link,
+        a_circle,
+        a_fifo,
+        a_socket,
+        nothing,
     ],
 )
 def test_a_plan_that_is_no_file_is_named_and_the_others_go_on(
-    workspace: Workspace, replace: Callable[[Path], None], told: str
+    workspace: Workspace, replace: Callable[[Path], None]
 ) -> None:
-    first, second, third = (one.path for one in workspace.places())
+    first, second, third = (place.path for place in workspace.places())
     first.unlink()
     replace(first)
-    with pytest.raises(DocumentError, match=told) as caught:
+    with pytest.raises(DocumentError) as caught:
         workspace.job_at(first)
+    assert_sentences(caught.value)
     assert str(caught.value.where).startswith(workspace.where(first))
     assert [workspace.job_at(one).title for one in (second, third)] == ["Log out", "Pay by card"]
-    assert [one.title for one in survey_jobs(workspace).jobs] == ["Log out", "Pay by card"]
+    assert [job.title for job in survey_jobs(workspace).jobs] == ["Log out", "Pay by card"]
 
 
 @pytest.mark.parametrize("replace", [a_folder, a_link, a_fifo, nothing])
@@ -469,16 +481,19 @@ def test_a_plan_that_is_a_pipe_with_a_silent_writer_is_one_finding(workspace: Wo
         found = survey_jobs(workspace)
     finally:
         os.close(writer)
-    assert [one.title for one in found.jobs] == ["Log out", "Pay by card"]
-    assert [(one.code, one.where.partition(":")[0]) for one in found.problems] == [("document", workspace.where(path))]
+    assert [job.title for job in found.jobs] == ["Log out", "Pay by card"]
+    assert [(problem.code, problem.where.partition(":")[0]) for problem in found.problems] == [
+        ("document", workspace.where(path))
+    ]
 
 
 def test_a_field_that_cannot_be_rewritten_line_by_line_is_refused_with_its_file_and_line(workspace: Workspace) -> None:
     path = workspace.place("log-in").path
     path.write_text("---\nwork_item_id: &a X\nstatus: planned\nother: *a\n---\n")
     before = path.read_bytes()
-    with pytest.raises(DocumentError, match="line by line") as caught:
+    with pytest.raises(DocumentError) as caught:
         workspace.write(workspace.read(path), path, {"work_item_id": "Y"})
+    assert_sentences(caught.value)
     assert caught.value.where == f"{workspace.where(path)} line 2"
     assert path.read_bytes() == before
 

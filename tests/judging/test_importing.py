@@ -30,6 +30,7 @@ from donewhen.missions.table_import import (
 )
 from donewhen.missions.table_sources import SkippedRow, SourceRow, find_source
 from donewhen.models.contrast import default_rule
+from sentences import assert_sentences
 
 
 def looked_at(path: Path, wishes: ColumnChoices | None = None) -> tuple[ColumnReading, ImportPreview]:
@@ -50,7 +51,7 @@ def refused(path: Path, wishes: ColumnChoices | None = None) -> list[str]:
         _, seen = looked_at(path, wishes)
     except TicketError as error:
         return [str(error)]
-    return [str(one) for one in seen.problems]
+    return [str(problem) for problem in seen.problems]
 
 
 def test_a_table_is_understood_by_the_names_of_its_columns(tmp_path: Path) -> None:
@@ -62,7 +63,10 @@ def test_a_table_is_understood_by_the_names_of_its_columns(tmp_path: Path) -> No
     assert understood.unused == ("Author",)
     assert understood.guessed == {"label", "text", "group", "values"}
     assert seen.problems == ()
-    assert [(one.key, one.text) for one in tickets_of(table)] == [("Q1::pass", "It works"), ("Q2::fail", "It does not")]
+    assert [(ticket.key, ticket.text) for ticket in tickets_of(table)] == [
+        ("Q1::pass", "It works"),
+        ("Q2::fail", "It does not"),
+    ]
 
 
 def test_without_telling_names_the_label_is_the_column_of_verdict_words_and_the_text_the_longest(
@@ -77,8 +81,9 @@ def test_without_telling_names_the_label_is_the_column_of_verdict_words_and_the_
 def test_two_columns_that_could_be_the_label_are_for_a_person_to_tell_apart(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("x,y,z\nyes,some text,no\nno,other text,yes\n")
-    with pytest.raises(TicketError, match="No column looks like the label") as told:
+    with pytest.raises(TicketError) as told:
         looked_at(table)
+    assert_sentences(told.value)
     assert "--label-column, 'x', 'y', 'z'" in str(told.value)
     understood, _ = looked_at(table, ColumnChoices(label="z"))
     assert understood.values == {"no": "fail", "yes": "pass"}
@@ -117,8 +122,9 @@ def test_labels_are_understood_or_left_to_a_person(
 
 
 def test_a_value_can_not_mean_both() -> None:
-    with pytest.raises(TicketError, match="can't mean both"):
+    with pytest.raises(TicketError) as caught:
         verdict_values(["a", "b"], ("A",), ("a",))
+    assert_sentences(caught.value)
 
 
 def test_every_row_that_is_no_ticket_is_named_with_its_line(tmp_path: Path) -> None:
@@ -126,9 +132,7 @@ def test_every_row_that_is_no_ticket_is_named_with_its_line(tmp_path: Path) -> N
     rows = ["id,text,label", "A,one,pass", 'B,"two', 'lines",fail', "C,three,maybe", "D,,fail", "E,four,", "F,five"]
     table.write_text("\n".join([*rows, "G::x,six,pass"]) + "\n")
     assert [one.partition(": ")[0] for one in refused(table)] == [f"{table}:{line}" for line in (5, 6, 7, 8, 9)]
-    told = " ".join(refused(table))
-    for word in ("'maybe' is neither", "no evidence", "no label", "2 field(s)", "without '::'"):
-        assert word in told
+    assert_sentences(refused(table))
 
 
 def test_a_row_that_says_the_same_again_is_left_out_and_named_and_one_that_says_otherwise_is_refused(
@@ -138,8 +142,8 @@ def test_a_row_that_says_the_same_again_is_left_out_and_named_and_one_that_says_
     table.write_text("id,text,label\nA,one,pass\nB,two,fail\nA,one,pass\nA,one,fail\nB,three,fail\n")
     _, seen = looked_at(table)
     assert seen.left_out == (SkippedRow(f"{table}:4", f"it is the same as {table}:2"),)
-    assert [str(one.where) for one in seen.problems] == [f"{table}:6"]
-    assert "The first is at" in str(seen.problems[0])
+    assert [str(problem.where) for problem in seen.problems] == [f"{table}:6"]
+    assert_sentences(seen.problems[0])
     assert (seen.counts, seen.both) == ({"pass": 1, "fail": 2}, 1)
 
 
@@ -156,57 +160,55 @@ def test_tables_come_with_any_separator_a_byte_order_mark_and_windows_lines(tmp_
     table = tmp_path / "t.csv"
     lines = [delimiter.join(row) for row in (("id", "text", "label"), ("A", "né", "pass"), ("B", "二", "fail"))]
     table.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
-    assert [(one.key, one.text) for one in tickets_of(table)] == [("A::pass", "né"), ("B::fail", "二")]
+    assert [(ticket.key, ticket.text) for ticket in tickets_of(table)] == [("A::pass", "né"), ("B::fail", "二")]
 
 
 def test_a_line_in_another_encoding_is_named_and_the_others_are_still_looked_at(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_bytes("id,text,label\nA,caf\xe9,pass\nB,b,fail\nC,c,maybe\n".encode("latin-1"))
     first, second = refused(table)
-    assert first.startswith(f"{table}:2: The line is not UTF-8: byte 0xe9 at position 6.")
+    assert str(table) in first
+    assert_sentences(first)
     assert second.startswith(f"{table}:4: 'maybe'")
     table.write_text("id,text,label\nA,a,pass\n", encoding="utf-16")
     assert "UTF-16" in refused(table)[0]
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    "content",
     [
-        ("", "There is not one ticket"),
-        ("id,text,label\n", "There is not one ticket"),
-        ("\n\n", "There is not one ticket"),
-        ("label\npass\n", "it has one column"),
-        ("id,text,label,text\nA,a,pass,b\n", "two columns are named 'text'"),
-        ('id,text,label\nA,"never closed,pass\nB,b,fail\n', "opened and never closed"),
-        ("id,text,label\nA,a,pass\n", "No ticket is labelled fail"),
+        "",
+        "id,text,label\n",
+        "\n\n",
+        "label\npass\n",
+        "id,text,label,text\nA,a,pass,b\n",
+        'id,text,label\nA,"never closed,pass\nB,b,fail\n',
+        "id,text,label\nA,a,pass\n",
     ],
 )
-def test_a_broken_table_says_how_it_is_broken(tmp_path: Path, content: str, told: str) -> None:
+def test_a_broken_table_says_how_it_is_broken(tmp_path: Path, content: str) -> None:
     table = tmp_path / "t.csv"
     table.write_text(content)
-    assert told in " ".join(refused(table))
+    assert_sentences(" ".join(refused(table)))
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    "content",
     [
-        ('{"id": "A", "text": "a", "label": "pass"}\n{"id": "B", "te', ":2: The line is not JSON"),
-        ('{"id": "A", "text": "a", "label": true}\n[1]\n', ":2: The line is not an object"),
-        ('[{"id": "A"}]', "one JSON array"),
-        ('{"id": "A", "text": {"a": 1}, "label": 1}\n', ":1: text is not a text"),
-        ('{"id": "A", "evidence": {"a": 1}, "label": 1}\n', ":1: evidence must be names with texts"),
-        ('{"id": "A", "text": "\\ud800", "label": 1}\n', ":1: Its text holds half a character"),
-        ('{"id": "A\\u001b[2J", "text": "a", "label": 1}\n', ":1: group_id must be a short printable text"),
-        (
-            '{"id": "A", "text": "a", "label": 1, "mission": "x"}\n{"id": "B", "label": 0, "mission": "y"}',
-            "several missions: 'x', 'y'",
-        ),
+        '{"id": "A", "text": "a", "label": "pass"}\n{"id": "B", "te',
+        '{"id": "A", "text": "a", "label": true}\n[1]\n',
+        '[{"id": "A"}]',
+        '{"id": "A", "text": {"a": 1}, "label": 1}\n',
+        '{"id": "A", "evidence": {"a": 1}, "label": 1}\n',
+        '{"id": "A", "text": "\\ud800", "label": 1}\n',
+        '{"id": "A\\u001b[2J", "text": "a", "label": 1}\n',
+        '{"id": "A", "text": "a", "label": 1, "mission": "x"}\n{"id": "B", "label": 0, "mission": "y"}',
     ],
 )
-def test_broken_lines_of_json_say_how_they_are_broken(tmp_path: Path, content: str, told: str) -> None:
+def test_broken_lines_of_json_say_how_they_are_broken(tmp_path: Path, content: str) -> None:
     lines = tmp_path / "t.jsonl"
     lines.write_text(content)
-    assert told in " ".join(refused(lines))
+    assert_sentences(" ".join(refused(lines)))
 
 
 def test_lines_that_are_tickets_already_stay_what_they_are(tmp_path: Path) -> None:
@@ -235,25 +237,23 @@ def test_lines_that_are_tickets_already_stay_what_they_are(tmp_path: Path) -> No
 )
 def test_a_file_whose_name_says_nothing_is_known_by_how_it_begins(tmp_path: Path, content: str) -> None:
     (tmp_path / "verdicts").write_text(content)
-    assert [one.key for one in tickets_of(tmp_path / "verdicts")] == ["A::pass", "B::fail"]
+    assert [ticket.key for ticket in tickets_of(tmp_path / "verdicts")] == ["A::pass", "B::fail"]
 
 
 @pytest.mark.parametrize(
-    ("wishes", "told"),
+    "wishes",
     [
-        (ColumnChoices(label="lable"), "There is no column 'lable' for the label. There is: 'id', 'text', 'label'."),
-        (ColumnChoices(texts=("text", "body")), "There is no column 'body' for the text."),
-        (ColumnChoices(group="gruop"), "There is no column 'gruop' for the group."),
-        (ColumnChoices(cluster="k"), "There is no column 'k' for the cluster."),
-        (ColumnChoices(group="text"), "No column is left for the text."),
+        ColumnChoices(label="lable"),
+        ColumnChoices(texts=("text", "body")),
+        ColumnChoices(group="gruop"),
+        ColumnChoices(cluster="k"),
+        ColumnChoices(group="text"),
     ],
 )
-def test_a_column_that_is_not_there_is_said_with_those_that_are(
-    tmp_path: Path, wishes: ColumnChoices, told: str
-) -> None:
+def test_a_column_that_is_not_there_is_said_with_those_that_are(tmp_path: Path, wishes: ColumnChoices) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,text,label\n,a,pass\n,b,fail\n")
-    assert told in " ".join(refused(table, wishes))
+    assert_sentences(refused(table, wishes))
 
 
 def test_columns_may_be_named_in_another_case(tmp_path: Path) -> None:
@@ -265,8 +265,9 @@ def test_columns_may_be_named_in_another_case(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_source_because_it_is_read_more_than_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(TicketError, match="a pipe can't be"):
+    with pytest.raises(TicketError) as caught:
         find_source(tmp_path / "pipe.csv")
+    assert_sentences(caught.value)
 
 
 def folder_of(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -293,12 +294,13 @@ def test_a_folder_of_folders_named_after_labels_is_read(tmp_path: Path) -> None:
     understood, seen = looked_at(folder)
     assert understood.values == {"nok": "fail", "ok": "pass"}
     hidden = (".git", "nok/b/.draft", "ok/.DS_Store")
-    assert seen.left_out == tuple(SkippedRow(str(folder / one), "it is hidden") for one in hidden)
+    assert [one.where for one in seen.left_out] == [str(folder / one) for one in hidden]
+    assert_sentences({one.why for one in seen.left_out})
     assert seen.problems == ()
     found = {
-        one.key: dict(one.evidence)
-        for one in import_tickets(find_source(folder), understood, "m")
-        if isinstance(one, Ticket)
+        ticket.key: dict(ticket.evidence)
+        for ticket in import_tickets(find_source(folder), understood, "m")
+        if isinstance(ticket, Ticket)
     }
     assert found == {
         "a.txt::fail": {"text": "two"},
@@ -317,21 +319,15 @@ def test_what_does_not_belong_into_a_folder_of_texts_is_named(tmp_path: Path) ->
     os.mkfifo(folder / "pass" / "pipe")
     told = refused(folder)
     assert len(told) == 6
-    for name, word in (
-        ("e.txt", "in no folder that says its label"),
-        ("fail/c.png", "not text in UTF-8"),
-        ("fail/empty", "no evidence"),
-        ("maybe/d.txt", "'maybe' is neither pass nor fail"),
-        ("pass/link.txt", "can't be read"),
-        ("pass/pipe", "can't be read: Not a file"),
-    ):
-        assert any(one.startswith(f"{folder / name}: ") and word in one for one in told), name
+    for name in ("e.txt", "fail/c.png", "fail/empty", "maybe/d.txt", "pass/link.txt", "pass/pipe"):
+        assert any(one.startswith(f"{folder / name}: ") for one in told), name
+    assert_sentences(sorted(told))
 
 
 def test_texts_with_a_table_of_labels_are_read_and_every_file_needs_its_row(tmp_path: Path) -> None:
     files = {"a.txt": "one", "sub/b.txt": "two", "labels.csv": "file,label,cluster\na.txt,1,k\nsub/b.txt,0,\n"}
     folder = folder_of(tmp_path, dict(files))
-    assert [(one.key, one.text, one.cluster) for one in tickets_of(folder)] == [
+    assert [(ticket.key, ticket.text, ticket.cluster) for ticket in tickets_of(folder)] == [
         ("a.txt::pass", "one", "k"),
         ("sub/b.txt::fail", "two", "sub/b.txt"),
     ]
@@ -344,8 +340,8 @@ def test_texts_with_a_table_of_labels_are_read_and_every_file_needs_its_row(tmp_
         *(f"{labels}:{line}" for line in (4, 5, 6, 7)),
         str(folder / "c.txt"),
     ]
-    assert "names no file of the folder" in told[0]
-    assert "No such file" in told[2]
+    assert_sentences(told[0])
+    assert_sentences(told[2])
 
 
 def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Path) -> None:
@@ -385,17 +381,19 @@ def test_any_name_that_can_be_shown_survives_the_settings_file(tmp_path: Path, n
 
 @pytest.mark.parametrize("name", ["", " ", "two\nlines", "\x1b[2J", "x" * 101, "a\u202eb", "\ud800"])
 def test_a_name_that_can_not_be_shown_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="can't be the name"):
+    with pytest.raises(UsageError) as caught:
         create_mission(tmp_path / "m", name, "en", [])
+    assert_sentences(caught.value)
     assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize("there", ["mission.toml", "tickets.jsonl", "initial_guidance.json", "guidance.json"])
 def test_nothing_of_a_mission_is_written_over(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("mine")
-    with pytest.raises(UsageError, match="already"):
+    with pytest.raises(UsageError) as caught:
         create_mission(tmp_path, "m", "en", [])
-    assert [one.name for one in tmp_path.iterdir()] == [there]
+    assert_sentences(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
 
 
@@ -411,7 +409,7 @@ def test_a_mission_that_can_not_be_finished_leaves_nothing_behind(tmp_path: Path
     (tmp_path / "kept" / "notes.txt").write_text("mine")
     with pytest.raises(TicketError, match="It broke"):
         create_mission(tmp_path / "kept", "m", "en", breaking())  # type: ignore[arg-type]
-    assert [one.name for one in (tmp_path / "kept").iterdir()] == ["notes.txt"]
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["notes.txt"]
 
 
 CELL = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
@@ -428,12 +426,12 @@ def test_every_row_of_any_table_ends_as_a_ticket_as_left_out_or_as_a_problem(
     table.write_bytes(written.getvalue().encode())
     source = find_source(table)
     read = [row for row in source.rows() if isinstance(row, SourceRow)]
-    told = [one for row in rows if any(part.strip() for part in row) for one in [row]]
-    assert [tuple(row.fields.values()) for row in read] == told
-    if told:
+    lines = [one for row in rows if any(part.strip() for part in row) for one in [row]]
+    assert [tuple(row.fields.values()) for row in read] == lines
+    if lines:
         outcomes = list(import_tickets(source, read_columns(source, ColumnChoices()), "m"))
-        assert len(outcomes) == len(told)
-        for outcome, (name, text, label) in zip(outcomes, told, strict=True):
+        assert len(outcomes) == len(lines)
+        for outcome, (name, text, label) in zip(outcomes, lines, strict=True):
             if isinstance(outcome, Ticket):
                 assert (outcome.group_id, outcome.text) == (" ".join(name.split()), text)
                 assert {"ok": "pass", "nok": "fail"}[label] == outcome.label

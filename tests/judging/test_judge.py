@@ -22,6 +22,7 @@ from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict
 from donewhen.models.roles import Completion, Decode, ModelError, RolloutRequest, Usage
+from sentences import assert_sentences
 
 
 def judge_of(folder: Path, model: object, toml: str = "") -> Judge:
@@ -168,8 +169,9 @@ def test_overrides_have_the_last_word_and_the_votes_stay_as_they_were(tmp_path: 
 def test_an_override_that_says_nonsense_stops_the_judging(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def odd(ticket, vote):\n    return 'maybe'\n")
     judge = judge_of(tmp_path, Scripted(lambda request: PASS), 'overrides = ["mine.py:odd"]\n')
-    with pytest.raises(ConfigError, match=r"mine\.py:odd returned 'maybe'"):
+    with pytest.raises(ConfigError) as caught:
         list(judge.judge_all(many(20)))
+    assert_sentences(caught.value)
 
 
 def test_the_same_ticket_gets_the_same_verdict_whatever_came_before(tmp_path: Path) -> None:
@@ -182,10 +184,12 @@ def test_inside_of_a_running_loop_it_says_what_to_write_instead(tmp_path: Path) 
     judge = judge_of(tmp_path, Scripted(lambda request: PASS))
 
     async def main() -> Verdict:
-        with pytest.raises(UsageError, match=r"await judge\.judged\(ticket\)"):
+        with pytest.raises(UsageError) as caught:
             judge.judge(ticket())
-        with pytest.raises(UsageError, match=r"judge\.stream\(tickets\)"):
+        assert_sentences(caught.value)
+        with pytest.raises(UsageError) as caught:
             next(judge.judge_all([ticket()]))
+        assert_sentences(caught.value)
         return await judge.judged(ticket())
 
     assert asyncio.run(main()) == judge.judge(ticket())
@@ -279,7 +283,7 @@ def test_a_slow_ticket_holds_up_its_verdict_and_not_the_work_on_others(tmp_path:
     verdicts = judge_of(tmp_path, Slow(), "concurrency = 4\n").judge_all(many(30))
     assert next(verdicts).group_id == "QC-0"
     assert done == ["cabinet 1", "cabinet 2", "cabinet 3"]
-    assert [one.group_id for one in verdicts] == [f"QC-{number}" for number in range(1, 30)]
+    assert [verdict.group_id for verdict in verdicts] == [f"QC-{number}" for number in range(1, 30)]
 
 
 @pytest.mark.parametrize("taken", [0, 1, 10])
@@ -359,8 +363,8 @@ def test_an_error_of_one_ticket_ends_the_judging_and_cancels_the_rest(tmp_path: 
     verdicts = judge_of(tmp_path, model, "concurrency = 4\n").judge_all(many(1000))
     found = []
     with pytest.raises(ZeroDivisionError):
-        for one in verdicts:
-            found.append(one.group_id)  # noqa: PERF401 - what came before the error is what is looked at
+        for verdict in verdicts:
+            found.append(verdict.group_id)  # noqa: PERF401 - what came before the error is what is looked at
     assert found == ["QC-0", "QC-1", "QC-2"]
     assert not model.now
     assert model.finished < 40
@@ -374,9 +378,10 @@ def test_an_error_of_the_tickets_comes_through_and_cancels_the_rest(tmp_path: Pa
     model = Uneven()
     verdicts = judge_of(tmp_path, model, "concurrency = 4\n").judge_all(broken())
     seen = 0
-    with pytest.raises(ConfigError, match="The tickets are gone"):
+    with pytest.raises(ConfigError) as caught:
         for _ in verdicts:
             seen += 1
+    assert_sentences(caught.value)
     assert seen >= 1
     assert not model.now
 

@@ -15,6 +15,7 @@ from donewhen.judging.guidance import seed_guidance
 from donewhen.judging.language import PROMPTS, SHIPPED, Language, find_language, read_language, shipped_languages
 from donewhen.judging.mission import read_mission
 from donewhen.judging.prompt_rendering import shared_prompt_part
+from sentences import assert_sentences
 
 THIRD_STATE_ZH = [
     "复核",
@@ -89,7 +90,7 @@ def test_no_wording_stands_there_twice_or_empty(name: str) -> None:
     for words in (wording.third_state, wording.ambiguous_negation, wording.brand):
         assert words
         assert len(set(words)) == len(words)
-        assert all(one == one.strip() and one for one in words)
+        assert all(word == word.strip() and word for word in words)
 
 
 @pytest.mark.parametrize("name", ["en", "zh"])
@@ -149,8 +150,9 @@ def test_a_language_can_be_named_by_its_folder(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_unknown_language_names_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="There is no language 'fr'; there are en, zh") as caught:
+    with pytest.raises(ConfigError) as caught:
         mission_in(tmp_path, 'language = "fr"\n')
+    assert_sentences(caught.value)
     assert "languages/NAME" in str(caught.value.next_step)
     assert caught.value.where == f"{tmp_path / 'mission.toml'}:2"
 
@@ -176,15 +178,17 @@ def test_one_word_may_be_the_missions_and_the_other_the_languages(tmp_path: Path
     [("ok", "ok"), ("ok", "OK"), ("ok", "ok "), ("ok", "ｏｋ"), ("fail", ""), ("", "Pass"), ("straße", "STRASSE")],
 )
 def test_words_that_no_answer_could_tell_apart_are_refused(tmp_path: Path, pass_: str, fail: str) -> None:
-    with pytest.raises(ConfigError, match="Both verdicts are written") as caught:
+    with pytest.raises(ConfigError) as caught:
         mission_in(tmp_path, f'\n[verdict]\npass = "{pass_}"\nfail = "{fail}"\n')
+    assert_sentences(caught.value)
     assert caught.value.where == f"{tmp_path / 'mission.toml'}:3"
 
 
 @pytest.mark.parametrize("word", [" ", "\\u3000", "a\\nb", "a\\u200bb"])
 def test_a_word_that_nobody_can_write_is_refused(tmp_path: Path, word: str) -> None:
-    with pytest.raises(ConfigError, match="can't be written"):
+    with pytest.raises(ConfigError) as caught:
         mission_in(tmp_path, f'[verdict]\npass = "{word}"\n')
+    assert_sentences(caught.value)
 
 
 def test_words_and_prompts_change_the_identity_and_nothing_else_does(tmp_path: Path) -> None:
@@ -242,7 +246,8 @@ def test_a_file_that_is_missing_or_no_text_is_named(folder: Path, name: str) -> 
     assert (error.where, "not UTF-8" in error.message) == (str(folder / name), True)
     (folder / name).unlink()
     error = problem(folder)
-    assert (error.where, "No such file" in error.message) == (str(folder / name), True)
+    assert error.where == str(folder / name)
+    assert_sentences(error.message)
 
 
 def test_a_language_file_is_as_strict_as_a_mission(folder: Path) -> None:
@@ -250,14 +255,16 @@ def test_a_language_file_is_as_strict_as_a_mission(folder: Path) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("version = 1", "versoin = 1"), encoding="utf-8")
     error = problem(folder)
-    assert (error.where, error.next_step) == (f"{path}:4", "Did you mean version?")
+    assert error.where == f"{path}:4"
+    assert_sentences(error.next_step)
     for table in ("answer", "wording"):
         path.write_text(text.replace(f"[{table}]", f'[{table}]\nother = "x"'), encoding="utf-8")
         error = problem(folder)
         assert (error.message.partition(":")[0], str(error.where).rpartition(":")[0]) == (f"{table}.other", str(path))
     path.write_text("name = ", encoding="utf-8")
     error = problem(folder)
-    assert (error.where, "not valid TOML" in error.message) == (str(path), True)
+    assert error.where == str(path)
+    assert_sentences(error.message)
 
 
 @pytest.mark.parametrize("field", ["scaffold", "guidance"])

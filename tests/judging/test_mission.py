@@ -15,6 +15,7 @@ from donewhen.judging.guidance import GuidanceChange, GuidanceError
 from donewhen.judging.mission import check_mission, read_mission
 from donewhen.judging.ticket import TicketError
 from donewhen.models.roles import Decode
+from sentences import assert_sentences
 
 
 def test_a_mission_is_read_from_its_folder_or_from_its_file(tmp_path: Path) -> None:
@@ -23,13 +24,14 @@ def test_a_mission_is_read_from_its_folder_or_from_its_file(tmp_path: Path) -> N
     assert by_folder == by_file
     assert (by_folder.name, by_folder.folder) == ("cabinets", tmp_path)
     assert by_folder.ticket_files == (tmp_path / "tickets.jsonl",)
-    assert [one.key for one in by_folder.tickets()] == ["QC-1::pass", "QC-2::fail"]
+    assert [ticket.key for ticket in by_folder.tickets()] == ["QC-1::pass", "QC-2::fail"]
 
 
 def test_a_folder_without_a_mission_says_how_to_begin_one(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(ConfigError, match="no mission here") as caught:
+        with pytest.raises(ConfigError) as caught:
             read_mission(place)
+        assert_sentences(caught.value)
         assert caught.value.next_step == "donewhen mission init"
 
 
@@ -41,11 +43,13 @@ def test_a_mission_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
     assert caught.value.where == str(path)
     path.rmdir()
     path.write_bytes(b"mission = '\xff'")
-    with pytest.raises(ConfigError, match="not UTF-8"):
+    with pytest.raises(ConfigError) as caught:
         read_mission(tmp_path)
+    assert_sentences(caught.value)
     path.write_text("mission = 'm'\nmission = 'n'\n")
-    with pytest.raises(ConfigError, match=r"not valid TOML.*line 2"):
+    with pytest.raises(ConfigError) as caught:
         read_mission(tmp_path)
+    assert_sentences(caught.value)
 
 
 def test_the_decodes_are_the_grid_row_by_row(tmp_path: Path) -> None:
@@ -83,12 +87,14 @@ def test_the_clock_of_a_mission_is_that_of_its_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../elsewhere.jsonl", "/etc/passwd", "a/../../b.jsonl"])
 def test_no_file_of_a_mission_is_outside_of_it(tmp_path: Path, name: str) -> None:
     mission = mission_in(tmp_path, f'tickets = ["{name}"]\n')
-    with pytest.raises(ConfigError, match="leads out of the mission") as caught:
+    with pytest.raises(ConfigError) as caught:
         list(mission.tickets())
+    assert_sentences(caught.value)
     assert caught.value.message.startswith("tickets: ")
     mission = mission_in(tmp_path, f'initial_guidance = "{name}"\n')
-    with pytest.raises(ConfigError, match=r"initial_guidance: .* leads out of the mission"):
+    with pytest.raises(ConfigError) as caught:
         mission.initial_guidance()
+    assert_sentences(caught.value)
 
 
 def test_several_files_of_tickets_are_one_after_the_other(tmp_path: Path) -> None:
@@ -96,7 +102,7 @@ def test_several_files_of_tickets_are_one_after_the_other(tmp_path: Path) -> Non
     (tmp_path / "more").mkdir()
     write_lines(tmp_path / "more" / "a.jsonl", line("QC-1"))
     write_lines(tmp_path / "b.jsonl", line("QC-2"), line("QC-3"))
-    assert [one.group_id for one in mission.tickets()] == ["QC-2", "QC-3", "QC-1"]
+    assert [ticket.group_id for ticket in mission.tickets()] == ["QC-2", "QC-3", "QC-1"]
 
 
 def test_a_check_of_a_good_mission_counts_what_is_in_it(tmp_path: Path) -> None:
@@ -115,21 +121,21 @@ def test_a_check_names_every_problem_with_its_place(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "tickets.jsonl", line("QC-1"), "{", line("QC-1"), line("QC-2", "maybe"))
     found = check_mission(tmp_path)
     assert (found.passes, found.fails, found.clusters, found.guidance) == (1, 0, 1, None)
-    assert [one.where for one in found.problems] == [
+    assert [problem.where for problem in found.problems] == [
         str(tmp_path / "initial_guidance.json"),
         f"{path}:2",
         f"{path}:3",
         f"{path}:4",
         "tickets.jsonl",
     ]
-    assert "No ticket is labelled fail" in found.problems[-1].message
+    assert_sentences(found.problems[-1].message)
 
 
 def test_a_check_looks_at_the_learned_guidance_too(tmp_path: Path) -> None:
     write_mission(tmp_path)
     (tmp_path / "guidance.json").write_text("{")
     found = check_mission(tmp_path)
-    assert [type(one) for one in found.problems] == [GuidanceError]
+    assert [type(problem) for problem in found.problems] == [GuidanceError]
     assert str(found.problems[0].where).startswith(str(tmp_path / "guidance.json"))
 
 
@@ -152,9 +158,9 @@ def test_a_check_without_a_mission_or_with_tickets_elsewhere_has_problems(tmp_pa
     assert found._replace(problems=()) == (None, 0, 0, 0, None, ())
     assert len(found.problems) == 1
     write_mission(tmp_path, 'tickets = ["../t.jsonl"]\n')
-    told = [str(one) for one in check_mission(tmp_path).problems]
-    assert "leads out" in told[0]
-    assert ["No ticket is labelled" in one for one in told[1:]] == [True, True]
+    lines = [str(problem) for problem in check_mission(tmp_path).problems]
+    assert len(lines) == 3
+    assert_sentences(lines)
     write_mission(tmp_path, "tickets = []\n")
     assert len(check_mission(tmp_path).problems) == 2
 
@@ -164,8 +170,9 @@ def test_labels_of_one_kind_alone_are_a_problem(tmp_path: Path, label: str) -> N
     write_mission(tmp_path)
     write_lines(tmp_path / "tickets.jsonl", line("QC-1", label))
     problems = check_mission(tmp_path).problems
-    assert [type(one) for one in problems] == [TicketError]
-    assert f"labelled {'fail' if label == 'pass' else 'pass'}" in problems[0].message
+    assert [type(problem) for problem in problems] == [TicketError]
+    assert ("fail" if label == "pass" else "pass") in problems[0].message
+    assert_sentences(problems[0].message)
 
 
 def test_initial_guidance_comes_as_rules_or_as_a_whole_file(tmp_path: Path) -> None:

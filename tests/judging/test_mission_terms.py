@@ -20,6 +20,7 @@ from donewhen.judging.guidance import GuidanceError, seed_guidance
 from donewhen.judging.mission import read_mission
 from donewhen.judging.mission_terms import mission_terms, terms_of_mission
 from donewhen.missions.new_mission import create_mission
+from sentences import assert_sentences
 
 
 @pytest.fixture
@@ -134,19 +135,19 @@ def test_a_package_is_its_first_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("break_it", "told"),
+    "break_it",
     [
-        (lambda folder: (folder / "mission.toml").write_text("no TOML at all"), "not valid TOML"),
-        (lambda folder: (folder / "initial_guidance.json").unlink(), "can't be read"),
-        (lambda folder: write_mission(folder, 'overrides = ["gone.py:say"]'), "No such file"),
+        lambda folder: (folder / "mission.toml").write_text("no TOML at all"),
+        lambda folder: (folder / "initial_guidance.json").unlink(),
+        lambda folder: write_mission(folder, 'overrides = ["gone.py:say"]'),
     ],
     ids=["settings", "guidance", "override"],
 )
-def test_a_mission_that_can_not_be_read_has_that_as_its_only_term(folder: Path, break_it: Any, told: str) -> None:
+def test_a_mission_that_can_not_be_read_has_that_as_its_only_term(folder: Path, break_it: Any) -> None:
     break_it(folder)
     found = mission_terms(folder)
     assert list(found) == ["unreadable"]
-    assert told in found["unreadable"]
+    assert_sentences(found["unreadable"])
     # Another clone of the same project must come to the same terms.
     assert str(folder) not in found["unreadable"]
 
@@ -166,34 +167,38 @@ def test_a_new_mission_has_its_scaffold_and_no_tickets(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_can_not_be_used_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(GuidanceError, match="A rule is a text"):
+    with pytest.raises(GuidanceError) as caught:
         create_mission(tmp_path / "new", "new", "en", (), ["  "])
+    assert_sentences(caught.value)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_mission_is_never_made_over_another(tmp_path: Path) -> None:
     create_mission(tmp_path / "new", "new", "en", ())
-    with pytest.raises(UsageError, match="There is a mission here already"):
+    with pytest.raises(UsageError) as caught:
         create_mission(tmp_path / "new", "new", "en", ())
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("rules", "model", "told"),
+    ("rules", "model", "able"),
     [
-        ({"G0": first_rule("en")}, "contrast", "the judge was taught nothing yet"),
-        ({"G0": first_rule("en")}, "openai/x", "the judge was taught nothing yet"),
-        ({"S1": "Be strict.", "G0": first_rule("en")}, "contrast", "the judge can't read S1"),
-        ({"S1": "Be strict.", "G0": first_rule("en")}, "openai/x", None),
-        ({"G0": first_rule("en"), "G1": "Be strict."}, "contrast", None),
+        ({"G0": first_rule("en")}, "contrast", False),
+        ({"G0": first_rule("en")}, "openai/x", False),
+        ({"S1": "Be strict.", "G0": first_rule("en")}, "contrast", False),
+        ({"S1": "Be strict.", "G0": first_rule("en")}, "openai/x", True),
+        ({"G0": first_rule("en"), "G1": "Be strict."}, "contrast", True),
     ],
 )
 def test_a_judge_that_was_taught_nothing_or_can_not_read_is_not_able(
-    tmp_path: Path, rules: dict[str, str], model: str, told: str | None
+    tmp_path: Path, rules: dict[str, str], model: str, able: bool
 ) -> None:
     folder = write_mission(tmp_path / "reports", rules=rules)
     text = (folder / "mission.toml").read_text()
     (folder / "mission.toml").write_text(text.replace("scripted", model))
-    assert reason_not_competent(read_mission(folder), seed_guidance("reports", rules, "")) == told
+    why = reason_not_competent(read_mission(folder), seed_guidance("reports", rules, ""))
+    assert (why is None) == able
+    assert_sentences(why)
 
 
 def test_initial_guidance_is_compared_by_what_it_says(folder: Path) -> None:

@@ -13,6 +13,7 @@ from donewhen.judging.answer import JudgeAnswer
 from donewhen.judging.mission_overrides import NamedOverride, apply_overrides, load_overrides
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.vote import Vote, count_votes
+from sentences import assert_sentences
 
 PASSED = count_votes([JudgeAnswer("pass", "yes")])
 NOTHING = count_votes([])
@@ -59,8 +60,9 @@ def test_an_override_that_breaks_is_an_error_that_names_it_and_the_ticket() -> N
     def breaks(ticket: Ticket, vote: Vote) -> None:
         raise KeyError("voltage")
 
-    with pytest.raises(ConfigError, match=r"rules\.py:breaks failed on QC-9: KeyError: 'voltage'"):
+    with pytest.raises(ConfigError) as caught:
         apply_overrides(ticket("QC-9"), PASSED, (NamedOverride("rules.py:breaks", breaks),))
+    assert_sentences(caught.value)
 
 
 def test_overrides_come_from_a_file_of_the_mission(tmp_path: Path) -> None:
@@ -85,31 +87,33 @@ def test_overrides_come_from_a_module(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    "name",
     [
-        ("mine", "names no override"),
-        (":high", "names no override"),
-        ("mine.py:", "names no override"),
-        ("mine.py:not a name", "names no override"),
-        ("", "names no override"),
-        ("missing.py:high", "FileNotFoundError"),
-        ("broken.py:high", "SyntaxError"),
-        ("raises.py:high", "ZeroDivisionError"),
-        ("fine.py:low", "AttributeError"),
-        ("fine.py:number", "is not a function"),
-        ("no.such.module:high", "ModuleNotFoundError"),
+        "mine",
+        ":high",
+        "mine.py:",
+        "mine.py:not a name",
+        "",
+        "missing.py:high",
+        "broken.py:high",
+        "raises.py:high",
+        "fine.py:low",
+        "fine.py:number",
+        "no.such.module:high",
     ],
 )
-def test_an_override_that_is_not_there_is_an_error_of_the_mission(tmp_path: Path, name: str, told: str) -> None:
+def test_an_override_that_is_not_there_is_an_error_of_the_mission(tmp_path: Path, name: str) -> None:
     (tmp_path / "broken.py").write_text("def high(:\n")
     (tmp_path / "raises.py").write_text("1 / 0\n")
     (tmp_path / "fine.py").write_text("number = 5\ndef high(ticket, vote): ...\n")
-    with pytest.raises(ConfigError, match=told) as caught:
+    with pytest.raises(ConfigError) as caught:
         mission_in(tmp_path, f'overrides = ["{name}"]\n')
+    assert_sentences(caught.value)
     assert caught.value.where == f"{tmp_path / 'mission.toml'}:2"
 
 
 def test_what_can_not_be_a_python_file_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "folder.py").mkdir()
-    with pytest.raises(ConfigError, match="can't be loaded"):
+    with pytest.raises(ConfigError) as caught:
         load_overrides(("folder.py:high",), tmp_path)
+    assert_sentences(caught.value)

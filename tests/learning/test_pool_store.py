@@ -17,6 +17,7 @@ from donewhen.learning.running.run_folders import run_state_of
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.roles import ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
+from sentences import assert_sentences
 
 RULE = 'When it mentions "captcha", the verdict is fail.'
 
@@ -47,7 +48,7 @@ def judge(request: RolloutRequest) -> str:
 
 
 def propose(request: ReflectionRequest) -> dict[str, object]:
-    evidence = [one.ticket_key for one in request.cases]
+    evidence = [case.ticket_key for case in request.cases]
     hypothesis = {"text": RULE, "falsifier": "a captcha that passed", "evidence": evidence}
     return {"has_evidence": True, "evidence_analysis": "", "operations": [], "hypotheses": [hypothesis]}
 
@@ -91,10 +92,12 @@ def test_cycles_keep_the_name_of_the_run_that_they_are_from(tmp_path: Path) -> N
 def test_a_broken_file_is_an_error_with_its_place(tmp_path: Path) -> None:
     mission_in(tmp_path)
     (tmp_path / POOL).write_text('[{"signature": ')
-    with pytest.raises(RunError, match="can't be read") as caught:
+    with pytest.raises(RunError) as caught:
         carried_over_hypotheses(read_mission(tmp_path), ())
+    assert_sentences(caught.value)
     assert caught.value.where == str(tmp_path / POOL)
     (tmp_path / POOL).unlink()
     (tmp_path / POOL).mkdir()
-    with pytest.raises(RunError, match="can't be read"):
+    with pytest.raises(RunError) as caught:
         carried_over_hypotheses(read_mission(tmp_path), ())
+    assert_sentences(caught.value)

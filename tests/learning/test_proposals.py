@@ -34,14 +34,14 @@ def terms(guidance: Guidance = FULL, **more: Any) -> ReadingTerms:
 
 
 def reasons(said: object, under: ReadingTerms | None = None) -> list[str]:
-    return [one.reason for one in read(said, under or terms()).rejections]
+    return [rejection.reason for rejection in read(said, under or terms()).rejections]
 
 
 def one_operation(**fields: Any) -> list[str]:
     proposal = read(answer([fields]), terms())
     assert bool(proposal.operations) != bool(proposal.rejections)
     assert proposal.covered == (frozenset(fields["evidence"]) if proposal.operations else frozenset())
-    return [one.reason for one in proposal.rejections]
+    return [rejection.reason for rejection in proposal.rejections]
 
 
 def test_the_four_operations_are_taken_as_they_stand() -> None:
@@ -55,13 +55,16 @@ def test_the_four_operations_are_taken_as_they_stand() -> None:
     )
     proposal = read(said, terms())
     assert proposal.rejections == ()
-    assert [(one.op, one.key, one.text, one.merged_from, one.evidence) for one in proposal.operations] == [
+    assert [
+        (operation.op, operation.key, operation.text, operation.merged_from, operation.evidence)
+        for operation in proposal.operations
+    ] == [
         ("add", None, mentions("timeout"), (), (A,)),
         ("update", "G1", mentions("puzzle"), (), (B,)),
         ("delete", "G10", None, (), (B, A)),
         ("merge", "G0", mentions("seal"), ("G2",), (A,)),
     ]
-    assert {one.reflection_id for one in proposal.operations} == {"1.1.1"}
+    assert {operation.reflection_id for operation in proposal.operations} == {"1.1.1"}
     assert proposal.covered == {A, B}
     assert proposal.analysis == "looked at"
 
@@ -153,21 +156,21 @@ def test_every_operation_needs_evidence_from_the_cases_that_were_shown(
     operation: dict[str, Any], evidence: object, reason: str
 ) -> None:
     proposal = read(answer([{**operation, "evidence": evidence}]), terms())
-    assert [one.reason for one in proposal.rejections] == [reason]
+    assert [rejection.reason for rejection in proposal.rejections] == [reason]
     assert proposal.covered == frozenset()
 
 
 @pytest.mark.parametrize(("evidence", "reason"), EVIDENCE)
 def test_so_does_every_hypothesis(evidence: object, reason: str) -> None:
     proposal = read(answer([], [{**guess(mentions("x"), []), "evidence": evidence}]), terms())
-    assert [(one.what, one.reason) for one in proposal.rejections] == [("hypothesis", reason)]
+    assert [(rejection.what, rejection.reason) for rejection in proposal.rejections] == [("hypothesis", reason)]
     assert proposal.covered == frozenset()
 
 
 def test_evidence_that_is_left_out_is_not_filled_in() -> None:
     said = answer([{"op": "delete", "key": "G1"}], [{"text": mentions("x"), "falsifier": "f"}])
     proposal = read(said, terms())
-    assert [one.reason for one in proposal.rejections] == ["no_evidence", "no_evidence"]
+    assert [rejection.reason for rejection in proposal.rejections] == ["no_evidence", "no_evidence"]
     assert proposal.covered == frozenset()
 
 
@@ -193,7 +196,7 @@ def test_evidence_that_is_left_out_is_not_filled_in() -> None:
 )
 def test_a_hypothesis_is_binary_general_and_falsifiable(change: dict[str, Any], reason: str | None) -> None:
     proposal = read(answer([], [guess(mentions("x"), [A]) | change]), terms())
-    assert [one.reason for one in proposal.rejections] == ([] if reason is None else [reason])
+    assert [rejection.reason for rejection in proposal.rejections] == ([] if reason is None else [reason])
     assert len(proposal.hypotheses) == (reason is None)
 
 
@@ -203,13 +206,13 @@ def test_a_hypothesis_without_a_falsifier_is_none() -> None:
 
 def test_one_bad_hypothesis_does_not_discard_good_operations_nor_the_other_way_round() -> None:
     bad_hypothesis = read(answer([add(mentions("x"), [A])], [guess("pending: fail", [B])]), terms())
-    assert [one.text for one in bad_hypothesis.operations] == [mentions("x")]
+    assert [operation.text for operation in bad_hypothesis.operations] == [mentions("x")]
     assert bad_hypothesis.covered == {A}
     bad_operation = read(answer([add("pending: fail", [A])], [guess(mentions("x"), [B])]), terms())
-    assert [one.text for one in bad_operation.hypotheses] == [mentions("x")]
+    assert [hypothesis.text for hypothesis in bad_operation.hypotheses] == [mentions("x")]
     assert bad_operation.covered == {B}
     between = read(answer([add(mentions("x"), [A]), {"op": "no"}, add(mentions("y"), [B])]), terms())
-    assert [one.text for one in between.operations] == [mentions("x"), mentions("y")]
+    assert [operation.text for operation in between.operations] == [mentions("x"), mentions("y")]
 
 
 def test_an_operation_over_a_cap_covers_nobody() -> None:
@@ -220,8 +223,8 @@ def test_an_operation_over_a_cap_covers_nobody() -> None:
         (terms(max_rules=5), "rule_cap"),
     ):
         proposal = read(said, under)
-        assert [one.text for one in proposal.operations] == [mentions("x")]
-        assert [one.reason for one in proposal.rejections] == [reason]
+        assert [operation.text for operation in proposal.operations] == [mentions("x")]
+        assert [rejection.reason for rejection in proposal.rejections] == [reason]
         assert proposal.covered == {A}
     assert reasons(said, terms(max_operations=0)) == ["operation_cap", "operation_cap"]
     assert reasons(said, terms(changes_left=0)) == ["change_cap", "change_cap"]
@@ -230,12 +233,12 @@ def test_an_operation_over_a_cap_covers_nobody() -> None:
 def test_a_full_guidance_can_still_be_changed() -> None:
     said = answer([{"op": "delete", "key": "G1", "evidence": [A]}, add(mentions("y"), [B])])
     proposal = read(said, terms(max_rules=4))
-    assert [one.op for one in proposal.operations] == ["delete"]
+    assert [operation.op for operation in proposal.operations] == ["delete"]
 
 
 def test_who_says_that_there_is_no_evidence_proposes_nothing() -> None:
     proposal = read(answer([add(mentions("x"), [A])], [guess(mentions("y"), [B])], has_evidence=False), terms())
-    assert [one.reason for one in proposal.rejections] == ["has_evidence_false"] * 2
+    assert [rejection.reason for rejection in proposal.rejections] == ["has_evidence_false"] * 2
     assert proposal.covered == frozenset()
 
 
@@ -369,7 +372,9 @@ def test_a_decision_about_somebody_else_is_rejected_and_the_rest_counts(key: obj
     found = decision(no_evidence_group_ids=[key, A])
     assert isinstance(found, DecisionPass)
     assert found.no_evidence == (A,)
-    assert [(one.what, one.reason, one.item) for one in found.rejections] == [("ticket", "unknown_ticket_key", key)]
+    assert [(rejection.what, rejection.reason, rejection.item) for rejection in found.rejections] == [
+        ("ticket", "unknown_ticket_key", key)
+    ]
 
 
 @pytest.mark.parametrize(

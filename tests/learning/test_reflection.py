@@ -37,6 +37,7 @@ from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.reflection.requests import pack_cases
 from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest
 from donewhen.testing.models import ScriptedJudge
+from sentences import assert_sentences
 
 LEARN_ALL = "[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
 ONE_EPOCH = "epochs = 1\n"
@@ -122,7 +123,7 @@ def test_nobody_is_asked_about_more_often_than_the_budget_allows(tmp_path: Path,
     assert set(times.values()) == {budget + 1}
     closed(run)
     notes = {one["uncertainty_note"] for one in run.state.queue}
-    assert notes == {"asked about as often as is allowed"}
+    assert_sentences(sorted(notes))
 
 
 def test_a_retry_is_no_further_support_cycle(tmp_path: Path) -> None:
@@ -214,7 +215,7 @@ def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: 
     fates_of = {one.text: one for one in run.state.pool.values()}
     assert fates_of[mentions("unicorns")].fate == "promoted"
     assert fates_of[mentions("captcha")].fate == "refused"
-    assert "there already, as G2" in fates_of[mentions("captcha")].why
+    assert_sentences(fates_of[mentions("captcha")].why)
     assert run.rules == RULES | {"G1": mentions("unicorns"), "G2": mentions("captcha")}
 
 
@@ -271,7 +272,7 @@ def test_who_is_set_aside_goes_to_the_queue_and_is_asked_nothing_more(tmp_path: 
     run = learn(mission_in(tmp_path, tickets, ONE_EPOCH + LEARN_ALL), model)
     asked = {one.ticket_key for request in model.proposals for one in request.cases}
     assert asked == {f"captcha{at}::fail" for at in range(6)}
-    assert [one["reason"] for one in run.state.rejections] == ["unknown_ticket_key"]
+    assert [rejection["reason"] for rejection in run.state.rejections] == ["unknown_ticket_key"]
     rows = [one for one in run.state.queue if one["reason_code"] == "reflection_no_evidence_after_gt"]
     assert {one["ticket_key"] for one in rows} == {"r0::fail", "r1::fail", "r2::fail"}
     assert rows[0] == {
@@ -363,7 +364,7 @@ def test_one_case_always_fits_cut_in_the_middle(tmp_path: Path) -> None:
     assert [one.ticket_key for one in found.waiting] == ["QC-2::fail"]
     assert "BEGIN" in found.own
     assert "END" in found.own
-    assert "characters left out" in found.own
+    assert_sentences(found.own)
     assert len(found.own) < 1500
 
 
@@ -372,7 +373,7 @@ def test_a_huge_ticket_is_learned_from_alone(tmp_path: Path) -> None:
     model = captcha_model()
     run = learn(mission_in(tmp_path, tickets, ONE_EPOCH + LEARN_ALL), model)
     closed(run)
-    assert all(len(one.prompt.shared) + len(one.prompt.own) <= 60_000 for one in model.proposals)
+    assert all(len(proposal.prompt.shared) + len(proposal.prompt.own) <= 60_000 for proposal in model.proposals)
 
 
 def test_what_stands_in_a_case_cannot_end_it(tmp_path: Path) -> None:
@@ -428,12 +429,12 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_its_cases_are
     said, reason = UNUSABLE[kind]
     model = ScriptedJudge(obedient, None, said)
     run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 4\n"), model)
-    assert [len(one.cases) for one in model.proposals] == [4, 2, 2, 1, 1, 1, 1]
+    assert [len(proposal.cases) for proposal in model.proposals] == [4, 2, 2, 1, 1, 1, 1]
     assert len(model.decisions) == 1
     closed(run)
     assert {kind for _, kind in fates(run)} == {"budget_exhausted"}
     assert run.reasons == [reason] * 7
-    assert all(one["what"] == "answer" for one in run.state.rejections)
+    assert all(rejection["what"] == "answer" for rejection in run.state.rejections)
     assert run.rules == RULES
     # The decisions were fine.
     assert run.state.status == "finished"
@@ -448,7 +449,7 @@ def test_where_no_answer_at_all_can_be_used_the_run_says_so(tmp_path: Path, kind
     assert run.of("run_finished")[0]["status"] == "no_usable_reflection"
     # The decision pass comes first: without it nobody is learnable, and it is asked for again.
     assert model.proposals == []
-    assert [len(one.cases) for one in model.decisions][:7] == [4, 2, 2, 1, 1, 1, 1]
+    assert [len(decision.cases) for decision in model.decisions][:7] == [4, 2, 2, 1, 1, 1, 1]
     closed(run)
     assert {kind for _, kind in fates(run)} == {"budget_exhausted"}
 
@@ -468,7 +469,7 @@ def test_a_retry_of_a_single_case_is_a_question_of_its_own(tmp_path: Path) -> No
     mission = mission_in(tmp_path, small(1, 2), ONE_EPOCH + LEARN_ALL)
     model = ScriptedJudge(obedient, None, lambda request: says_captcha(request) if request.attempt == 2 else "hm")
     run = learn(mission, model)
-    assert [one.attempt for one in model.proposals] == [0, 1, 2]
+    assert [proposal.attempt for proposal in model.proposals] == [0, 1, 2]
     assert {kind for _, kind in fates(run)} == {"covered"}
 
 
@@ -510,7 +511,7 @@ def test_an_epoch_makes_only_so_many_changes(tmp_path: Path) -> None:
     toml = f"epochs = 2\n{TRIAL_OFF}{LEARN_ALL}{reflection}"
     model = ScriptedJudge(obedient, None, adds)
     run = learn(mission_in(tmp_path, small(8, 2), toml), model)
-    assert [one.changes for one in run.state.epochs] == [2, 2]
+    assert [epoch.changes for epoch in run.state.epochs] == [2, 2]
     assert run.reasons == ["change_cap"] * 4
     closed(run, 1)
     closed(run, 2)

@@ -22,21 +22,21 @@ def wrong(at: int) -> Verdict:
 def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
     verdicts = [wrong(at) if at % 5 == 0 else right(at) for at in range(50)]
-    keys = [one.ticket_key for one in verdicts]
+    keys = [verdict.ticket_key for verdict in verdicts]
     with EpochVerdicts(keys, 1) as rolled:
-        rolled.take([one.as_dict() for one in verdicts[:20]])
-        rolled.take([one.as_dict() for one in verdicts[20:]])
+        rolled.take([verdict.as_dict() for verdict in verdicts[:20]])
+        rolled.take([verdict.as_dict() for verdict in verdicts[20:]])
         assert rolled.count == 50
         assert list(rolled.candidates) == [f"QC-{at}::fail" for at in range(0, 50, 5)]
         assert rolled.candidates["QC-5::fail"] == ("label_mismatch", "conflict_flag")
         assert len(rolled.studied) == 4
         assert list(rolled.studied) == sorted(rolled.studied)
-        for one in verdicts:
-            if one.ticket_key in rolled.candidates or one.ticket_key in rolled.studied:
-                assert rolled[one.ticket_key] == one._replace(answers=())
+        for verdict in verdicts:
+            if verdict.ticket_key in rolled.candidates or verdict.ticket_key in rolled.studied:
+                assert rolled[verdict.ticket_key] == verdict._replace(answers=())
             else:
                 with pytest.raises(KeyError):
-                    rolled[one.ticket_key]
+                    rolled[verdict.ticket_key]
 
 
 def test_the_sample_depends_on_the_seed_and_not_on_the_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from donewhen.learning.measuring.metrics import mcnemar, measure
 from donewhen.learning.measuring.splits import split_tickets
 from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.testing.models import ScriptedJudge
+from sentences import assert_sentences
 
 HIDDEN = ("captcha", "timeout", "overdraft")
 
@@ -61,7 +62,7 @@ def test_a_group_with_both_labels_is_a_question_of_policy(tmp_path: Path) -> Non
     run = learn(mission_in(tmp_path, [*small(6, 6), *both], toml), captcha_model())
     rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
     assert [one["ticket_key"] for one in rows] == ["both::fail", "both::pass"]
-    assert {one["uncertainty_note"] for one in rows} == {"the same work was labelled both ways"}
+    assert_sentences(sorted({one["uncertainty_note"] for one in rows}))
     assert [one["gt_label"] for one in rows] == ["fail", "pass"]
 
 
@@ -78,7 +79,7 @@ def test_opposed_hypotheses_are_a_question_of_policy_to_those_who_support_them(t
     assert {one.text for one in run.state.pool.values()} == {mentions("coupon", "pass"), mentions("coupon", "fail")}
     rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
     assert len(rows) == 12
-    assert {one["uncertainty_note"] for one in rows} == {"two hypotheses say opposite verdicts of the same condition"}
+    assert_sentences(sorted({one["uncertainty_note"] for one in rows}))
 
 
 def test_a_ticket_that_was_understood_once_is_not_suspected(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_refused_trial_is_on_record_and_does_not_reopen_closure(tmp_path: Path
     # The cases are covered: they were evidence of something valid.
     assert [len(one["retry"]) for one in run.of("closed")] == [0]
     assert run.state.epochs[0].covered == run.state.epochs[0].candidates
-    assert {one.attempt for one in model.proposals} == {0}
+    assert {proposal.attempt for proposal in model.proposals} == {0}
 
 
 def test_with_too_few_unseen_tickets_nothing_is_changed(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_trial_judges_both_guidances_on_validation_tickets_with_the_same_decod
 
 def test_an_added_rule_that_changes_nothing_is_refused_and_an_update_that_does_not_harm_is_made(tmp_path: Path) -> None:
     def propose(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         update = {"op": "update", "key": "G1", "text": mentions("unicorns"), "evidence": keys}
         return answer([add(mentions("dragons"), keys), update])
 
@@ -141,7 +141,7 @@ def test_a_rule_that_lets_bad_work_through_is_refused_however_many_errors_it_men
     rules = RULES | {"G1": mentions("blue")}
 
     def propose(request: ReflectionRequest) -> dict[str, Any]:
-        return answer([add(mentions("page", "pass"), [one.key for one in cases_in(request)])])
+        return answer([add(mentions("page", "pass"), [case.key for case in cases_in(request)])])
 
     toml = QUICK.replace("3", "1")
     run = learn(mission_in(tmp_path / "no", tickets, toml + MIN_TRIAL, rules), ScriptedJudge(obedient, None, propose))
@@ -153,7 +153,7 @@ def test_a_rule_that_lets_bad_work_through_is_refused_however_many_errors_it_men
 
 def test_the_same_change_of_the_same_guidance_is_not_tried_twice(tmp_path: Path) -> None:
     def propose(request: ReflectionRequest) -> dict[str, Any]:
-        return answer([add(mentions("today"), [one.key for one in cases_in(request)])])
+        return answer([add(mentions("today"), [case.key for case in cases_in(request)])])
 
     toml = QUICK + MIN_TRIAL + "[reflection]\nbatch_size = 3\n"
     run = learn(mission_in(tmp_path, small(10, 20), toml), ScriptedJudge(obedient, None, propose))
@@ -163,7 +163,7 @@ def test_the_same_change_of_the_same_guidance_is_not_tried_twice(tmp_path: Path)
 
 def test_a_hypothesis_that_was_refused_is_tried_again_only_with_new_tickets(tmp_path: Path) -> None:
     def propose(request: ReflectionRequest) -> dict[str, Any]:
-        return answer(hypotheses=[guess(mentions("today"), [one.key for one in cases_in(request)])])
+        return answer(hypotheses=[guess(mentions("today"), [case.key for case in cases_in(request)])])
 
     toml = "epochs = 4\n" + ONE_VOTE + MIN_TRIAL + "[reflection]\nbatch_size = 6\n"
     run = learn(mission_in(tmp_path, small(20, 40), toml), ScriptedJudge(obedient, None, propose))
@@ -215,7 +215,8 @@ def test_clean_up_keeps_a_rule_that_unseen_tickets_need(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, tickets, QUICK.replace("3", "1") + MIN_TRIAL, rules)
     unseen = set(split_tickets(TicketReader(mission).members, mission.settings.split, mission.settings.seed).validation)
     tickets = [
-        one | {"text": f"{one['text']} unseen"} if f"{one['group_id']}::pass" in unseen else one for one in tickets
+        ticket | {"text": f"{ticket['text']} unseen"} if f"{ticket['group_id']}::pass" in unseen else ticket
+        for ticket in tickets
     ]
 
     def sees(request: Any) -> str:
@@ -250,7 +251,7 @@ def test_credit_can_be_switched_off(tmp_path: Path) -> None:
 
 def test_a_deleted_rules_key_is_not_given_to_another(tmp_path: Path) -> None:
     def propose(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         if "[G1]" in request.prompt.shared:
             return answer([{"op": "delete", "key": "G1", "evidence": keys}])
         return answer([add(mentions("captcha"), keys)])
@@ -259,5 +260,5 @@ def test_a_deleted_rules_key_is_not_given_to_another(tmp_path: Path) -> None:
     rules = RULES | {"G1": mentions("unicorns")}
     run = learn(mission_in(tmp_path, small(10, 10), toml, rules), ScriptedJudge(obedient, None, propose))
     assert run.rules == RULES | {"G2": mentions("captcha")}
-    [gone] = [one["gone"] for one in run.state.changes if one["gone"]]
+    [gone] = [change["gone"] for change in run.state.changes if change["gone"]]
     assert gone == {"G1": mentions("unicorns")}

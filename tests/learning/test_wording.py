@@ -76,8 +76,8 @@ def test_characters_with_several_traditional_forms_are_one(text: str) -> None:
 def test_an_english_third_state_is_found_whatever_the_width_case_and_separators(phrase: str) -> None:
     variants = [phrase, phrase.upper(), phrase.title(), full_width(phrase)]
     variants += [phrase.replace(" ", one) for one in ("-", "_", "  ", "/", " - ", "\u3000")]
-    for one in variants:
-        assert reason(f"If it is {one}, the verdict is fail.", ENGLISH) == "third_state", one
+    for variant in variants:
+        assert reason(f"If it is {variant}, the verdict is fail.", ENGLISH) == "third_state", variant
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ class Shop:
         """A job, agreed to by a person unless that is what is tested."""
         job = add_job(self.workspace, title, criteria=criteria, outputs=outputs, **options)
         if agreed:
-            for one in agreement_proposals(self.workspace, [job]):
-                agree(self.workspace, one, ADA)
+            for proposal in agreement_proposals(self.workspace, [job]):
+                agree(self.workspace, proposal, ADA)
         if agreed and started:
             assert start_job(self.workspace, job.id, Actor("setup")).started
         return self.read(job)

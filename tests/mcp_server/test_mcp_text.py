@@ -15,6 +15,7 @@ from donewhen.mcp.dispatch import ToolOutcome, dispatch_call, make_harmless, sch
 from donewhen.mcp.params import NoParams
 from donewhen.mcp.resources import resource_page, resource_text
 from donewhen.mcp.tools import BY_NAME, TOOLS, McpTool
+from sentences import assert_sentences
 
 EVIL = "Report\x1b]0;owned\x07\x1b[31m\u202e\u200b"
 TYPED = r"Report\e]0;owned\a\e[31m\u202E\u200B"
@@ -48,7 +49,7 @@ def test_titles_and_criteria_come_without_terminal_codes_and_hidden_characters(s
         assert _is_plain(repr(found.data))
     assert "is Report good" in call(shop, "show_job", job=job.id).text
     page = resource_page(CallContext(shop.root), None)
-    assert all(_is_plain(one.title) for one in page.resources)
+    assert all(_is_plain(resource.title) for resource in page.resources)
     plan, _ = resource_text(CallContext(shop.root), f"donewhen://jobs/{job.id}/plan")
     assert _is_plain(plan)
 
@@ -101,7 +102,7 @@ def test_a_folder_full_of_broken_plans_is_told_in_a_few_lines(shop: Any) -> None
     found = call(shop, "list_jobs")
     assert found.data is not None
     assert (len(found.data["problems"]), found.data["problem_count"]) == (20, 30)
-    assert "30 problem(s), such as:" in found.text
+    assert_sentences(found.text)
 
 
 def test_keys_of_tables_are_made_harmless_like_values(shop: Any) -> None:
@@ -129,9 +130,7 @@ def test_a_failure_inside_is_an_error_with_a_code_and_not_the_end_of_the_server(
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
     found = dispatch_call(saying(broken), {}, CallContext(shop.root))
     assert found.text.startswith("[internal] Something went wrong inside donewhen: ValueError: what now?")
-    assert dispatch_call(saying(full), {}, CallContext(shop.root)).text.startswith(
-        "[io] /disk: No space left on device."
-    )
+    assert_sentences(dispatch_call(saying(full), {}, CallContext(shop.root)).text)
     monkeypatch.setenv("DONEWHEN_DEBUG", "1")
     with pytest.raises(ValueError, match="what now"):
         dispatch_call(saying(broken), {}, CallContext(shop.root))
@@ -163,14 +162,14 @@ def test_two_criteria_with_one_command_are_both_shown_and_what_cannot_run_says_w
         ("AC-3", False),
     ]
     assert "no-such-tool" in found.data["runs"][2]["told"]
-    assert sum(one.type == "ran" for one in shop.entries(job)) == 1
+    assert sum(entry.type == "ran" for entry in shop.entries(job)) == 1
 
 
 def _references(schema: Any) -> list[str]:
     if isinstance(schema, dict):
         own = [str(schema["$ref"]).removeprefix("#/$defs/")] if "$ref" in schema else []
-        return own + [one for value in schema.values() for one in _references(value)]
-    return [one for value in schema for one in _references(value)] if isinstance(schema, list) else []
+        return own + [reference for value in schema.values() for reference in _references(value)]
+    return [reference for value in schema for reference in _references(value)] if isinstance(schema, list) else []
 
 
 def _is_plain(text: str) -> bool:

@@ -93,8 +93,8 @@ class Place:
         path.write_text(text.replace(old, new, 1))
 
     def begin(self, job: Job) -> None:
-        for one in agreement_proposals(self.workspace, [self.read(job)]):
-            agree(self.workspace, one, ADA)
+        for proposal in agreement_proposals(self.workspace, [self.read(job)]):
+            agree(self.workspace, proposal, ADA)
         assert start_job(self.workspace, job.id, BOT).started
 
     def client(self, address: Address, **more: Any) -> Client:
@@ -135,7 +135,7 @@ class Place:
         return facts_of(self.workspace, self.read(job)).mirror
 
     def mirrored(self, job: Job) -> list[Entry]:
-        return [one for one in self.workspace.ledger.read(job.id).entries if one.type == "mirrored"]
+        return [entry for entry in self.workspace.ledger.read(job.id).entries if entry.type == "mirrored"]
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ class GitHubDouble:
 
     def __init__(self, *repos: str, token: str = TOKEN) -> None:
         self.token = token
-        self.repos = {one: Repo(one) for one in repos or ("octo/demo",)}
+        self.repos = {repo: Repo(repo) for repo in repos or ("octo/demo",)}
         self.renamed: dict[str, str] = {}
         self.log: list[Asked] = []
         self.page_size: int | None = None
@@ -202,7 +202,7 @@ class GitHubDouble:
 
     def _list_issues(self, repo: Repo, asked: Asked) -> tuple[int, dict[str, str], Any]:
         state = asked.query.get("state", "open")
-        shown = [one for one in repo.issues.values() if state in ("all", one["state"])]
+        shown = [issue for issue in repo.issues.values() if state in ("all", issue["state"])]
         newest_first = asked.query.get("direction", "desc") == "desc"
         return self._page(asked, sorted(shown, key=lambda one: one["number"], reverse=newest_first))
 
@@ -319,7 +319,7 @@ class GitHubDouble:
 
     def _make_milestone(self, repo: Repo, asked: Asked) -> tuple[int, dict[str, str], Any]:
         title = asked.body.get("title", "")
-        if title in [one["title"] for one in repo.milestones.values()]:
+        if title in [milestone["title"] for milestone in repo.milestones.values()]:
             return _invalid("Milestone", "title", "already_exists")
         number = max(repo.milestones, default=0) + 1
         repo.milestones[number] = {

@@ -14,6 +14,7 @@ from donewhen.jobs.ledger.ledger import Actor
 from donewhen.mirror.http.address import PUBLIC, address_of, check_address, check_repository_name, repository_of, web_of
 from donewhen.mirror.sync.enabling import enable_mirror
 from donewhen.mirror.sync.opening import agreed_address
+from sentences import assert_sentences
 
 BOTH = {"GH_TOKEN": "public", "GH_ENTERPRISE_TOKEN": "enterprise"}
 GHES = "https://git.example.org/api/v3"
@@ -38,15 +39,17 @@ def test_each_server_has_its_own_token(setting: str | None, environ: dict[str, s
 
 
 def test_a_token_for_github_is_not_sent_elsewhere_because_a_file_says_so() -> None:
-    with pytest.raises(ConfigError, match=r"no token for git\.example\.org") as caught:
+    with pytest.raises(ConfigError) as caught:
         address_of(GHES, {"GH_TOKEN": "public", "GITHUB_TOKEN": "public"})
+    assert_sentences(caught.value)
     assert "GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN" in str(caught.value.next_step)
 
 
 @pytest.mark.parametrize("token", ["a b", "a\nb", "é"])
 def test_a_token_that_could_break_a_header_is_refused_and_not_shown(token: str) -> None:
-    with pytest.raises(ConfigError, match="characters that no token has") as caught:
+    with pytest.raises(ConfigError) as caught:
         address_of(None, {"GH_TOKEN": token})
+    assert_sentences(caught.value)
     assert token not in str(caught.value)
 
 
@@ -68,8 +71,9 @@ def test_a_token_that_could_break_a_header_is_refused_and_not_shown(token: str) 
     ],
 )
 def test_an_address_without_encryption_or_sense_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="is no address for the API") as caught:
+    with pytest.raises(ConfigError) as caught:
         check_address(url, "github.api_url")
+    assert_sentences(caught.value)
     assert "secret" not in str(caught.value)
 
 
@@ -95,8 +99,9 @@ def test_people_look_at_another_address_than_programs(api: str, web: str) -> Non
 
 @pytest.mark.parametrize("name", ["octo", "octo/", "/demo", "a/b/c", "octo/..", "-x/y", "octo/de mo", "octo/x?y", ""])
 def test_a_repository_is_an_owner_and_a_name(name: str) -> None:
-    with pytest.raises(UsageError, match="is no repository"):
+    with pytest.raises(UsageError) as caught:
         check_repository_name(name)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -120,32 +125,36 @@ def test_the_repository_is_found_by_the_remote(repository: Path, git: Any, url: 
 )
 def test_a_remote_elsewhere_is_not_taken(repository: Path, git: Any, url: str) -> None:
     git(repository, "remote", "add", "origin", url)
-    with pytest.raises(UsageError, match="is no repository") as caught:
+    with pytest.raises(UsageError) as caught:
         repository_of(repository, PUBLIC)
+    assert_sentences(caught.value)
     assert "secret" not in str(caught.value)
-    assert caught.value.next_step == "Name it: donewhen github enable --repo owner/name"
 
 
 def test_without_a_remote_the_repository_is_asked_for(repository: Path) -> None:
-    with pytest.raises(UsageError, match="No repository is named"):
+    with pytest.raises(UsageError) as caught:
         repository_of(repository, PUBLIC)
+    assert_sentences(caught.value)
 
 
 def test_an_address_in_the_settings_holds_once_a_person_has_agreed_to_it(place: Any) -> None:
     workspace = place.workspace
     (workspace.root / "donewhen.toml").write_text(f'[github]\napi_url = "{GHES}"\n')
-    with pytest.raises(ConfigError, match="no person has agreed to that"):
+    with pytest.raises(ConfigError) as caught:
         agreed_address(workspace, workspace.project(), {})
-    for one in agreement_proposals(workspace, []):
-        agree(workspace, one, Approval(Actor("bot", "agent")))
-    with pytest.raises(ConfigError, match="no person has agreed to that"):
+    assert_sentences(caught.value)
+    for proposal in agreement_proposals(workspace, []):
+        agree(workspace, proposal, Approval(Actor("bot", "agent")))
+    with pytest.raises(ConfigError) as caught:
         agreed_address(workspace, workspace.project(), {})
-    for one in agreement_proposals(workspace, []):
-        agree(workspace, one, Approval(Actor("ada", "person")))
+    assert_sentences(caught.value)
+    for proposal in agreement_proposals(workspace, []):
+        agree(workspace, proposal, Approval(Actor("ada", "person")))
     assert agreed_address(workspace, workspace.project(), {}) == GHES
     (workspace.root / "donewhen.toml").write_text('[github]\napi_url = "https://evil.example"\n')
-    with pytest.raises(ConfigError, match=r"'https://evil\.example', and no person"):
+    with pytest.raises(ConfigError) as caught:
         agreed_address(workspace, workspace.project(), {})
+    assert_sentences(caught.value)
 
 
 def test_switching_on_keeps_the_rest_of_the_plan(place: Any) -> None:

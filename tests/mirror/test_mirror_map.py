@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from donewhen.mirror.http.errors import MirrorError
 from donewhen.mirror.sync.issue_map import map_path, read_map
+from sentences import assert_sentences
 
 GOOD = {"schema": "theworkshop.githubmap.v1", "repo": "octo/demo", "issues": {}, "milestones": {}}
 BROKEN = {
@@ -37,8 +37,9 @@ def test_a_broken_map_is_told_and_left_as_it_is(place: Any, content: str) -> Non
     path = map_path(place.workspace)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
-    with pytest.raises(MirrorError, match=r"The map of issues .* It is left as it is") as caught:
+    with pytest.raises(MirrorError) as caught:
         place.sync()
+    assert_sentences(caught.value)
     assert (caught.value.exit_code, caught.value.where) == (2, "jobs/notes/github-map.json")
     assert path.read_text() == content
     assert place.double.writes == []
@@ -47,23 +48,26 @@ def test_a_broken_map_is_told_and_left_as_it_is(place: Any, content: str) -> Non
 def test_a_folder_or_a_link_in_the_place_of_the_map_is_told(place: Any, tmp_path: Path) -> None:
     path = map_path(place.workspace)
     path.mkdir(parents=True)
-    with pytest.raises(MirrorError, match="can't be read: Is a directory"):
+    with pytest.raises(MirrorError) as caught:
         read_map(place.workspace)
+    assert_sentences(caught.value)
     path.rmdir()
     (tmp_path / "elsewhere").write_text(json.dumps(GOOD))
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(MirrorError, match="can't be read"):
+    with pytest.raises(MirrorError) as caught:
         read_map(place.workspace)
+    assert_sentences(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.powerless
 def test_a_map_that_one_may_not_read_is_told(place: Any) -> None:
     path = map_path(place.workspace)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(GOOD))
     path.chmod(0)
-    with pytest.raises(MirrorError, match="can't be read: Permission denied"):
+    with pytest.raises(MirrorError) as caught:
         read_map(place.workspace)
+    assert_sentences(caught.value)
 
 
 def test_a_map_of_the_existing_tool_goes_on_here(big_place: Any) -> None:
@@ -89,7 +93,8 @@ def test_a_map_is_not_written_through_a_link_out_of_the_project(place: Any, tmp_
     if notes.is_dir():
         notes.rmdir()
     notes.symlink_to(elsewhere)
-    with pytest.raises(MirrorError, match="link out of the project"):
+    with pytest.raises(MirrorError) as caught:
         place.sync()
+    assert_sentences(caught.value)
     assert list(elsewhere.iterdir()) == []
     assert place.double.repo.issues == {}

@@ -11,22 +11,25 @@ from donewhen.jobs.issues.mirror_status import mirror_entry_text, waves_of
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import FieldError, read_project
 from donewhen.jobs.plan.templates import project_plan
+from sentences import assert_sentences
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "why"),
+    ("old", "new"),
     [
-        ("title: Parser", "title: Other", "the title changed since the last sync"),
-        ("written down", "written up", "the objective or a criterion changed since the last sync"),
-        ("## Objective\n", "## Objective\n\nRead it.\n", "the objective or a criterion changed since the last sync"),
+        ("title: Parser", "title: Other"),
+        ("written down", "written up"),
+        ("## Objective\n", "## Objective\n\nRead it.\n"),
     ],
 )
-def test_parity_ends_when_the_plan_says_something_else(place: Any, old: str, new: str, why: str) -> None:
+def test_parity_ends_when_the_plan_says_something_else(place: Any, old: str, new: str) -> None:
     job = place.job()
     place.sync()
     assert place.fact(job).current
     place.edit(job.path, old, new)
-    assert place.fact(job) == (True, False, why)
+    found = place.fact(job)
+    assert found[:-1] == (True, False)
+    assert_sentences(found[-1])
     place.sync()
     assert place.fact(job).current
 
@@ -35,7 +38,9 @@ def test_a_number_that_somebody_typed_or_took_out_changes_nothing(place: Any) ->
     one, two = place.job("One"), place.job("Two")
     place.sync(only=one.id)
     place.edit(two.path, 'github_issue_number: ""', "github_issue_number: 1")
-    assert place.fact(two) == (True, False, "never mirrored")
+    found = place.fact(two)
+    assert found[:-1] == (True, False)
+    assert_sentences(found[-1])
     place.edit(one.path, "github_issue_number: 1", "github_issue_number: 9")
     assert place.fact(one).current
 
@@ -46,37 +51,42 @@ def test_the_newest_sync_counts(place: Any) -> None:
     place.double.repo.may_write = False
     place.issue()["labels"] = []
     # It may not put the label back, so the sync stops; what was seen before is still what is on record.
-    with pytest.raises(Exception, match="may not do this"):
+    with pytest.raises(Exception) as caught:
         place.sync()
+    assert_sentences(caught.value)
     assert place.fact(job).current
-    assert [one.field for one in place.gaps()] == ["status"]
+    assert [gap.field for gap in place.gaps()] == ["status"]
 
 
 def test_waves_that_make_no_sense_are_told_and_keep_nobody_from_looking(place: Any) -> None:
     job = place.job()
     place.sync()
     place.edit(place.workspace.project_file, "waves: []", "waves: soon")
-    assert place.fact(job) == (True, False, "waves must be a list of waves, each with id, title, start and end.")
-    with pytest.raises(FieldError, match="must be a list of waves"):
+    found = place.fact(job)
+    assert found[:-1] == (True, False)
+    assert_sentences(found[-1])
+    with pytest.raises(FieldError) as caught:
         place.sync()
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("waves", "problem"),
+    "waves",
     [
-        ("waves: soon", "must be a list"),
-        ("waves: {id: a}", "must be a list"),
-        ("waves: [a]", "has a wave without an id"),
-        ("waves: [{title: a}]", "has a wave without an id"),
-        ("waves: [{id: [a]}]", "has a wave without an id"),
-        ("waves: [{id: a}, {id: a}]", "has the wave a twice"),
+        "waves: soon",
+        "waves: {id: a}",
+        "waves: [a]",
+        "waves: [{title: a}]",
+        "waves: [{id: [a]}]",
+        "waves: [{id: a}, {id: a}]",
     ],
 )
-def test_a_wave_has_an_id_of_its_own(tmp_path: Any, waves: str, problem: str) -> None:
+def test_a_wave_has_an_id_of_its_own(tmp_path: Any, waves: str) -> None:
     raw = project_plan("PJ-20260214-001", "Demo", "now").replace(b"waves: []", waves.encode())
     project = read_project(parse_document(raw, "plan.md"), tmp_path / "plan.md", "plan.md")
-    with pytest.raises(FieldError, match=problem) as caught:
+    with pytest.raises(FieldError) as caught:
         waves_of(project)
+    assert_sentences(caught.value)
     assert str(caught.value.where).startswith("plan.md:")
 
 
@@ -84,30 +94,25 @@ def test_a_wave_that_ends_on_no_day_is_told(place: Any) -> None:
     job = place.job()
     place.edit(place.workspace.project_file, "waves: []", "waves:\n  - id: W1\n    end: soon")
     place.edit(job.path, 'wave_id: ""', "wave_id: W1")
-    with pytest.raises(Exception, match="The wave W1 ends on 'soon', which is no day"):
+    with pytest.raises(Exception) as caught:
         place.sync()
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    "data",
     [
-        (
-            {"number": 7, "repo": "o/r", "observed": {"status": "done", "state": "completed"}, "wanted": {}},
-            "issue 7 in o/r says done, closed as completed: not as wanted",
-        ),
-        (
-            {
-                "number": 7,
-                "repo": "o/r",
-                "observed": {"status": "", "state": "open"},
-                "wanted": {"status": "", "state": "open"},
-            },
-            "issue 7 in o/r says no status, open: as wanted",
-        ),
+        {"number": 7, "repo": "o/r", "observed": {"status": "done", "state": "completed"}, "wanted": {}},
+        {
+            "number": 7,
+            "repo": "o/r",
+            "observed": {"status": "", "state": "open"},
+            "wanted": {"status": "", "state": "open"},
+        },
     ],
 )
-def test_an_entry_is_told_in_a_sentence(data: dict[str, Any], told: str) -> None:
-    assert mirror_entry_text(data) == told
+def test_an_entry_is_told_in_a_sentence(data: dict[str, Any]) -> None:
+    assert_sentences(mirror_entry_text(data))
 
 
 def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:

@@ -64,7 +64,7 @@ class Played(NamedTuple):
     """How many calls were in flight, at the time of each answer."""
 
     def rate(self, since: float, until: float) -> float:
-        return sum(since <= one < until for one in self.answers) / (until - since)
+        return sum(since <= answer < until for answer in self.answers) / (until - since)
 
     def level(self, since: float, until: float) -> float:
         return statistics.median(level for at, level in self.levels if since <= at < until)

@@ -18,6 +18,7 @@ import pytest
 from donewhen.models.answer_store import AnswerStore
 from donewhen.models.metered import BudgetError, Meter, MeteredModel, SpendingLimits
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
+from sentences import assert_sentences
 
 
 class Paid:
@@ -69,14 +70,14 @@ def ask(asking: MeteredModel, *questions: str) -> list[str]:
     """Put questions one after the other, in a loop of their own."""
 
     async def main() -> list[str]:
-        return [(await asking.roll(rollout(one))).text for one in questions]
+        return [(await asking.roll(rollout(question))).text for question in questions]
 
     return asyncio.run(main())
 
 
 def ask_at_once(asking: MeteredModel, *questions: str) -> list[str | BaseException]:
     async def main() -> list[Completion | BaseException]:
-        return await asyncio.gather(*(asking.roll(rollout(one)) for one in questions), return_exceptions=True)
+        return await asyncio.gather(*(asking.roll(rollout(question)) for question in questions), return_exceptions=True)
 
     return [one.text if isinstance(one, Completion) else one for one in asyncio.run(main())]
 
@@ -189,8 +190,9 @@ def test_a_call_that_failed_was_a_call_and_is_put_again(answers: AnswerStore) ->
 
     model = Paid(answer)
     asking = MeteredModel(model, answers=answers)
-    with pytest.raises(ModelError, match="away"):
+    with pytest.raises(ModelError) as caught:
         ask(asking, "a")
+    assert_sentences(caught.value)
     assert (asking.meter.calls, asking.meter.errors, asking.meter.tokens) == (1, 1, 0)
     assert ask(asking, "a") == ["fine"]
     assert (asking.meter.calls, asking.meter.errors, len(model.asked)) == (2, 1, 2)
@@ -282,14 +284,16 @@ def test_an_epoch_has_its_own_calls_and_the_run_has_all() -> None:
     asking = MeteredModel(Free(), meter)
     meter.begin_epoch()
     ask(asking, "a", "b")
-    with pytest.raises(BudgetError, match="calls per epoch"):
+    with pytest.raises(BudgetError) as caught:
         ask(asking, "c")
+    assert_sentences(caught.value)
     meter.begin_epoch()
     ask(asking, "c", "d")
     meter.begin_epoch()
     ask(asking, "e")
-    with pytest.raises(BudgetError, match="used up: calls, 5"):
+    with pytest.raises(BudgetError) as caught:
         ask(asking, "f")
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("limits", [SpendingLimits(tokens_per_epoch=30), SpendingLimits(cost_per_epoch=1.0)])
@@ -300,8 +304,9 @@ def test_an_epoch_has_its_own_tokens_and_its_own_money(limits: SpendingLimits) -
     for round_ in ("ab", "cd"):
         meter.begin_epoch()
         ask(asking, *round_)
-        with pytest.raises(BudgetError, match="per epoch"):
+        with pytest.raises(BudgetError) as caught:
             ask(asking, "e")
+        assert_sentences(caught.value)
     meter.end_epoch()
     ask(asking, *"efgh")
 
@@ -312,13 +317,15 @@ def test_what_belongs_to_no_epoch_is_none_of_its_calls() -> None:
     ask(asking, *"abc")
     meter.begin_epoch()
     ask(asking, *"de")
-    with pytest.raises(BudgetError, match="calls per epoch"):
+    with pytest.raises(BudgetError) as caught:
         ask(asking, "f")
+    assert_sentences(caught.value)
     meter.end_epoch()
     ask(asking, *"fghi")
     assert (meter.calls, meter.epoch_calls) == (9, 4)
-    with pytest.raises(BudgetError, match="used up: calls, 9"):
+    with pytest.raises(BudgetError) as caught:
         ask(asking, "j")
+    assert_sentences(caught.value)
 
 
 def test_when_the_time_is_over_no_call_is_made() -> None:
@@ -329,8 +336,9 @@ def test_when_the_time_is_over_no_call_is_made() -> None:
     now[0] = 9.99
     ask(asking, "a")
     now[0] = 10.0
-    with pytest.raises(BudgetError, match="seconds, 10 allowed") as caught:
+    with pytest.raises(BudgetError) as caught:
         ask(asking, "b")
+    assert_sentences(caught.value)
     assert (caught.value.limit, caught.value.allowed, len(model.asked), meter.calls) == ("seconds", 10.0, 1, 1)
 
 
@@ -450,8 +458,9 @@ def test_in_an_epoch_they_count_too(answers: AnswerStore) -> None:
     resumed = MeteredModel(Paid(), Meter(SpendingLimits(calls_per_epoch=3)), answers, "run")
     resumed.meter.begin_epoch()
     assert ask(resumed, "c") == ["C"]
-    with pytest.raises(BudgetError, match="calls per epoch"):
+    with pytest.raises(BudgetError) as caught:
         ask(resumed, "d")
+    assert_sentences(caught.value)
     assert ask(resumed, "a", "b") == ["A", "B"]
     assert resumed.meter.epoch_calls == 3
 
@@ -677,8 +686,8 @@ def test_a_run_remembers_which_questions_it_met_and_not_their_answers(
 KILLED = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
-from donewhen.models.answer_store import Answers
-from donewhen.models.metered import Asking
+from donewhen.models.answer_store import AnswerStore
+from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Completion, Decode, Prompt, RolloutRequest, Usage
 
 class Paid:
@@ -693,8 +702,8 @@ class Paid:
         return Completion(request.prompt.own.upper(), Usage(10, 5), cost=0.5)
 
 async def main():
-    with Answers(Path(sys.argv[1])) as answers:
-        asking = Asking(Paid(), answers=answers, run="run")
+    with AnswerStore(Path(sys.argv[1])) as answers:
+        asking = MeteredModel(Paid(), answers=answers, run="run")
         said = []
         for text in "abcdef":
             answer = await asking.roll(RolloutRequest(Prompt("shared", text), {}, {}, Decode(0.1, 0), "en"))

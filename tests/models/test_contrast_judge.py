@@ -10,6 +10,7 @@ from donewhen.models.contrast import Contrast, default_rule, unreadable_rules
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import judge_by_rules
 from donewhen.models.roles import AnswerForm, Decode, Prompt, RolloutRequest
+from sentences import assert_sentences
 
 FORMS = {"zh": AnswerForm("判定", "理由", "通过", "不通过")}
 PASS, FAIL = default_rule("pass", "en"), default_rule("fail", "en")
@@ -103,13 +104,14 @@ def test_prose_is_ignored_and_told() -> None:
     rules = {"G0": f"Judge the task. {PASS}", "G1": "Be kind.", "G2": says("a", "fail")}
     assert unreadable_rules(rules) == ("G0", "G1")
     assert verdict(rules, "b") == "pass"
-    assert roll(rules, "b").endswith("No rule decides, so the default holds. Not of a form that is read: G0, G1.")
+    assert_sentences(roll(rules, "b"))
 
 
 def test_an_answer_is_two_lines_in_the_words_of_the_language() -> None:
     rules = {"G0": PASS, "G1": says("bad", "fail")}
     assert roll(rules, "bad") == 'Verdict: fail\nReason: G1: When "bad" occurs, the verdict is fail.'
-    assert roll({"G0": PASS}, "x") == "Verdict: pass\nReason: No rule decides, so the default holds."
+    assert roll({"G0": PASS}, "x").startswith("Verdict: pass\nReason: ")
+    assert_sentences(roll({"G0": PASS}, "x"))
 
 
 def test_a_chinese_mission_is_judged_and_answered_in_chinese() -> None:

@@ -248,8 +248,8 @@ def test_a_rule_that_does_harm_is_to_be_deleted_on_the_evidence_of_those_it_harm
     ]
     deletes = [one for one in seen if one["op"] == "delete"]
     assert deletes
-    assert {one["key"] for one in deletes} == {"G1"}
-    assert all(key.endswith("::fail") for one in deletes for key in one["evidence"])
+    assert {delete["key"] for delete in deletes} == {"G1"}
+    assert all(key.endswith("::fail") for delete in deletes for key in delete["evidence"])
 
 
 def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> None:
@@ -264,9 +264,9 @@ def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> 
     ]
     updates = [one for one in seen if one["op"] == "update"]
     assert updates
-    for one in updates:
-        assert one["key"] == "G1"
-        assert accuracy(cases, {**rules, "G1": one["text"]}) > accuracy(cases, rules)
+    for update in updates:
+        assert update["key"] == "G1"
+        assert accuracy(cases, {**rules, "G1": update["text"]}) > accuracy(cases, rules)
 
 
 def test_the_other_default_is_proposed_where_the_silent_cases_have_the_other_label() -> None:
@@ -330,7 +330,7 @@ def test_the_words_of_one_cluster_make_no_rule() -> None:
         for label in ["fail" if number < 10 else "pass"]
     ]
     field = case_sets(cases)
-    found = [one.condition for one in candidates_of(cases, field, lambda _: False)]
+    found = [candidate.condition for candidate in candidates_of(cases, field, lambda _: False)]
     assert not any(isinstance(one, PhraseCondition) and "zebra" in one.phrases for one in found)
     assert clusters_in(field.failing, field) == 1
 
@@ -359,7 +359,9 @@ def test_a_number_whose_label_is_unfit_makes_no_rule() -> None:
         for number in range(40)
         for label in ["fail" if number < 20 else "pass"]
     ]
-    found = [one.condition for one in candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)]
+    found = [
+        candidate.condition for candidate in candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)
+    ]
     labels = {one.label for one in found if isinstance(one, NumberCondition)}
     assert labels == {"balance"}
     assert NumberCondition("balance", "first", at_least=True, threshold=0) in found
@@ -377,7 +379,7 @@ def test_signs_that_look_at_the_same_are_not_independent() -> None:
 
 
 def test_the_pool_is_the_same_for_the_same_cases() -> None:
-    cases = [StudiedCase(Features(one.evidence), one.label, one.cluster) for one in tickets(100, noise=0.1)]
+    cases = [StudiedCase(Features(ticket.evidence), ticket.label, ticket.cluster) for ticket in tickets(100, noise=0.1)]
     field = case_sets(cases)
     candidates = candidates_of(cases, field, lambda _: False)
     assert rule_pool(candidates, field, "en") == rule_pool(candidates_of(cases, field, lambda _: False), field, "en")

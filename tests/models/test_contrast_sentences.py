@@ -129,7 +129,7 @@ def test_words_in_quotation_marks_join_and_separate_nothing() -> None:
     text = 'When "salt and pepper" occurs and "now or never" never occurs, the verdict is pass.'
     rule = read_rule(text)
     assert isinstance(rule, Rule)
-    assert [one.phrases for one in rule.conditions if isinstance(one, PhraseCondition)] == [
+    assert [condition.phrases for condition in rule.conditions if isinstance(condition, PhraseCondition)] == [
         ("salt and pepper",),
         ("now or never",),
     ]

@@ -10,6 +10,7 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.models import open_model
 from donewhen.models.roles import Decode, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatServer, Reply
+from sentences import assert_sentences
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
@@ -25,8 +26,9 @@ def test_a_server_from_the_environment_is_named(kind: str, monkeypatch: pytest.M
 def test_a_password_in_an_address_from_the_environment_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(kind, reason=f"{kind.upper()} IS NOT INSTALLED: pip install 'donewhen[{kind}]'")
     monkeypatch.setenv(f"{kind.upper()}_BASE_URL", "http://me:open-sesame@127.0.0.1:1/v1")
-    with pytest.raises(ConfigError, match="holds a name or a password") as caught:
+    with pytest.raises(ConfigError) as caught:
         open_model(f"{kind}:any")
+    assert_sentences(caught.value)
     assert "open-sesame" not in f"{caught.value} {caught.value.where} {caught.value.next_step}"
 
 
@@ -50,6 +52,7 @@ def test_what_no_header_can_hold_is_no_key_and_is_not_shown(
 ) -> None:
     pytest.importorskip(kind, reason=f"{kind.upper()} IS NOT INSTALLED: pip install 'donewhen[{kind}]'")
     monkeypatch.setenv(f"{kind.upper()}_API_KEY", f"open-sesame{between}open-sesame")
-    with pytest.raises(ConfigError, match="is not a key") as caught:
+    with pytest.raises(ConfigError) as caught:
         open_model(f"{kind}:any@http://127.0.0.1:1/v1")
+    assert_sentences(caught.value)
     assert "sesame" not in f"{caught.value} {caught.value.where} {caught.value.next_step}"

@@ -18,6 +18,7 @@ from donewhen.models.remote.pacing import Pace, Patience, RetryLater
 from donewhen.models.remote.server_errors import UnsupportedOption, raise_for_refusal, retry_after_seconds
 from donewhen.models.roles import ModelError
 from donewhen.testing.clock import ManualClock
+from sentences import assert_sentences
 
 QUICK = Patience(tries=4, first_pause=0.0, longest_pause=0.0)
 
@@ -211,8 +212,9 @@ def test_a_call_that_may_pass_is_made_again_until_it_is_answered(pauses: Pauses)
 
 def test_after_the_last_try_it_says_how_often_and_why(pauses: Pauses) -> None:
     pace = Pace(Patience(tries=3))
-    with pytest.raises(ModelError, match=r"did not answer in 3 tries: it is busy\."):
+    with pytest.raises(ModelError) as caught:
         played(pace.call(failing(*[RetryLater("it is busy")] * 3)))
+    assert_sentences(caught.value)
     # Nobody waits for nothing.
     assert len(pauses.taken) == 2
 
@@ -268,8 +270,10 @@ def test_a_call_without_an_answer_is_given_up_and_made_again() -> None:
         return "never"
 
     pace = Pace(Patience(tries=2, timeout=0.001, first_pause=0.0))
-    with pytest.raises(ModelError, match=r"in 2 tries: no answer within 0\.001 seconds\."):
+    with pytest.raises(ModelError) as caught:
         played(pace.call(hanging))
+    assert "0.001 seconds" in str(caught.value)
+    assert_sentences(caught.value)
     assert (len(cancelled), pace.in_flight) == (2, 0)
 
 
@@ -388,14 +392,17 @@ def test_what_may_pass_is_tried_again_and_too_much_slows_down(status: int) -> No
     found = refusal(status, **{"retry-after": "2"})
     assert isinstance(found, RetryLater)
     assert (found.after, found.slow_down) == (2.0, status in (429, 503, 529))
-    assert f"(status {status})" in str(found)
+    assert str(status) in str(found)
+    assert_sentences(found)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_what_would_be_refused_every_time_ends_it_with_the_place(status: int) -> None:
     found = refusal(status)
     assert isinstance(found, ConfigError)
-    assert (found.where, f"it said so (status {status})" in str(found)) == ("http://server", True)
+    assert found.where == "http://server"
+    assert str(status) in str(found)
+    assert_sentences(found)
 
 
 def test_no_money_is_no_matter_of_waiting() -> None:

@@ -9,6 +9,7 @@ import pytest
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.remote.prices import SHIPPED, VARIABLE, Price, price_of
 from donewhen.models.roles import Usage
+from sentences import assert_sentences
 
 
 @pytest.fixture(autouse=True)
@@ -94,13 +95,15 @@ def test_a_table_of_ones_own_goes_first_and_the_shipped_one_holds_for_the_rest(
 )
 def test_a_table_that_can_not_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     path = table(tmp_path, monkeypatch, text)
-    with pytest.raises(ConfigError, match="can't be used") as caught:
+    with pytest.raises(ConfigError) as caught:
         price_of("a")
+    assert_sentences(caught.value)
     assert caught.value.where == str(path)
 
 
 def test_a_table_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "none.toml"))
-    with pytest.raises(ConfigError, match="can't be read: No such file") as caught:
+    with pytest.raises(ConfigError) as caught:
         price_of("a")
+    assert_sentences(caught.value)
     assert caught.value.where == str(tmp_path / "none.toml")

@@ -13,6 +13,7 @@ from donewhen.models import open_model
 from donewhen.models.contrast import Contrast
 from donewhen.models.registry import KNOWN
 from donewhen.models.roles import Closable, Priced
+from sentences import assert_sentences
 
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 KINDS = sorted(KEYS)
@@ -34,8 +35,9 @@ def test_contrast_needs_nothing() -> None:
 
 @pytest.mark.parametrize("choice", ["", "contrast ", "gpt-4o", "openai", "openai:", "anthropic:", "google:x", ":x"])
 def test_what_is_no_model_is_refused_with_what_there_is(choice: str) -> None:
-    with pytest.raises(ConfigError, match="There is no model") as caught:
+    with pytest.raises(ConfigError) as caught:
         open_model(choice)
+    assert_sentences(caught.value)
     assert repr(choice) in str(caught.value)
     assert all(one in str(caught.value.next_step) for one in KNOWN)
 
@@ -54,8 +56,10 @@ def test_a_server_of_ones_own_needs_no_key(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_makers_own_server_needs_one_and_says_which(kind: str) -> None:
     installed(kind)
-    with pytest.raises(ConfigError, match=f"{KEYS[kind]} is not set"):
+    with pytest.raises(ConfigError) as caught:
         open_model(f"{kind}:any")
+    assert str(KEYS[kind]) in str(caught.value)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("openai", "gpt-4o-mini"), ("anthropic", "claude-haiku-4-5")])
@@ -80,7 +84,7 @@ def test_a_models_name_may_hold_an_at_and_a_colon(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_the_extra_it_says_how_to_get_it(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [one for one in sys.modules if one.partition(".")[0] == kind]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == kind]:
         monkeypatch.delitem(sys.modules, name)
     real = builtins.__import__
 

@@ -12,6 +12,7 @@ from donewhen.models.chat import ChatModel
 from donewhen.models.remote.pacing import Patience
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, RolloutRequest, Usage
 from donewhen.testing.chat_api import ChatServer, Reply
+from sentences import assert_sentences
 
 QUICK = Patience(tries=2, first_pause=0.0, longest_pause=0.0)
 REQUEST = RolloutRequest(Prompt("rules", "ticket"), {}, {}, Decode(), "en")
@@ -57,8 +58,9 @@ def asked(dialect: str, body: dict[str, Any]) -> Completion:
     ids=str,
 )
 def test_what_has_no_choice_is_no_answer(body: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match="answered without an answer"):
+    with pytest.raises(ModelError) as caught:
         asked("openai", body)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,9 @@ def test_what_has_no_choice_is_no_answer(body: dict[str, Any]) -> None:
     ids=str,
 )
 def test_what_has_no_content_is_no_answer(body: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match="answered without an answer"):
+    with pytest.raises(ModelError) as caught:
         asked("anthropic", body)
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("usage", [None, {}, "many", 7, {"prompt_tokens": "many", "input_tokens": None}], ids=str)

@@ -43,7 +43,7 @@ def rolled(
             finally:
                 await model.aclose()
 
-        return asyncio.run(whole()), [dict(one.body) for one in server.calls]
+        return asyncio.run(whole()), [dict(call.body) for call in server.calls]
 
 
 def margin(tokens: Tokens, form: AnswerForm = ENGLISH) -> float | None:
@@ -53,7 +53,7 @@ def margin(tokens: Tokens, form: AnswerForm = ENGLISH) -> float | None:
 
 
 def plain(*tokens: str) -> list[tuple[str, Mapping[str, float]]]:
-    return [(one, {one: -0.1}) for one in tokens]
+    return [(token, {token: -0.1}) for token in tokens]
 
 
 def test_the_token_after_the_label_decides() -> None:
@@ -129,8 +129,8 @@ def test_an_answer_is_one_whatever_is_told_beside_it(logprobs: object) -> None:
 def test_a_server_that_does_not_tell_them_is_not_asked_again(refusal: Reply) -> None:
     found, bodies = rolled(refusal, Reply(TEXT), Reply(TEXT), times=2)
     assert [(one.text, one.margin) for one in found] == [(TEXT, None)] * 2
-    assert [one.get("top_logprobs") for one in bodies] == [20, None, None]
-    assert ["logprobs" in one for one in bodies] == [True, False, False]
+    assert [body.get("top_logprobs") for body in bodies] == [20, None, None]
+    assert ["logprobs" in body for body in bodies] == [True, False, False]
 
 
 def test_reflection_does_not_ask_for_them() -> None:

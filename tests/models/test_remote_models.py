@@ -15,6 +15,7 @@ from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply, hanging, out_of_money, throttled, unknown
+from sentences import assert_sentences
 
 KEY = "sk-for-loopback-only-000000"
 GOOD = Reply("Verdict: pass\nReason: it is there")
@@ -35,7 +36,7 @@ class Served(NamedTuple):
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        return [dict(one.body) for one in self.server.calls]
+        return [dict(call.body) for call in self.server.calls]
 
 
 Open = Callable[..., Served]
@@ -131,8 +132,8 @@ def test_reflection_is_held_to_its_schema_and_drawn_anew_where_it_is_asked_again
         await served.model.propose(reflection(attempt=1))
 
     played(served, asked())
-    assert [one.schema for one in served.server.calls] == [SCHEMA] * 3
-    assert [one["temperature"] for one in served.bodies] == [0.0, 0.0, 0.5]
+    assert [call.schema for call in served.server.calls] == [SCHEMA] * 3
+    assert [body["temperature"] for body in served.bodies] == [0.0, 0.0, 0.5]
 
 
 def test_what_it_cost_is_told_with_what_was_cached(serve: Open, dialect: str) -> None:
@@ -202,15 +203,17 @@ def test_all_are_answered_by_a_server_that_takes_few_at_a_time(serve: Open) -> N
 
 def test_a_server_that_stays_busy_is_given_up_with_what_it_said(serve: Open) -> None:
     served = serve(*[throttled()] * 3)
-    with pytest.raises(ModelError, match=r"did not answer in 3 tries: .*Slow down\..*\(status 429\)"):
+    with pytest.raises(ModelError) as caught:
         roll(served)
+    assert_sentences(caught.value)
     assert len(served.server.calls) == 3
 
 
 def test_the_client_does_not_try_again_behind_our_back(serve: Open) -> None:
     served = serve(Reply("broken", status=500), patience=QUICK._replace(tries=1))
-    with pytest.raises(ModelError, match="in 1 tries"):
+    with pytest.raises(ModelError) as caught:
         roll(served)
+    assert_sentences(caught.value)
     assert len(served.server.calls) == 1
 
 
@@ -242,14 +245,17 @@ def test_what_is_no_answer_is_asked_again(serve: Open, broken: Reply) -> None:
     assert len(served.server.calls) == 2
     assert served.pace.allowed >= before
     hopeless = serve(*[broken] * 3)
-    with pytest.raises(ModelError, match="did not answer in 3 tries"):
+    with pytest.raises(ModelError) as caught:
         roll(hopeless)
+    assert_sentences(caught.value)
 
 
 def test_a_server_that_hangs_is_given_up(serve: Open) -> None:
     served = serve(*[hanging()] * 2, patience=QUICK._replace(tries=2, timeout=0.1))
-    with pytest.raises(ModelError, match=r"in 2 tries: no answer within 0\.1 seconds"):
+    with pytest.raises(ModelError) as caught:
         roll(served)
+    assert "0.1 seconds" in str(caught.value)
+    assert_sentences(caught.value)
     assert (served.pace.retries, served.pace.in_flight) == (1, 0)
 
 
@@ -261,8 +267,9 @@ def test_a_server_that_has_died_is_named(serve: Open) -> None:
     served = serve(GOOD)
     assert roll(served).text == GOOD.text
     served.server.stop()
-    with pytest.raises(ModelError, match="can't be reached") as caught:
+    with pytest.raises(ModelError) as caught:
         roll(served)
+    assert_sentences(caught.value)
     assert served.server.root_url in str(caught.value)
 
 
@@ -290,7 +297,7 @@ def test_what_a_server_does_not_know_is_left_out_from_then_on(serve: Open) -> No
         return [(await served.model.roll(rollout())).text, (await served.model.roll(rollout("another"))).text]
 
     assert played(served, twice()) == [GOOD.text] * 2
-    assert ["temperature" in one for one in served.bodies] == [True, False, False]
+    assert ["temperature" in body for body in served.bodies] == [True, False, False]
     assert served.pace.retries == 0
 
 
@@ -304,7 +311,7 @@ def test_a_server_without_schemas_is_asked_without(serve: Open, dialect: str) ->
 
     assert served.model.chat.abilities == {"schema"}
     played(served, twice())
-    assert [option in one for one in served.bodies] == [True, False, False]
+    assert [option in body for body in served.bodies] == [True, False, False]
     assert served.model.chat.abilities == frozenset()
 
 
@@ -312,8 +319,8 @@ def test_a_server_without_schemas_is_asked_without(serve: Open, dialect: str) ->
 def test_newer_servers_want_another_name_for_the_limit(serve: Open) -> None:
     served = serve(unknown("max_tokens"), unknown("seed"), GOOD)
     assert roll(served).text == GOOD.text
-    assert [one.get("max_completion_tokens") for one in served.bodies][1:] == [served.bodies[0]["max_tokens"]] * 2
-    assert ["seed" in one for one in served.bodies] == [True, True, False]
+    assert [body.get("max_completion_tokens") for body in served.bodies][1:] == [served.bodies[0]["max_tokens"]] * 2
+    assert ["seed" in body for body in served.bodies] == [True, True, False]
 
 
 def test_one_refusal_for_all_who_asked_at_once_is_enough(serve: Open) -> None:
@@ -326,15 +333,16 @@ def test_one_refusal_for_all_who_asked_at_once_is_enough(serve: Open) -> None:
         return await asyncio.gather(*(served.model.roll(rollout(f"ticket {one}")) for one in range(16)))
 
     assert [one.text for one in played(served, many())] == [GOOD.text] * 16
-    assert sum("temperature" not in one for one in served.bodies) == 16
+    assert sum("temperature" not in body for body in served.bodies) == 16
 
 
 def test_a_question_that_is_refused_is_not_put_again(serve: Open) -> None:
     served = serve(Reply("The prompt is too long.", status=400), GOOD)
 
     async def both() -> str:
-        with pytest.raises(ModelError, match=r"refuses this question: .*too long.* \(status 400\)"):
+        with pytest.raises(ModelError) as caught:
             await served.model.roll(rollout("long"))
+        assert_sentences(caught.value)
         return (await served.model.roll(rollout("short"))).text
 
     assert played(served, both()) == GOOD.text
@@ -343,16 +351,19 @@ def test_a_question_that_is_refused_is_not_put_again(serve: Open) -> None:
 @pytest.mark.parametrize("refused", [Reply("No.", status=401), Reply("No.", status=403), Reply("No.", status=404)])
 def test_what_would_be_refused_every_time_ends_everything(serve: Open, refused: Reply) -> None:
     served = serve(refused)
-    with pytest.raises(ConfigError, match=rf"server refuses: .*No\..* \(status {refused.status}\)") as caught:
+    with pytest.raises(ConfigError) as caught:
         roll(served)
+    assert str(refused.status) in str(caught.value)
+    assert_sentences(caught.value)
     assert served.server.root_url in str(caught.value.where)
     assert len(served.server.calls) == 1
 
 
 def test_no_money_is_not_waited_for(serve: Open) -> None:
     served = serve(out_of_money())
-    with pytest.raises(ConfigError, match="quota"):
+    with pytest.raises(ConfigError) as caught:
         roll(served)
+    assert_sentences(caught.value)
     assert len(served.server.calls) == 1
 
 
@@ -365,8 +376,9 @@ def test_the_key_of_the_environment_goes_to_the_server(serve: Open) -> None:
 
 def test_a_wrong_key_is_refused_and_not_repeated(serve: Open) -> None:
     served = serve(key="sk-the-right-one-00000000000")
-    with pytest.raises(ConfigError, match=r"Incorrect API key provided: \[redacted\]") as caught:
+    with pytest.raises(ConfigError) as caught:
         roll(served)
+    assert_sentences(caught.value)
     assert KEY not in f"{caught.value} {caught.value.where} {caught.value.next_step}"
 
 

@@ -17,6 +17,7 @@ from donewhen.models.remote.streams import read_stream
 from donewhen.models.roles import Completion, Decode, ModelError, Prompt, ReflectionRequest, RolloutRequest, Usage
 from donewhen.runtime import TokenUsage
 from donewhen.testing.chat_api import ChatServer, Reply, hanging, throttled, unknown
+from sentences import assert_sentences
 
 KEY = "sk-for-loopback-only-000000"
 TEXT = json.dumps({"operations": [f"rule {one}" for one in range(40)], "因为": "一切都在"}, ensure_ascii=False)
@@ -37,7 +38,7 @@ class Served(NamedTuple):
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        return [dict(one.body) for one in self.server.calls]
+        return [dict(call.body) for call in self.server.calls]
 
 
 Open = Callable[..., Served]
@@ -99,7 +100,7 @@ def propose(served: Served) -> Completion:
 def test_a_long_answer_is_put_together_from_its_pieces(serve: Open, pieces: int) -> None:
     served = serve(Reply(TEXT, pieces=pieces))
     assert propose(served).text == TEXT
-    assert [one["stream"] for one in served.bodies] == [True]
+    assert [body["stream"] for body in served.bodies] == [True]
 
 
 def test_a_verdict_comes_in_one_piece(serve: Open) -> None:
@@ -150,14 +151,16 @@ def test_what_is_no_answer_is_asked_again_and_nothing_half_is_taken_for_one(serv
     served = serve(BROKEN[way], GOOD)
     assert propose(served).text == TEXT
     assert len(served.server.calls) == 2
-    with pytest.raises(ModelError, match="did not answer in 3 tries"):
+    with pytest.raises(ModelError) as caught:
         propose(serve(*[BROKEN[way]] * 3))
+    assert_sentences(caught.value)
 
 
 def test_where_it_broke_off_is_named(serve: Open) -> None:
     served = serve(*[Reply(TEXT, pieces=20, broken_off=True)] * 3)
-    with pytest.raises(ModelError, match="broke off") as caught:
+    with pytest.raises(ModelError) as caught:
         propose(served)
+    assert_sentences(caught.value)
     assert served.server.root_url in str(caught.value)
 
 
@@ -178,8 +181,10 @@ def test_a_server_with_too_much_to_do_is_asked_again(serve: Open) -> None:
 @pytest.mark.parametrize("silent", [hanging(), Reply(TEXT, pieces=20, midway="silence")], ids=["at once", "midway"])
 def test_a_server_that_falls_silent_is_given_up(serve: Open, silent: Reply) -> None:
     served = serve(silent, silent, patience=QUICK._replace(tries=2, timeout=0.3))
-    with pytest.raises(ModelError, match=r"in 2 tries: no answer within 0\.3 seconds"):
+    with pytest.raises(ModelError) as caught:
         propose(served)
+    assert "0.3 seconds" in str(caught.value)
+    assert_sentences(caught.value)
     assert (len(served.server.calls), served.pace.in_flight) == (2, 0)
 
 
@@ -232,7 +237,7 @@ def test_a_server_that_refuses_to_stream_is_asked_for_one_piece_from_then_on(ser
         return [(await served.model.propose(reflection(one))).text for one in range(2)]
 
     assert played(served, twice()) == [TEXT, TEXT]
-    assert ["stream" in one or "stream_options" in one for one in served.bodies] == [True, False, False]
+    assert ["stream" in body or "stream_options" in body for body in served.bodies] == [True, False, False]
     assert served.pace.retries == 0
 
 
@@ -243,7 +248,7 @@ def test_a_server_that_does_not_hear_of_streams_is_asked_for_one_piece_from_then
         return [(await served.model.propose(reflection(one))).text for one in range(2)]
 
     assert played(served, twice()) == [TEXT, TEXT]
-    assert ["stream" in one for one in served.bodies] == [True, False, False]
+    assert ["stream" in body for body in served.bodies] == [True, False, False]
 
 
 @pytest.mark.parametrize("dialect", ["openai"], indirect=True)
@@ -251,8 +256,8 @@ def test_a_server_that_tells_no_usage_in_a_stream_streams_without(serve: Open) -
     served = serve(unknown("stream_options"), GOOD)
     found = propose(served)
     assert (found.text, found.usage) == (TEXT, Usage())
-    assert ["stream_options" in one for one in served.bodies] == [True, False]
-    assert ["stream" in one for one in served.bodies] == [True, True]
+    assert ["stream_options" in body for body in served.bodies] == [True, False]
+    assert ["stream" in body for body in served.bodies] == [True, True]
 
 
 # Pieces that are none
@@ -267,7 +272,9 @@ def said(content: object, finish: str | None = None, **more: Any) -> dict[str, A
 
 
 def events(*documents: dict[str, Any]) -> Reply:
-    return Reply(body=b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in documents) + b"data: [DONE]\n\n")
+    return Reply(
+        body=b"".join(f"data: {json.dumps(document)}\n\n".encode() for document in documents) + b"data: [DONE]\n\n"
+    )
 
 
 @pytest.mark.parametrize("dialect", ["openai"], indirect=True)
@@ -328,12 +335,12 @@ class Pieces:
         self.closed = True
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        for one in self._takes:
-            if one is None:
+        for take in self._takes:
+            if take is None:
                 self._now[0] += 1000.0
                 await asyncio.Event().wait()
                 raise AssertionError("unreachable")
-            self._now[0] += one
+            self._now[0] += take
             # The event loop looks at its clock.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -374,8 +381,9 @@ def test_a_server_from_which_nothing_comes_is_not(takes: tuple[float | None, ...
 def test_a_stream_without_end_is_given_up() -> None:
     async def asked(now: list[float]) -> int:
         stream = Pieces(now, *[0.0] * 1000)
-        with pytest.raises(RetryLater, match="server does not come to an end"):
+        with pytest.raises(RetryLater) as caught:
             await read_stream(stream.opened(), REQUEST._replace(max_tokens=5), "server", 120.0)
+        assert_sentences(caught.value)
         assert stream.closed
         return stream.given
 

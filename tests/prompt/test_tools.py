@@ -12,6 +12,7 @@ import pytest
 from donewhen.filesystem import InMemoryFilesystem
 from donewhen.prompt import PromptError, Tool, ToolContext, ToolResult, call_tool, tool
 from donewhen.runtime import Session
+from sentences import assert_sentences
 
 
 @dataclass(frozen=True)
@@ -78,41 +79,46 @@ class TestMaking:
 
     @pytest.mark.parametrize("name", ["", "a b", "a.b", "ä", "x" * 65, "a\n"], ids=repr)
     def test_these_can_not(self, name: str) -> None:
-        with pytest.raises(PromptError, match="can't name a tool: use 1 to 64 letters, digits, '_' or '-'"):
+        with pytest.raises(PromptError) as caught:
             Tool(name, "Does it.", Greet, lambda p, c: ToolResult(""))
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("description", ["", "  \n"])
     def test_a_tool_needs_a_description(self, description: str) -> None:
-        with pytest.raises(PromptError, match="The tool it needs a description"):
+        with pytest.raises(PromptError) as caught:
             Tool("it", description, Greet, lambda p, c: ToolResult(""))
+        assert_sentences(caught.value)
 
     @pytest.mark.parametrize("params", [dict, str, int, object, None, Greet("an instance")], ids=repr)
     def test_the_parameters_must_be_a_dataclass(self, params: Any) -> None:
-        with pytest.raises(PromptError, match="The parameters of it must be a dataclass, not"):
+        with pytest.raises(PromptError) as caught:
             Tool("it", "Does it.", params, lambda p, c: ToolResult(""))
+        assert_sentences(caught.value)
 
     def test_a_function_without_docstring_is_refused(self) -> None:
         def silent(params: Greet, context: ToolContext) -> ToolResult[None]:
             return ToolResult("")
 
-        with pytest.raises(PromptError, match="The tool silent needs a docstring"):
+        with pytest.raises(PromptError) as caught:
             tool(silent)
+        assert_sentences(caught.value)
 
     def test_a_function_without_annotation_is_refused(self) -> None:
         def untyped(params, context):  # type: ignore[no-untyped-def]
             """It does."""
 
-        with pytest.raises(PromptError, match="The parameter type of the tool untyped is not known") as caught:
+        with pytest.raises(PromptError) as caught:
             tool(untyped)
-        assert "Annotate its first parameter with a dataclass" in str(caught.value)
+        assert_sentences(caught.value)
 
     def test_a_function_without_parameters_is_refused(self) -> None:
         def bare() -> ToolResult[None]:
             """It does."""
             return ToolResult("")
 
-        with pytest.raises(PromptError, match="The parameter type of the tool bare is not known"):
+        with pytest.raises(PromptError) as caught:
             tool(bare)  # type: ignore[arg-type]
+        assert_sentences(caught.value)
 
     def test_a_type_that_can_not_be_found_is_refused(self) -> None:
         @dataclass(frozen=True)
@@ -124,24 +130,27 @@ class TestMaking:
             return ToolResult("")
 
         # With postponed annotations the name of a local class can't be resolved.
-        with pytest.raises(PromptError, match=r"not known: NameError.*Local.* Annotate its first parameter"):
+        with pytest.raises(PromptError) as caught:
             tool(hidden)
+        assert_sentences(caught.value)
 
     def test_a_generic_type_is_refused(self) -> None:
         def many(params: list[Greet], context: ToolContext) -> ToolResult[None]:
             """It does."""
             return ToolResult("")
 
-        with pytest.raises(PromptError, match="The parameters of many must be a plain dataclass"):
+        with pytest.raises(PromptError) as caught:
             tool(many)
+        assert_sentences(caught.value)
 
     def test_a_plain_type_is_refused(self) -> None:
         def word(params: str, context: ToolContext) -> ToolResult[None]:
             """It does."""
             return ToolResult("")
 
-        with pytest.raises(PromptError, match="The parameters of word must be a dataclass, not <class 'str'>"):
+        with pytest.raises(PromptError) as caught:
             tool(word)
+        assert_sentences(caught.value)
 
     def test_the_context_and_the_result_may_be_imported_for_type_checkers_only(self) -> None:
         code = (
@@ -167,8 +176,9 @@ class Undescribable:
 
 
 def test_parameters_that_have_no_json_form_are_refused_when_the_schema_is_asked_for() -> None:
-    with pytest.raises(PromptError, match="can't be described as JSON"):
+    with pytest.raises(PromptError) as caught:
         made(lambda p, c: ToolResult(""), Undescribable).input_schema  # noqa: B018
+    assert_sentences(caught.value)
 
 
 class TestCalling:
@@ -239,7 +249,7 @@ class TestCalling:
         called: list[object] = []
         result = call_tool(made(lambda p, c: called.append(p)), arguments, context())
         assert result.success is False
-        assert result.message.startswith("The arguments do not fit it: ")
+        assert_sentences(result.message)
         assert said in result.message
         assert called == []
 

@@ -185,9 +185,9 @@ def test_the_feedback_of_a_composite_is_that_of_its_members(
         def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
             return self.result
 
-    checkers = [Says(*one) for one in members]
+    checkers = [Says(*member) for member in members]
     result = CompositeChecker(checkers, all_must_pass).check(make_context())
-    decisive = [one.result for one in checkers if one.result.complete is not all_must_pass]
+    decisive = [checker.result for checker in checkers if checker.result.complete is not all_must_pass]
     if not members:
         assert result == TaskCompletionResult.ok("No checkers configured.")
     elif decisive:

@@ -18,8 +18,6 @@ from donewhen.jobs.contract.terms import compare_terms, job_terms, normal_comman
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import STAKES, read_job, read_project
 
-pytestmark = pytest.mark.timeout(120)
-
 QUICK = settings(
     max_examples=int(os.environ.get("DONEWHEN_EXAMPLES", "150")),
     deadline=None,
@@ -83,7 +81,7 @@ terms = st.fixed_dictionaries(
 
 
 def voided(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    return {one.field for one in compare_terms(before, after) if one.voids}
+    return {term.field for term in compare_terms(before, after) if term.voids}
 
 
 @QUICK
@@ -188,8 +186,8 @@ commands = st.lists(st.sampled_from(["pytest", "-q", "'a b'", '"c  d"', "x\\ y",
 
 
 def plan(criteria: list[str], outputs: list[str], lines: list[str]) -> str:
-    listed = "".join(f"\n  - {one}" for one in outputs) or " []"
-    run = "".join(f"\n  - '{one.replace(chr(39), chr(39) * 2)}'" for one in lines) or " []"
+    listed = "".join(f"\n  - {output}" for output in outputs) or " []"
+    run = "".join(f"\n  - '{line.replace(chr(39), chr(39) * 2)}'" for line in lines) or " []"
     head = f"work_item_id: WI-20260214-001\noutputs:{listed}\ntruth_required_commands:{run}"
     return f"---\n{head}\n---\n\n## Acceptance Criteria\n\n" + "".join(criteria)
 
@@ -250,19 +248,19 @@ def _leaves() -> list[tuple[str, Settings, Settings]]:
         if not table.metadata.get("setting", True):
             continue
         whole = getattr(base, table.name)
-        for one in fields(whole):
-            if one.name == "tests":
+        for field in fields(whole):
+            if field.name == "tests":
                 for inner in fields(tests):
                     changed = replace(whole, tests=replace(tests, **{inner.name: other[str(inner.type)]}))
                     name = f"{table.name}.tests.{inner.name}"
                     found.append((name, base, replace(base, **{table.name: changed})))
             else:
-                changed = replace(whole, **{one.name: other[str(one.type)]})
-                found.append((f"{table.name}.{one.name}", base, replace(base, **{table.name: changed})))
+                changed = replace(whole, **{field.name: other[str(field.type)]})
+                found.append((f"{table.name}.{field.name}", base, replace(base, **{table.name: changed})))
     return found
 
 
-@pytest.mark.parametrize(("name", "base", "other"), [pytest.param(*one, id=one[0]) for one in _leaves()])
+@pytest.mark.parametrize(("name", "base", "other"), [pytest.param(*leaf, id=leaf[0]) for leaf in _leaves()])
 def test_no_setting_can_be_changed_forth_and_back_unseen(name: str, base: Settings, other: Settings) -> None:
     text = b"---\nid: PJ-20260214-001\n---\n"
     project = read_project(parse_document(text, "plan.md"), Path("/w/jobs/plan.md"), "plan.md")

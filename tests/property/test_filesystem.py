@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from donewhen.filesystem import Filesystem, FilesystemError, HostFilesystem, InMemoryFilesystem, PathEscapeError
 from donewhen.filesystem.protocol import split_path
 
-pytestmark = pytest.mark.timeout(90)
-
 # --- how a path is read
 
 PARTS = st.sampled_from(["..", ".", "", "a", "b", "...", "..a", " ", "~"])

@@ -31,8 +31,6 @@ from donewhen.jobs.plan.templates import job_plan, project_plan
 from donewhen.jobs.record.history import History
 from donewhen.jobs.record.projection import Mismatch
 
-pytestmark = pytest.mark.timeout(120)
-
 QUICK = settings(
     max_examples=int(os.environ.get("DONEWHEN_EXAMPLES", "150")),
     deadline=None,
@@ -70,20 +68,20 @@ def mostly(good: object, *others: object) -> st.SearchStrategy[object]:
 
 agreements = st.builds(
     Agreement,
-    mostly("agreed", *(one for one in get_args(AgreementState) if one != "agreed")),
+    mostly("agreed", *(argument for argument in get_args(AgreementState) if argument != "agreed")),
     st.just({}),
     st.none(),
 )
 files = st.builds(
     FileFact,
     st.sampled_from(["a.md", "b.md"]),
-    mostly("good", *(one for one in get_args(FileState) if one != "good")),
+    mostly("good", *(argument for argument in get_args(FileState) if argument != "good")),
     mostly(True, False),
 )
 dependencies = st.builds(
     DependencyFact,
     st.just("WI-20260214-002"),
-    mostly("done", *(one for one in get_args(DependencyState) if one != "done")),
+    mostly("done", *(argument for argument in get_args(DependencyState) if argument != "done")),
     st.just(("WI-20260214-002",)),
 )
 few_names = mostly((), ("t::a",), ("t::a", "t::b", "t::c", "t::d"))
@@ -121,7 +119,7 @@ def jobs(draw: st.DrawFn) -> Job:
 @st.composite
 def all_facts(draw: st.DrawFn) -> Facts:
     job = draw(jobs())
-    states = mostly("passed", *(one for one in get_args(State) if one != "passed"))
+    states = mostly("passed", *(argument for argument in get_args(State) if argument != "passed"))
     return Facts(
         job=job,
         project=plain_project(),
@@ -129,7 +127,7 @@ def all_facts(draw: st.DrawFn) -> Facts:
         agreement=draw(agreements),
         project_agreement=draw(agreements),
         history=draw(histories),
-        statuses=tuple(EvidenceStatus(one, draw(states)) for one in requirements_of(job)),  # type: ignore[arg-type]
+        evidence=tuple(EvidenceStatus(requirement, draw(states)) for requirement in requirements_of(job)),  # type: ignore[arg-type]
         outputs=tuple(draw(st.lists(files, max_size=2))),
         evidence_files=tuple(draw(st.lists(files, max_size=2))),
         dependencies=tuple(draw(st.lists(dependencies, max_size=2))),
@@ -157,7 +155,7 @@ def best() -> Facts:
         agreement=Agreement("agreed", {}, None),
         project_agreement=Agreement("agreed", {}, None),
         history=History("in_progress", 0, STARTED, None, False, False, (), None),
-        statuses=tuple(EvidenceStatus(one, "passed") for one in requirements_of(job)),
+        evidence=tuple(EvidenceStatus(requirement, "passed") for requirement in requirements_of(job)),
         outputs=(FileFact("a.md", "good"),),
         evidence_files=(FileFact("b.md", "good"),),
         dependencies=(DependencyFact("WI-20260214-002", "done", ("WI-20260214-002",)),),
@@ -180,9 +178,9 @@ def may_pass(facts: Facts) -> bool:
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
     freed = history.auto_blocked and history.decided_since_block
     within = freed or (history.iteration <= job.max_iterations and not history.auto_blocked)
-    upstream = all(one.state == "done" for one in facts.dependencies) and not facts.upstream_changed
-    there = all(one.state == "good" for one in (*facts.outputs, *facts.evidence_files))
-    touched = job.read_only or not facts.outputs or any(one.changed for one in facts.outputs)
+    upstream = all(dependency.state == "done" for dependency in facts.dependencies) and not facts.upstream_changed
+    there = all(output.state == "good" for output in (*facts.outputs, *facts.evidence_files))
+    touched = job.read_only or not facts.outputs or any(output.changed for output in facts.outputs)
     return agreed and within and history.status != "cancelled" and upstream and there and touched and is_true(facts)
 
 
@@ -191,10 +189,10 @@ def is_true(facts: Facts) -> bool:
     whole = not facts.tampered and not facts.chain_breaks
     if job.truth_mode == "off":
         return whole
-    commands = {one.state for one in facts.evidence if one.requirement.name == VERIFICATION}
-    criteria = {one.state for one in facts.evidence if one.requirement.name != VERIFICATION}
-    asked = any(one.text != "TBD" for one in job.criteria) and criteria <= {"passed"}
-    suites = not any(one.lost or one.skipped for one in facts.suites)
+    commands = {standing.state for standing in facts.evidence if standing.requirement.name == VERIFICATION}
+    criteria = {standing.state for standing in facts.evidence if standing.requirement.name != VERIFICATION}
+    asked = any(criterion.text != "TBD" for criterion in job.criteria) and criteria <= {"passed"}
+    suites = not any(suite.lost or suite.skipped for suite in facts.suites)
     run = commands <= {"passed"} or not {"required_command_logged", "verification_consistency"} & {*checks}
     fresh = "freshness" not in checks or "stale" not in commands
     logged = bool(facts.runs or job.exemptions or not job.execution_log_required)
@@ -211,11 +209,11 @@ def is_true(facts: Facts) -> bool:
 
 
 def every(files: tuple[FileFact, ...], **changes: object) -> tuple[FileFact, ...]:
-    return tuple(one._replace(**changes) for one in files)  # type: ignore[arg-type]
+    return tuple(file._replace(**changes) for file in files)  # type: ignore[arg-type]
 
 
 def stood(facts: Facts, state: State) -> Facts:
-    return facts._replace(evidence=tuple(one._replace(state=state) for one in facts.evidence))
+    return facts._replace(evidence=tuple(standing._replace(state=state) for standing in facts.evidence))
 
 
 WORSE: dict[str, Callable[[Facts], Facts]] = {
@@ -283,7 +281,7 @@ def test_all_gates_open_exactly_when_every_condition_holds(facts: Facts) -> None
 @given(all_facts(), st.sampled_from(sorted(WORSE)))
 def test_a_worse_fact_never_opens_a_gate_nor_raises_the_score(facts: Facts, how: str) -> None:
     before, after = evaluate(facts), evaluate(WORSE[how](facts))
-    assert [one.gate for one in after.gates if one.passed and one.gate in _closed(before)] == []
+    assert [gate.gate for gate in after.gates if gate.passed and gate.gate in _closed(before)] == []
     assert after.score.total <= before.score.total
     assert before.passed or not after.passed
 
@@ -293,9 +291,9 @@ def test_a_worse_fact_never_opens_a_gate_nor_raises_the_score(facts: Facts, how:
 def test_the_score_is_within_its_bounds_and_so_is_every_part(facts: Facts) -> None:
     score = score_of(facts)
     assert 0 <= score.total <= 100
-    assert all(0 <= one.got <= one.possible for one in score.components)
-    assert sum(one.possible for one in score.components) == 100
-    assert all(0 < one.points <= 10 for one in score.penalties)
+    assert all(0 <= component.got <= component.possible for component in score.components)
+    assert sum(component.possible for component in score.components) == 100
+    assert all(0 < penalty.points <= 10 for penalty in score.penalties)
 
 
 @QUICK
@@ -314,9 +312,9 @@ def test_even_the_best_job_is_held_back_by_one_hard_fact(how: str) -> None:
 @QUICK
 @given(all_facts())
 def test_a_closed_gate_always_says_what_to_do_and_an_open_one_never_does(facts: Facts) -> None:
-    for one in evaluate(facts).gates:
-        assert (one.next is None) == one.passed
-        assert all(reason.message.endswith(".") for reason in one.reasons)
+    for gate in evaluate(facts).gates:
+        assert (gate.next is None) == gate.passed
+        assert all(reason.message.endswith(".") for reason in gate.reasons)
 
 
 @QUICK
@@ -328,8 +326,10 @@ def test_a_gate_does_not_hear_what_concerns_another(facts: Facts, how: str) -> N
         "a dependency is open": "dependency",
     }
     before, after = evaluate(facts), evaluate(WORSE[how](facts))
-    assert [one for one in before.gates if one.gate != own[how]] == [one for one in after.gates if one.gate != own[how]]
+    assert [gate for gate in before.gates if gate.gate != own[how]] == [
+        gate for gate in after.gates if gate.gate != own[how]
+    ]
 
 
 def _closed(evaluation: object) -> set[str]:
-    return {one.gate for one in evaluation.gates if not one.passed}  # type: ignore[attr-defined]
+    return {gate.gate for gate in evaluation.gates if not gate.passed}  # type: ignore[attr-defined]

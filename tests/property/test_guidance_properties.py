@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -26,8 +25,6 @@ from donewhen.judging.guidance import (
     seed_guidance,
 )
 from donewhen.judging.guidance_store import GuidanceStore, read_guidance
-
-pytestmark = pytest.mark.timeout(120)
 
 QUICK = settings(
     max_examples=120,
@@ -121,28 +118,28 @@ ATTACKS: list[Any] = [
 def test_no_sequence_of_changes_alters_the_scaffold_or_removes_g0(given_steps: list[Any]) -> None:
     now = start()
     past = [now]
-    for one in given_steps:
+    for step in given_steps:
         frozen = msgspec.json.encode(now.as_file())
         try:
-            if isinstance(one, GuidanceChange):
-                after = apply_change(now, one, AT)
-            elif isinstance(one, Rollback):
-                after = roll_back(now, past[one.step % len(past)], AT)
+            if isinstance(step, GuidanceChange):
+                after = apply_change(now, step, AT)
+            elif isinstance(step, Rollback):
+                after = roll_back(now, past[step.step % len(past)], AT)
             else:
-                after = record_credit(now, one.counts)
+                after = record_credit(now, step.counts)
         except GuidanceError:
             continue
         finally:
             assert msgspec.json.encode(now.as_file()) == frozen
-        assert after.step == now.step + (not isinstance(one, Credit))
+        assert after.step == now.step + (not isinstance(step, Credit))
         past += [after] if after.step > now.step else []
         now = after
         assert now.scaffold == {"S1": RULES["S1"], "S2": RULES["S2"]}
         assert "G0" in now.experiences
         assert not set(now.scaffold.values()) & set(now.learned.values())
         assert [int(key[1:]) for key in now.learned] == sorted(int(key[1:]) for key in now.learned)
-        if isinstance(one, GuidanceChange):
-            assert one.evidence
+        if isinstance(step, GuidanceChange):
+            assert step.evidence
 
 
 @QUICK
@@ -152,21 +149,21 @@ def test_no_key_is_ever_given_to_a_second_rule(given_steps: list[Any]) -> None:
     now = start()
     past = [now]
     given_out = set(now.learned)
-    for one in given_steps:
+    for step in given_steps:
         try:
-            if isinstance(one, GuidanceChange):
-                after = apply_change(now, one, AT)
-            elif isinstance(one, Rollback):
-                after = roll_back(now, past[one.step % len(past)], AT)
+            if isinstance(step, GuidanceChange):
+                after = apply_change(now, step, AT)
+            elif isinstance(step, Rollback):
+                after = roll_back(now, past[step.step % len(past)], AT)
             else:
                 continue
         except GuidanceError:
             continue
         new = set(after.learned) - set(now.learned)
-        if isinstance(one, GuidanceChange):
+        if isinstance(step, GuidanceChange):
             assert not new & given_out
-            assert len(new) == (one.op == "add")
-        assert new <= given_out or isinstance(one, GuidanceChange)
+            assert len(new) == (step.op == "add")
+        assert new <= given_out or isinstance(step, GuidanceChange)
         given_out |= new
         past.append(after)
         now = after

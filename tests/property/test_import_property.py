@@ -106,10 +106,10 @@ def assert_harmless(item: ImportItem) -> None:
     assert job.status == "planned"
     assert job.truth_required_commands == ("make test",)
     assert job.truth_mode == "strict"
-    assert [one.check for one in job.criteria] == [None] * max(1, len(item.criteria))
-    assert [one.id for one in job.criteria] == [f"AC-{number}" for number, _ in enumerate(job.criteria, 1)]
+    assert [criterion.check for criterion in job.criteria] == [None] * max(1, len(item.criteria))
+    assert [criterion.id for criterion in job.criteria] == [f"AC-{number}" for number, _ in enumerate(job.criteria, 1)]
     if item.criteria:
-        assert [one.text for one in job.criteria] == list(item.criteria)
+        assert [criterion.text for criterion in job.criteria] == list(item.criteria)
     else:
         assert is_placeholder(job.criteria[0].text)
     fields = job.document.fields
@@ -233,5 +233,5 @@ def test_on_disk_it_is_the_same(tmp_path: Path) -> None:
     assert done.new == len(SMUGGLED)
     for place in workspace.places():
         job = workspace.job_at(place.path)
-        assert (job.status, [one.check for one in job.criteria]) == ("planned", [None])
+        assert (job.status, [criterion.check for criterion in job.criteria]) == ("planned", [None])
         assert_simple(place.path.read_bytes())

@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -33,8 +32,6 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import PROJECTED, expected_fields
-
-pytestmark = pytest.mark.timeout(600)
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 ADA = Approval(Actor("ada", "person"))
@@ -247,7 +244,7 @@ class Jobs(RuleBasedStateMachine):
         policy = policy_of(self.shop)
         for name, book in self.book.items():
             entries = self.shop.ledger.read(self.id[name]).entries
-            given = [one for one in self.promises if one.id == self.id[name]]
+            given = [promise for promise in self.promises if promise.id == self.id[name]]
             typed = [Promise(self.id[name], entry.hash) for entry in entries[-3:]]
             real = {one.receipt for one in (*given, *typed) if verify_promise(self.shop, one.text, policy).real}
             assert real <= {book.standing}

@@ -81,8 +81,8 @@ def test_a_third_key_whether_new_or_repeated_is_no_vote(answer: JudgeAnswer, key
 @given(st.lists(st.none() | ANSWERS, min_size=1, max_size=9))
 def test_complete_exactly_when_more_than_half_of_all_votes_are_for_pass(votes: list[JudgeAnswer | None]) -> None:
     result = tally_answers(votes, len(votes))
-    passes = sum(one is not None and one.verdict == "pass" for one in votes)
-    fails = sum(one is not None and one.verdict == "fail" for one in votes)
+    passes = sum(vote is not None and vote.verdict == "pass" for vote in votes)
+    fails = sum(vote is not None and vote.verdict == "fail" for vote in votes)
     assert result.complete is (passes > len(votes) / 2)
     assert f"{passes} of {len(votes)} votes for pass" in (result.feedback or "")
     if not result.complete and not fails:

@@ -207,10 +207,10 @@ def test_whatever_a_reflector_says_no_ticket_is_lost(
         # The scaffold, in the guidance and in what the judge was shown.
         assert run.state.guidance.scaffold == {"S1": RULES["S1"]}
         assert "G0" in run.rules
-        assert all(f"[S1] {RULES['S1']}" in one.prompt.shared for one in model.rollouts)
+        assert all(f"[S1] {RULES['S1']}" in rollout.prompt.shared for rollout in model.rollouts)
         # Whatever was not taken has a reason that is known.
         known = {*get_args(AnswerReason), *get_args(ItemReason)}
-        assert {one["reason"] for one in run.state.rejections} <= known == set(MEANINGS)
+        assert {rejection["reason"] for rejection in run.state.rejections} <= known == set(MEANINGS)
         for event in run.of("proposed"):
             assert set(event["covered"]) <= set(event["cases"]) <= set(KEYS)
         # What is on record leads to the same guidance, and so does a run that goes on from half of it.
@@ -243,13 +243,13 @@ def test_whatever_is_taken_can_be_made_and_leaves_the_scaffold_alone(said: str, 
     everything = len(found.operations) + len(found.hypotheses) + len(found.rejections)
     assert everything == len(data["operations"]) + len(data.get("hypotheses", []))
     assert found.covered <= set(KEYS[:5])
-    assert {one.reason for one in found.rejections} <= set(get_args(ItemReason))
-    canonical_json([one.as_dict() for one in found.rejections])
+    assert {rejection.reason for rejection in found.rejections} <= set(get_args(ItemReason))
+    canonical_json([rejection.as_dict() for rejection in found.rejections])
     for change in found.operations:
         guidance = apply_change(guidance, change, "")
         assert guidance.scaffold == {"S1": RULES["S1"]}
         assert "G0" in guidance.experiences
-    for text in [one.text for one in (*found.operations, *found.hypotheses) if one.text is not None]:
+    for text in [operation.text for operation in (*found.operations, *found.hypotheses) if operation.text is not None]:
         assert polarity(text, ENGLISH) in ("pass", "fail")
         assert len(text) <= 160
 
@@ -384,12 +384,12 @@ def test_parts_hold_everybody_once_and_divide_neither_cluster_nor_group(
 ) -> None:
     split = Split(train=shares[0], validation=shares[1], test=shares[2])
     splits = split_tickets(members, split, seed)
-    assert sorted(key for part in splits for key in part) == sorted(one.key for one in members)
+    assert sorted(key for part in splits for key in part) == sorted(member.key for member in members)
     part_of = {key: part for part in PARTS for key in getattr(splits, part)}
     for name in ("cluster", "group"):
         parts: dict[str, set[str]] = {}
-        for one in members:
-            parts.setdefault(getattr(one, name), set()).add(part_of[one.key])
+        for member in members:
+            parts.setdefault(getattr(member, name), set()).add(part_of[member.key])
         assert all(len(found) == 1 for found in parts.values())
     shuffled = list(members)
     dice.shuffle(shuffled)

@@ -8,14 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-import pytest
 from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.ledger.ledger import Actor, ApproverClass, EventKind, Ledger, parse_entry, verify_chain
-
-pytestmark = pytest.mark.timeout(120)
 
 QUICK = settings(
     max_examples=150,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +16,6 @@ from donewhen.jobs.plan.criteria import find_section, markdown_sections
 from donewhen.jobs.plan.document import parse_document as parse_plan
 from donewhen.jobs.plan.job import read_job
 from donewhen.jobs.plan.templates import job_plan
-
-pytestmark = pytest.mark.timeout(120)
 
 QUICK = settings(
     max_examples=int(os.environ.get("DONEWHEN_EXAMPLES", "150")),
@@ -50,11 +47,11 @@ def lessons_with(text: st.SearchStrategy[str]) -> st.SearchStrategy[Lesson]:
 @given(st.lists(lessons_with(SAID), min_size=1, max_size=4))
 def test_what_is_written_is_read_again_and_nothing_else_is(lessons: list[Lesson]) -> None:
     raw = b""
-    for one in lessons:
-        raw = _appended(raw, render_lesson(one))
+    for lesson in lessons:
+        raw = _appended(raw, render_lesson(lesson))
     again = parse_lessons(raw.decode())
     assert [(one.id, one.tags, one.linked, one.said, one.hash) for one in again] == [
-        (one.id, one.tags, one.linked, one.said, one.hash) for one in lessons
+        (lesson.id, lesson.tags, lesson.linked, lesson.said, lesson.hash) for lesson in lessons
     ]
 
 
@@ -80,9 +77,9 @@ def test_whatever_stands_in_the_file_stays_and_the_new_lesson_is_read(before: by
 @QUICK
 @given(TEXT, st.text(max_size=60))
 def test_any_text_is_read_without_an_error(text: str, more: str) -> None:
-    for one in parse_lessons(text + more):
-        assert one.id.startswith("LL-")
-        assert one.hash.startswith("sha256:")
+    for lesson in parse_lessons(text + more):
+        assert lesson.id.startswith("LL-")
+        assert lesson.hash.startswith("sha256:")
 
 
 @QUICK
@@ -117,10 +114,10 @@ def test_no_text_of_a_lesson_becomes_a_part_of_the_plan(lesson: Lesson, reason: 
 def test_the_order_depends_on_what_lessons_say_and_not_on_where_they_stand(
     lessons: list[Lesson], question: str, random: object
 ) -> None:
-    distinct = list({one.id: one for one in lessons}.values())
+    distinct = list({lesson.id: lesson for lesson in lessons}.values())
     query = LessonQuery(query_words(question), frozenset({"a"}))
     first = rank_lessons(distinct, query, {})
     shuffled = sorted(distinct, key=lambda one: one.hash)
-    assert [one.lesson.id for one in rank_lessons(shuffled, query, {})] == [one.lesson.id for one in first]
+    assert [lesson.lesson.id for lesson in rank_lessons(shuffled, query, {})] == [one.lesson.id for one in first]
     assert all(one.reasons for one in first)
     assert [one.score for one in first] == sorted((one.score for one in first), reverse=True)

@@ -7,14 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
-
-pytestmark = pytest.mark.timeout(120)
 
 EXAMPLES = int(os.environ.get("DONEWHEN_EXAMPLES", "200"))
 QUICK = settings(

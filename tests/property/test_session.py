@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -22,8 +21,6 @@ from donewhen.runtime import (
     replace_latest,
     upsert_by,
 )
-
-pytestmark = pytest.mark.timeout(90)
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ class SessionMachine(RuleBasedStateMachine):
     def dispatch_keyed(self, number: int) -> None:
         assert self.dispatch(Keyed(number)).handled == 1
         values = self.model[Keyed]
-        same = [key(one) == key(Keyed(number)) for one in values]  # type: ignore[arg-type]
+        same = [key(value) == key(Keyed(number)) for value in values]  # type: ignore[arg-type]
         if any(same):
             self.model[Keyed] = [Keyed(number) if hit else one for one, hit in zip(values, same, strict=True)]
         else:

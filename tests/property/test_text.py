@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.plain_text import one_line, plain_text, shorten
 
-pytestmark = pytest.mark.timeout(60)
 modest = settings(max_examples=150, deadline=None)
 
 FRAGMENTS = [

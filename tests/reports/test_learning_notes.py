@@ -20,6 +20,7 @@ from donewhen.learning.after.report_data import (
 )
 from donewhen.learning.after.report_notes import beats, notes_of, with_notes
 from donewhen.learning.measuring.metrics import Confusion, McNemar, Measures, measures_of
+from sentences import assert_sentences
 
 SIZES = SplitSizes(
     train=PartSizes(passes=100, fails=100, clusters=200),
@@ -65,11 +66,11 @@ def flawless(**changes: Any) -> LearningReport:
 
 
 def codes(report: LearningReport) -> dict[str, bool]:
-    return {one.code: one.serious for one in notes_of(report)}
+    return {note.code: note.serious for note in notes_of(report)}
 
 
 def told(report: LearningReport, code: str) -> str:
-    (found,) = (one.text for one in notes_of(report) if one.code == code)
+    (found,) = (note.text for note in notes_of(report) if note.code == code)
     return found
 
 
@@ -98,7 +99,7 @@ def test_fewer_than_a_hundred_labels_are_few(passes: int, serious: bool | None) 
     )
     assert codes(flawless(splits=splits)).get("few_labels") == serious
     if serious:
-        assert "There are 99 labels" in told(flawless(splits=splits), "few_labels")
+        assert_sentences(told(flawless(splits=splits), "few_labels"))
 
 
 @pytest.mark.parametrize(("passes", "few"), [(49, True), (50, False)])
@@ -106,49 +107,45 @@ def test_few_held_out_tickets_tell_little(passes: int, few: bool) -> None:
     report = flawless(splits=sizes(passes=passes, fails=50, clusters=passes + 50))
     assert codes(report) == ({"few_held_out": False} if few else {})
     if few:
-        assert told(report, "few_held_out").startswith("Only 99 tickets are held out")
+        assert_sentences(told(report, "few_held_out"))
 
 
-@pytest.mark.parametrize(
-    ("passes", "fails", "expected"),
-    [
-        (20, 80, None),
-        (19, 81, "Only 19 of 100 test tickets are labelled pass"),
-        (81, 19, "Only 19 of 100 test tickets are labelled fail"),
-    ],
-)
-def test_a_label_that_is_rare_is_said_to_be(passes: int, fails: int, expected: str | None) -> None:
+@pytest.mark.parametrize(("passes", "fails", "rare"), [(20, 80, None), (19, 81, "pass"), (81, 19, "fail")])
+def test_a_label_that_is_rare_is_said_to_be(passes: int, fails: int, rare: str | None) -> None:
     report = flawless(splits=sizes(passes=passes, fails=fails, clusters=100))
-    if expected is None:
+    if rare is None:
         assert "unbalanced" not in codes(report)
     else:
         assert codes(report)["unbalanced"] is False
-        assert told(report, "unbalanced").startswith(expected)
+        assert rare in told(report, "unbalanced")
+        assert_sentences(told(report, "unbalanced"))
 
 
 @pytest.mark.parametrize(("passes", "fails", "missing"), [(0, 80, "pass"), (80, 0, "fail")])
 def test_a_label_that_is_missing_is_worse(passes: int, fails: int, missing: str) -> None:
     report = flawless(splits=sizes(passes=passes, fails=fails, clusters=80))
     assert codes(report) == {"one_label": True, "few_held_out": False}
-    assert f"labelled {missing}:" in told(report, "one_label")
+    assert missing in told(report, "one_label")
+    assert_sentences(told(report, "one_label"))
 
 
 def test_clusters_make_intervals_narrow() -> None:
     report = flawless(splits=sizes(passes=50, fails=50, clusters=99))
     assert codes(report) == {"clustered": False}
-    assert "100 test tickets come in 99 clusters" in told(report, "clustered")
+    assert_sentences(told(report, "clustered"))
 
 
 def test_a_test_split_that_was_opened_before_is_no_longer_unseen() -> None:
     report = flawless(splits=msgspec.structs.replace(SIZES, test_openings=2))
     assert codes(report) == {"opened_again": False}
-    assert "opened 2 times" in told(report, "opened_again")
+    assert "2" in told(report, "opened_again")
+    assert_sentences(told(report, "opened_again"))
 
 
 def test_test_tickets_that_rules_rest_on_flatter_the_judge() -> None:
     report = flawless(splits=msgspec.structs.replace(SIZES, test_learned_from=3))
     assert codes(report) == {"learned_from": True}
-    assert told(report, "learned_from").startswith("3 of the 200 test tickets are evidence of rules")
+    assert_sentences(told(report, "learned_from"))
 
 
 # The judge
@@ -157,38 +154,30 @@ def test_test_tickets_that_rules_rest_on_flatter_the_judge() -> None:
 def test_missing_verdicts_and_malformed_votes_are_told_apart() -> None:
     report = flawless(after=judge(95, 96, invalid=3), malformed={"no_reason_line": 5, "cut_off": 2})
     assert codes(report) == {"invalid_verdicts": True, "malformed_votes": False}
-    assert told(report, "invalid_verdicts").startswith("3 of 200 test tickets got no verdict")
-    assert told(report, "malformed_votes") == (
-        "7 of 600 answers were malformed and had no vote (cut off 2, no reason line 5)."
-    )
+    assert_sentences(told(report, "invalid_verdicts"))
+    assert_sentences(told(report, "malformed_votes"))
 
 
 @pytest.mark.parametrize(
-    ("right", "serious", "words"),
-    [
-        (79, True, "below the floor of 0.8"),
-        (80, False, "below the aim of 0.9"),
-        (89, False, "below the aim of 0.9"),
-        (90, None, ""),
-    ],
+    ("right", "serious"),
+    [(79, True), (80, False), (89, False), (90, None)],
 )
 @pytest.mark.parametrize("rate", ["tpr", "tnr"])
-def test_both_rates_have_a_floor_and_an_aim(rate: str, right: int, serious: bool | None, words: str) -> None:
+def test_both_rates_have_a_floor_and_an_aim(rate: str, right: int, serious: bool | None) -> None:
     now = judge(right, 96) if rate == "tpr" else judge(96, right)
     report = flawless(after=now)
     found = {code: serious for code, serious in codes(report).items() if code in ("tpr_low", "tnr_low")}
     assert found == ({} if serious is None else {f"{rate}_low": serious})
-    if words:
+    if serious is not None:
         text = told(report, f"{rate}_low")
-        assert words in text
+        assert_sentences(text)
         assert text.startswith(f"{rate.upper()} is {right / 100:.2f} (")
-        assert ("good work is blocked" if rate == "tpr" else "bad work is released") in text or not serious
 
 
 def test_a_good_rate_from_few_tickets_may_be_a_bad_one() -> None:
     report = flawless(after=judge(18, 20, of=20), before=judge(10, 10, of=20), baselines=())
     assert codes(report) == {"tpr_low": False}
-    assert "with so few tickets it may be below 0.8" in told(report, "tpr_low")
+    assert_sentences(told(report, "tpr_low"))
 
 
 def test_an_audit_is_about_the_judge_as_it_was() -> None:
@@ -205,9 +194,7 @@ def test_a_judge_must_beat_the_commoner_label(right: int, below: bool) -> None:
 def test_a_judge_must_beat_word_counts() -> None:
     report = flawless(after=judge(90, 90), baselines=(Baseline(name="word_counts", measures=judge(91, 90)),))
     assert codes(report) == {"below_word_counts": True}
-    assert told(report, "below_word_counts") == (
-        "The model does not beat word counts: 180 of 200 right, word counts 181."
-    )
+    assert_sentences(told(report, "below_word_counts"))
 
 
 def test_more_right_with_less_agreement_beyond_chance_is_no_better() -> None:
@@ -255,7 +242,7 @@ def test_a_run_that_changed_nothing_says_so_and_compares_nothing() -> None:
 def test_a_judge_that_got_worse_is_not_called_better() -> None:
     report = flawless(before=judge(96, 96), after=judge(95, 96), comparison=McNemar(0, 1, 1.0))
     assert codes(report) == {"got_worse": True}
-    assert "8 errors before, 9 now" in told(report, "got_worse")
+    assert_sentences(told(report, "got_worse"))
 
 
 def test_a_judge_that_errs_as_often_as_before_did_not_get_worse() -> None:
@@ -268,7 +255,7 @@ def test_a_difference_within_chance_is_called_that(p: float, noted_down: bool) -
     report = flawless(comparison=McNemar(9, 3, p))
     assert codes(report) == ({"not_significant": False} if noted_down else {})
     if noted_down:
-        assert told(report, "not_significant").startswith("9 test tickets got better and 3 worse")
+        assert_sentences(told(report, "not_significant"))
 
 
 def test_more_false_releases_are_serious_even_if_the_error_is_lower() -> None:
@@ -288,7 +275,7 @@ def test_rules_that_would_not_be_missed_are_named() -> None:
     )
     report = flawless(rules=rules)
     assert codes(report) == {"idle_rules": False}
-    assert told(report, "idle_rules").startswith("Left out, G2, G3 would not be missed")
+    assert_sentences(told(report, "idle_rules"))
 
 
 def test_what_people_must_decide_is_counted() -> None:
@@ -309,7 +296,7 @@ def test_what_people_must_decide_is_counted() -> None:
 
 
 def test_the_serious_come_first() -> None:
-    found = [one.serious for one in notes_of(a_run())]
+    found = [note.serious for note in notes_of(a_run())]
     assert found == sorted(found, reverse=True)
     assert len(set(found)) == 2
 
@@ -337,8 +324,8 @@ def test_what_is_worked_out_follows_from_what_is_there() -> None:
     assert report.now is report.after
     assert an_audit().now is not None
     assert (report.splits.tickets, report.splits.test.tickets) == (700, 140)
-    assert [one.effect for one in report.rules] == [None, 0, 17, 5, -3, None]
-    assert [one.scaffold for one in report.rules] == [True] + [False] * 5
+    assert [rule.effect for rule in report.rules] == [None, 0, 17, 5, -3, None]
+    assert [rule.scaffold for rule in report.rules] == [True] + [False] * 5
     assert (report.cost.calls, report.cost.tokens) == (5576, 4_975_235)
     assert len(report.queued("reflection_no_evidence_after_gt")) == 70
     assert report.baseline("majority") is report.baselines[0]

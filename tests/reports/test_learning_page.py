@@ -30,6 +30,7 @@ from donewhen.learning.after.report_data import (
 from donewhen.learning.after.report_notes import notes_of
 from donewhen.learning.measuring.metrics import PairedResult, measure
 from donewhen.reports.learning_page import learning_page
+from sentences import assert_sentences, lines_with, visible
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ATTACK = "<script>document.title='owned'</script><img src=x onerror=alert(1)></td></table></svg>{body} & \"q\" 'q'"
@@ -39,7 +40,21 @@ HOSTILE = {
     "rtl": "\u202e" + "שלום עולם مرحبا " * 30 + "\u2067",
     "broken": "\ud800\x00\x1b[31m\ufffe]]>",
 }
-CURVE = "Accuracy after each epoch, with changes accepted"
+# What the headings and pictures of a whole report are about, in the order of the page.
+PARTS = [
+    "labels",
+    "curve",
+    "rules",
+    "gone",
+    "trials",
+    "hypotheses",
+    "people",
+    "unlearned",
+    "dropped",
+    "cost",
+    "tickets",
+]
+FIGURES = ["accuracy", "kappa", "before", "after", "curve", "effects", "cost"]
 VOID = {"meta", "br", "line", "circle", "rect"}
 
 
@@ -91,7 +106,8 @@ def headings(report: LearningReport) -> list[str]:
 def figures(report: LearningReport) -> dict[str, ElementTree.Element]:
     page = learning_page(report)
     found = re.findall(r"<figcaption>(.*?)</figcaption>(<svg.*?</svg>)", page)
-    return {html.unescape(title): ElementTree.fromstring(svg) for title, svg in found}  # noqa: S314 - ours
+    names = dict(zip(re.findall(r"<figcaption>(.*?)</figcaption>", learning_page(a_run())), FIGURES, strict=True))
+    return {names.get(title, title): ElementTree.fromstring(svg) for title, svg in found}  # noqa: S314 - ours
 
 
 def poisoned(report: LearningReport, text: str) -> LearningReport:
@@ -114,14 +130,14 @@ def poisoned(report: LearningReport, text: str) -> LearningReport:
 def test_everything_in_the_report_is_on_the_page() -> None:
     report = a_run()
     shown = seen(report).text
-    expected = [report.mission, report.run, report.model, "seed 7", report.finished_at, "guidance step 0 → 5"]
-    expected += [one.text for one in notes_of(report)]
+    expected = [report.mission, report.run, report.model, "seed 7", report.finished_at, "0 → 5"]
+    expected += [note.text for note in notes_of(report)]
     for rule in report.rules:
         expected += [rule.key, rule.text, rule.rationale, *rule.evidence]
     for gone in report.removed:
         expected += [gone.key, gone.text, gone.why]
-    for one in report.hypotheses:
-        expected += [one.text, one.falsifier, one.why, one.dimension, *one.evidence]
+    for hypothesis in report.hypotheses:
+        expected += [hypothesis.text, hypothesis.falsifier, hypothesis.why, hypothesis.dimension, *hypothesis.evidence]
     for tried in report.trials:
         expected += [tried.change, tried.text]
     for dropped in report.dropped:
@@ -129,33 +145,20 @@ def test_everything_in_the_report_is_on_the_page() -> None:
     expected += [part.hash for part in (report.splits.train, report.splits.validation, report.splits.test)]
     expected += ["RF-81::pass", "RF-90::fail", "RF-99::pass", "RF-159::fail", "and 10 more"]
     expected += ["three of three votes say fail in every epoch", "RF-91 is alike and labelled pass"]
-    expected += ["accepted", "refused", "The error on unseen tickets would be higher.", "42 → 34", "25 → 17", "99%"]
-    expected += ["The answer is not one JSON object.", "All votes are against the label"]
-    expected += ["5,576", "8,000", "4,975,235", "3.42", "5.00", "31 min 33 s", "now G10", "Missing: 1 more cycle"]
-    expected += ["left out on 200 tickets: 19 right only with it, 2 only without", "confidence 0.87"]
-    expected += ["effect not measured", "scaffold, can’t be changed", "2 changes tried, 1 accepted."]
+    expected += ["accepted", "refused", "42 → 34", "25 → 17", "99%"]
+    expected += ["5,576", "8,000", "4,975,235", "3.42", "5.00", "31 min 33 s", "now G10", "0.87"]
     assert [one for one in expected if one not in shown] == []
-    assert headings(report) == [
-        "Against people’s labels",
-        "Learning curve",
-        "Rules",
-        "Rules that went",
-        "Trials on unseen tickets",
-        "Hypotheses",
-        "For people to decide",
-        "Nothing learned from these",
-        "Proposed and not taken",
-        "Cost",
-        "Tickets",
-    ]
+    assert len(headings(report)) == len(PARTS)
+    assert_sentences(visible(learning_page(report)))
 
 
 def stripped(markup: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup)).split())
 
 
-def part(report: LearningReport, title: str) -> str:
-    found = re.search(rf"<section><h2>{title}</h2>(.*?)</section>", learning_page(report), re.DOTALL)
+def part(report: LearningReport, name: str) -> str:
+    title = headings(a_run())[PARTS.index(name)]
+    found = re.search(rf"<section><h2>{re.escape(title)}</h2>(.*?)</section>", learning_page(report), re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -165,16 +168,12 @@ def rows_of(markup: str) -> list[list[str]]:
 
 
 def test_a_rule_is_shown_with_what_is_known_of_it_and_no_more() -> None:
-    articles = list(map(stripped, re.findall(r"<article>(.*?)</article>", part(a_run(), "Rules"))))
-    assert articles[0] == "S1 Judge only by what the transcript shows. scaffold, can’t be changed"
-    assert articles[1] == (
-        "G0 Pass work that does what was asked, and nothing else. "
-        "left out on 200 tickets: 3 right only with it, 3 only without · confidence 0.50"
-    )
+    articles = list(map(stripped, re.findall(r"<article>(.*?)</article>", part(a_run(), "rules"))))
+    assert articles[0].startswith("S1 Judge only by what the transcript shows.")
     assert articles[2].endswith(
-        "Why: Nine failed tickets promise a refund that never comes. Evidence: 9 tickets RF-11::fail RF-12::fail "
-        "RF-13::fail RF-14::fail RF-15::fail RF-16::fail RF-17::fail RF-18::fail RF-19::fail"
+        "RF-11::fail RF-12::fail RF-13::fail RF-14::fail RF-15::fail RF-16::fail RF-17::fail RF-18::fail RF-19::fail"
     )
+    assert_sentences(articles[:3])
     assert articles[5] == (
         "G10 If the agent names the policy that it applies, the verdict is pass. effect not measured "
         "Evidence: RF-3::pass"
@@ -184,180 +183,146 @@ def test_a_rule_is_shown_with_what_is_known_of_it_and_no_more() -> None:
 @pytest.mark.parametrize(("count", "folded"), [(3, False), (4, True), (60, True), (61, True)])
 def test_many_tickets_are_folded(count: int, folded: bool) -> None:
     rule = RuleRow(key="G1", text="t", evidence=tuple(f"E-{at}::fail" for at in range(count)))
-    shown = part(msgspec.structs.replace(a_run(), rules=(rule,)), "Rules")
+    shown = part(msgspec.structs.replace(a_run(), rules=(rule,)), "rules")
     assert ("<details>" in shown) is folded
-    assert (f"Evidence: {count} tickets" in shown) is folded
-    assert ("and 1 more" in shown) is (count == 61)
+    assert_sentences(lines_with(visible(shown), "E-0::fail"))
 
 
 def test_hypotheses_stand_under_what_became_of_them() -> None:
-    shown = stripped(part(a_run(), "Hypotheses"))
-    assert shown.startswith(
-        "Waiting (1) If a second agent takes over, the verdict is fail. 1 cycle, 4 tickets · handover "
-        "Missing: 1 more cycle and 2 more tickets Wrong if: A ticket with a handover that people passed. "
-        "Evidence: 4 tickets RF-51::fail RF-52::fail RF-57::fail RF-58::fail Promoted (1) If the agent names"
+    shown = stripped(part(a_run(), "hypotheses"))
+    texts = (
+        "a second agent takes over",
+        "RF-58::fail",
+        "now G10",
+        "Tickets in capitals fail.",
+        "29 → 31",
+        "RF-70::fail",
     )
-    assert "2 cycles, 7 tickets · now G10 Wrong if: A failed ticket that quotes a policy." in shown
-    assert shown.endswith(
-        "Refused (1) Tickets in capitals fail. 3 cycles, 1 ticket Why: the trial: error 29 → 31 "
-        "Wrong if: A passed ticket in capitals. Evidence: RF-70::fail"
-    )
+    places = [shown.index(text) for text in texts]
+    assert places == sorted(places)
+    assert_sentences(visible(part(a_run(), "hypotheses")))
 
 
 def test_a_trial_is_a_row_with_its_outcome() -> None:
-    rows = rows_of(part(a_run(), "Trials on unseen tickets"))
-    assert rows[0] == ["change", "text", "tickets", "errors", "false releases", "lower in", "outcome"]
+    rows = rows_of(part(a_run(), "trials"))
+    assert_sentences(rows[0])
+    assert rows[2][2:6] == ["140", "29 → 31", "14 → 14", "12%"]
     assert rows[1][2:] == ["140", "42 → 34", "25 → 17", "99%", "accepted"]
-    assert rows[2] == [
-        "update G4",
-        "Tickets in capitals fail.",
-        "140",
-        "29 → 31",
-        "14 → 14",
-        "12%",
-        "refused The error on unseen tickets would be higher.",
-    ]
+    assert_sentences(rows[2])
     assert '<span class="good">accepted</span>' in learning_page(a_run())
     untried = TrialRow(change="add", text="t", accepted=False, tickets=3)
-    row = rows_of(part(msgspec.structs.replace(a_run(), trials=(untried,)), "Trials on unseen tickets"))[1]
+    row = rows_of(part(msgspec.structs.replace(a_run(), trials=(untried,)), "trials"))[1]
     assert row == ["add", "t", "3", "0 → 0", "0 → 0", "—", "refused"]
 
 
 def test_tables_set_numbers_to_the_right() -> None:
-    page = part(a_run(), "Trials on unseen tickets")
+    page = part(a_run(), "trials")
     right = re.findall(r'<th scope="col" class="number">(.*?)</th>', page)
-    assert right == ["tickets", "errors", "false releases", "lower in"]
+    assert_sentences(right)
     assert re.findall(r'<td data-of="([^"]*)" class="number">', page) == right * 2
-    for title, expected in {
-        "Against people’s labels": ["majority", "word counts", "before", "after"],
-        "Rules that went": ["epoch"],
-        "Nothing learned from these": ["tickets", "right since"],
-        "Proposed and not taken": ["times"],
-        "Cost": ["spent", "allowed"],
-        "Tickets": ["tickets", "pass", "fail", "clusters"],
-        "Learning curve": ["epoch", "training", "validation", "after", "accepted", "refused", "calls"],
-    }.items():
-        assert re.findall(r'<th scope="col" class="number">(.*?)</th>', part(a_run(), title)) == expected
+    counts = {"labels": 4, "gone": 1, "unlearned": 2, "dropped": 1, "cost": 2, "tickets": 4, "curve": 7}
+    for name, count in counts.items():
+        right = re.findall(r'<th scope="col" class="number">(.*?)</th>', part(a_run(), name))
+        assert len(right) == count
+        assert_sentences(right)
 
 
 def test_what_was_not_learned_from_and_what_was_not_taken_are_counted_the_commonest_first() -> None:
-    queue = rows_of(part(a_run(), "Nothing learned from these"))[1:]
+    queue = rows_of(part(a_run(), "unlearned"))[1:]
     assert [(row[0].split()[0], row[1]) for row in queue] == [
         ("reflection_no_evidence_after_gt", "70"),
         ("suspected_label_noise", "1"),
         ("policy_question", "1"),
         ("budget_exhausted", "1"),
     ]
-    assert rows_of(part(a_run(), "Proposed and not taken"))[1:] == [
-        ["not_json The answer is not one JSON object.", "11", "Sure! Here is the JSON {'op': 'add'}"],
-        ["third_state The rule speaks of a third verdict; there are two.", "4", "…then it needs review."],
-    ]
-    people = rows_of(part(a_run(), "For people to decide"))
+    assert_sentences(rows_of(part(a_run(), "dropped"))[1:])
+    people = rows_of(part(a_run(), "people"))
     assert people[1] == ["RF-81::pass", "pass", "fail", "three of three votes say fail in every epoch"]
 
 
 def test_the_cost_is_a_row_for_each_thing_that_can_run_out() -> None:
-    assert rows_of(part(a_run(), "Cost"))[1:] == [
-        ["calls", "5,576", "8,000"],
-        ["tokens", "4,975,235", ""],
-        ["money", "3.42", "5.00"],
-        ["time", "31 min 33 s", ""],
-        ["answers known already", "12", ""],
-        ["calls without an answer", "1", ""],
+    rows = rows_of(part(a_run(), "cost"))[1:]
+    assert [row[1:] for row in rows] == [
+        ["5,576", "8,000"],
+        ["4,975,235", ""],
+        ["3.42", "5.00"],
+        ["31 min 33 s", ""],
+        ["12", ""],
+        ["1", ""],
     ]
+    assert_sentences(row[0] for row in rows)
     cost = msgspec.structs.replace(a_run().cost, budget=BudgetRow(tokens=9_000_000, seconds=3600))
-    rows = rows_of(part(msgspec.structs.replace(a_run(), cost=cost), "Cost"))
+    rows = rows_of(part(msgspec.structs.replace(a_run(), cost=cost), "cost"))
     assert [row[2] for row in rows[1:5]] == ["", "9,000,000", "", "1 h 0 min"]
 
 
 def test_the_cards_have_the_judge_as_it_is_with_what_it_was() -> None:
     cards = list(map(stripped, re.findall(r'<div class="card">(.*?)</div>', learning_page(a_run()))))
-    assert cards == [
-        "accuracy 0.850 0.78 to 0.90 before: 0.721",
-        "κ 0.672 0.52 to 0.78 before: 0.397",
-        "TPR 0.771 0.63 to 0.87 before: 0.646",
-        "TNR 0.891 0.81 to 0.94 before: 0.761",
-        "false releases 10 of 92 labelled fail before: 22",
+    assert [re.findall(r"\d[\d.]*", card) for card in cards] == [
+        ["0.850", "0.78", "0.90", "0.721"],
+        ["0.672", "0.52", "0.78", "0.397"],
+        ["0.771", "0.63", "0.87", "0.646"],
+        ["0.891", "0.81", "0.94", "0.761"],
+        ["10", "92", "22"],
     ]
+    assert_sentences(cards)
     cards = list(map(stripped, re.findall(r'<div class="card">(.*?)</div>', learning_page(an_audit()))))
-    assert (cards[0], cards[-1]) == ("accuracy 0.721 0.64 to 0.79", "false releases 22 of 92 labelled fail")
+    assert_sentences(cards)
 
 
 def test_the_measures_stand_beside_one_another_with_their_intervals() -> None:
     page = learning_page(a_run())
     table = page[page.index("<table>") : page.index("</table>")]
     rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
-    assert rows[0] == ["", "majority", "word counts", "before", "after"]
-    assert rows[1] == [
-        "accuracy",
+    assert rows[1][1:] == [
         "0.657 (0.58 to 0.73)",
         "0.750 (0.67 to 0.81)",
         "0.721 (0.64 to 0.79)",
         "0.850 (0.78 to 0.90)",
     ]
-    assert [row[0] for row in rows[2:]] == [
-        "κ",
-        "TPR (good work passed)",
-        "TNR (bad work failed)",
-        "false releases (bad work passed)",
-        "false blocks (good work failed)",
-        "no verdict",
-    ]
+    assert_sentences(rows[0])
+    assert_sentences([row[0] for row in rows[1:]])
     assert rows[-1][1:] == ["0", "0", "0", "2"]
     assert rows[2][1] == "0.000 (−0.24 to 0.21)"
 
 
 def test_what_was_compared_is_said_below() -> None:
-    shown = seen(a_run()).text
-    assert "Share labelled pass: 0.343 (0.27 to 0.42)." in shown
-    assert "From before to after: 33 better, 15 worse (McNemar p = 0.013)." in shown
-    assert "From word counts to the judge: 31 better, 17 worse (McNemar p = 0.059, within chance)." in shown
+    assert_sentences(lines_with(visible(learning_page(a_run())), "0.343", "p = 0.013", "p = 0.059", "Rogan–Gladen"))
     difference = PairedResult(0.99, 0.995, -0.12857, -0.2214, 0.0363)
-    told = seen(msgspec.structs.replace(a_run(), difference=difference)).text
-    assert "Error −12.9 points (−22.1 to +3.6, paired bootstrap)." in told
-    assert (
-        "The judge passes 201 of the other 560 tickets, 0.359; corrected for its errors (Rogan–Gladen), 0.37" in shown
-    )
+    told = learning_page(msgspec.structs.replace(a_run(), difference=difference))
+    assert_sentences(lines_with(visible(told), "−12.9"))
     chance = msgspec.structs.replace(a_run(), prevalence=Prevalence(tickets=10, judged_pass=4))
-    assert "it is no better than chance" in seen(chance).text
+    assert_sentences(lines_with(visible(learning_page(chance)), " 4 of "))
 
 
 def test_a_serious_note_looks_serious() -> None:
     classes = seen(a_run()).classes
-    serious = [one.serious for one in notes_of(a_run())]
+    serious = [note.serious for note in notes_of(a_run())]
     assert (classes.count("serious"), classes.count("note")) == (serious.count(True), serious.count(False))
 
 
 def test_an_audit_shows_the_judge_and_nothing_about_learning() -> None:
     report = an_audit()
-    assert headings(report) == ["Against people’s labels", "Rules", "Cost", "Tickets"]
+    assert headings(report) == [headings(a_run())[PARTS.index(name)] for name in ("labels", "rules", "cost", "tickets")]
     shown = seen(report).text
-    assert "refunds: audit of the judge" in shown
-    assert "audit only, nothing was learned" in shown
+    assert_sentences(visible(learning_page(report)))
     assert not re.search(r"\bbefore\b|\bafter\b|→", shown)
-    assert list(figures(report)) == [
-        "Accuracy, with 95 % intervals",
-        "κ, agreement beyond chance",
-        "Verdicts",
-        "Calls and tokens",
-    ]
+    assert_sentences(list(figures(report)))
 
 
 def test_a_run_that_came_to_nothing_is_still_a_page() -> None:
     report = an_empty_one()
-    assert headings(report) == ["Cost"]
+    assert headings(report) == [headings(a_run())[PARTS.index("cost")]]
     assert figures(report) == {}
-    assert "No ticket was held out" in seen(report).text
+    assert_sentences(visible(learning_page(report)))
 
 
 def test_what_cannot_be_measured_is_not_drawn_as_nothing() -> None:
     report = msgspec.structs.replace(
         an_audit(), before=measure([("fail", "fail")] * 5 + [("fail", "pass")]), baselines=()
     )
-    shown = seen(report).text
-    assert shown.count("not measurable") == 2
-    assert "κ, agreement beyond chance" not in figures(report)
-    assert "false blocks (good work failed) —" in shown
+    assert_sentences(figures(report))
+    assert_sentences(visible(learning_page(report)))
 
 
 def test_of_many_tickets_sixty_are_shown_and_the_rest_is_counted() -> None:
@@ -367,11 +332,11 @@ def test_of_many_tickets_sixty_are_shown_and_the_rest_is_counted() -> None:
     shown = seen(msgspec.structs.replace(a_run(), queue=queue)).text
     assert shown.count("N-59::pass") == 2
     assert "N-60::pass" not in shown
-    assert "and 15 more, in the queue’s file" in shown
-    assert "75 tickets" in shown
+    report = msgspec.structs.replace(a_run(), queue=queue)
+    assert_sentences(lines_with(visible(learning_page(report)), " 15 ", "75 "))
     just = seen(msgspec.structs.replace(a_run(), queue=queue[:60])).text
     assert "N-59::pass" in just
-    assert "more, in the queue’s file" not in just
+    assert just.count("queue’s file") < shown.count("queue’s file")
     assert "N-0::pass pass —" in just
 
 
@@ -406,22 +371,22 @@ class Box(NamedTuple):
         return across > 0.5 and down > 0.5
 
 
-def box_of(one: ElementTree.Element) -> Box:
+def box_of(tree: ElementTree.Element) -> Box:
     def at(name: str) -> float:
-        return float(one.get(name, "nan"))
+        return float(tree.get(name, "nan"))
 
-    if one.tag == "rect":
+    if tree.tag == "rect":
         return Box("rect", at("x"), at("y"), at("x") + at("width"), at("y") + at("height"))
-    if one.tag == "circle":
+    if tree.tag == "circle":
         return Box("circle", at("cx") - at("r"), at("cy") - at("r"), at("cx") + at("r"), at("cy") + at("r"))
-    if one.tag == "line":
+    if tree.tag == "line":
         return Box(
             "line", min(at("x1"), at("x2")), min(at("y1"), at("y2")), max(at("x1"), at("x2")), max(at("y1"), at("y2"))
         )
-    large = one.get("class") == "big"
-    wide = len(one.text or "") * (11 if large else 5.6)
-    left = at("x") - {"start": 0.0, "middle": wide / 2, "end": wide}[one.get("text-anchor", "")]
-    return Box(f"text {one.text}", left, at("y") - (15 if large else 9), left + wide, at("y") + 2)
+    large = tree.get("class") == "big"
+    wide = len(tree.text or "") * (11 if large else 5.6)
+    left = at("x") - {"start": 0.0, "middle": wide / 2, "end": wide}[tree.get("text-anchor", "")]
+    return Box(f"text {tree.text}", left, at("y") - (15 if large else 9), left + wide, at("y") + 2)
 
 
 def boxes_of(svg: ElementTree.Element) -> list[Box]:
@@ -434,24 +399,24 @@ def test_nothing_is_drawn_outside_of_its_picture_or_over_a_word(report: Learning
         width, height = map(float, svg.get("viewBox", "").split()[2:])
         boxes = boxes_of(svg)
         outside = [
-            one for one in boxes if one.left < -0.5 or one.top < -0.5 or one.right > width + 0.5 or one.bottom > height
+            box for box in boxes if box.left < -0.5 or box.top < -0.5 or box.right > width + 0.5 or box.bottom > height
         ]
         assert (title, outside) == (title, [])
-        words = [one for one in boxes if one.what.startswith("text")]
-        solid = [one for one in boxes if one.what in ("rect", "circle")]
+        words = [box for box in boxes if box.what.startswith("text")]
+        solid = [box for box in boxes if box.what in ("rect", "circle")]
         over = [(one, two) for at, one in enumerate(words) for two in words[at + 1 :] if one.covers(two)]
         # A count stands on its cell.
         beside = (
-            [] if title.startswith("Verdicts") else [(one, two) for one in words for two in solid if one.covers(two)]
+            [] if title.startswith("Verdicts") else [(word, two) for word in words for two in solid if word.covers(two)]
         )
-        bars = [one for one in boxes if one.what == "rect"]
+        bars = [box for box in boxes if box.what == "rect"]
         crossed = [(one, two) for at, one in enumerate(bars) for two in bars[at + 1 :] if one.covers(two)]
         assert (title, over, beside, crossed) == (title, [], [], [])
-        assert height - max(one.bottom for one in boxes) < 24
+        assert height - max(box.bottom for box in boxes) < 24
 
 
 def test_the_fuller_a_cell_the_stronger_its_colour() -> None:
-    svg = figures(a_run())["Verdicts before"]
+    svg = figures(a_run())["before"]
     strength = [float(one.get("opacity", "")) for one in svg.iter("rect")]
     # 31 and 17 of 48; 22 and 70 of 92.
     assert strength[0] > strength[1]
@@ -466,7 +431,7 @@ def test_the_fuller_a_cell_the_stronger_its_colour() -> None:
 
 
 def test_the_count_of_a_bar_stands_at_its_end() -> None:
-    svg = figures(a_run())["Tickets more right with the rule than without it"]
+    svg = figures(a_run())["effects"]
     bars = [box_of(one) for one in svg.iter("rect")]
     counts = [one for one in svg.iter("text") if (one.text or "")[0] not in "GS"]
     for bar, count in zip(bars, counts, strict=True):
@@ -480,20 +445,20 @@ def test_the_count_of_a_bar_stands_at_its_end() -> None:
 def test_a_scale_of_close_numbers_is_not_a_single_line() -> None:
     epochs = (EpochRow(number=1, train_accuracy=1.0, validation_before=1.0, validation_after=1.0),)
     assert [
-        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]) if "." in text
+        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))["curve"]) if "." in text
     ] == ["0.9", "1.0"]
     epochs = (EpochRow(number=1, train_accuracy=0.62, validation_before=0.64, validation_after=0.65),)
     assert [
-        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]) if "." in text
+        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))["curve"]) if "." in text
     ] == ["0.6", "0.7", "0.8"]
     epochs = (EpochRow(number=1, train_accuracy=0.0, validation_before=0.1, validation_after=1.0),)
     assert [
-        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]) if "." in text
+        text for text in texts_of(figures(msgspec.structs.replace(a_run(), epochs=epochs))["curve"]) if "." in text
     ] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
 
 
 def test_whiskers_stand_where_their_numbers_are() -> None:
-    svg = figures(a_run())["Accuracy, with 95 % intervals"]
+    svg = figures(a_run())["accuracy"]
     ticks = {float(one.text or ""): float(one.get("x", "")) for one in svg.iter("text") if one.get("class") == "soft"}
     assert sorted(ticks) == [0.5, 0.6, 0.7, 0.8, 0.9]
     scale = (ticks[0.9] - ticks[0.5]) / 0.4
@@ -510,7 +475,7 @@ def test_whiskers_stand_where_their_numbers_are() -> None:
 
 
 def test_rules_that_help_point_right_and_those_that_harm_left() -> None:
-    svg = figures(a_run())["Tickets more right with the rule than without it"]
+    svg = figures(a_run())["effects"]
     (axis,) = (float(one.get("x1", "")) for one in svg.iter("line"))
     good = places(svg, "rect", "good", "x", "width")
     ((left, width),) = places(svg, "rect", "bad", "x", "width")
@@ -533,7 +498,7 @@ def test_the_curve_has_a_point_for_every_epoch_that_was_measured() -> None:
         )
         for at in range(1, 6)
     )
-    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["curve"]
     # A dot in the legend, too.
     training, validation = places(svg, "circle", "then", "cx", "cy")[:-1], places(svg, "circle", "now", "cx", "cy")[:-1]
     assert (len(training), len(validation)) == (5, 5)
@@ -551,7 +516,7 @@ def test_both_lines_begin_before_the_first_change() -> None:
         EpochRow(number=1, train_accuracy=0.5, validation_before=0.5, validation_after=0.7),
         EpochRow(number=2, train_accuracy=0.7, validation_before=0.7, validation_after=0.9),
     )
-    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["curve"]
     training, validation = places(svg, "circle", "then", "cx", "cy")[:-1], places(svg, "circle", "now", "cx", "cy")[:-1]
     assert training == validation[:2]
     assert [x for x, _ in validation] == [40, 198, 356]
@@ -561,7 +526,7 @@ def test_both_lines_begin_before_the_first_change() -> None:
 @pytest.mark.parametrize("count", [1, 2, 9, 200])
 def test_a_curve_of_any_length_has_few_marks_and_stays_inside(count: int) -> None:
     epochs = tuple(EpochRow(number=at, train_accuracy=0.9, validation_after=1.0) for at in range(1, count + 1))
-    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))[CURVE]
+    svg = figures(msgspec.structs.replace(a_run(), epochs=epochs))["curve"]
     assert sum(text == "0 of 0" for text in texts_of(svg)) <= 8
     xs = [x for x, _ in places(svg, "circle", "now", "cx", "cy")[:-1]]
     assert len(xs) == count
@@ -572,23 +537,22 @@ def test_a_curve_of_any_length_has_few_marks_and_stays_inside(count: int) -> Non
 
 def test_the_square_has_every_count_and_names_both_errors() -> None:
     found = figures(a_run())
-    assert texts_of(found["Verdicts before"]) == [
-        *("judge: pass", "judge: fail"),
-        *("people: pass", "31", "17", "false block"),
-        *("people: fail", "22", "false release", "70"),
-    ]
-    after = texts_of(found["Verdicts after"])
-    assert after[2] == "no verdict"
-    assert after[3:8] == ["people: pass", "37", "9", "false block", "2"]
+    before = texts_of(found["before"])
+    assert [one for one in before if one.isdigit()] == ["31", "17", "22", "70"]
+    assert_sentences(before)
+    after = texts_of(found["after"])
+    assert (after[4], after[5], after[7]) == ("37", "9", "2")
+    assert_sentences(after[2:8])
 
 
 def test_costs_are_parts_of_a_bar() -> None:
-    svg = figures(a_run())["Calls and tokens"]
+    svg = figures(a_run())["cost"]
     (calls, prompt), (cached,) = places(svg, "rect", "now", "width"), places(svg, "rect", "base", "width")
     reflection, answers = places(svg, "rect", "warn", "width")
     assert calls[0] / (calls[0] + reflection[0]) == pytest.approx(5380 / 5576, abs=0.01)
     assert cached[0] / (prompt[0] + cached[0] + answers[0]) == pytest.approx(3_900_120 / 4_975_235, abs=0.01)
-    assert {"judging 5,380", "reflection 196", "cached 3,900,120", "prompt 912,113"} <= set(texts_of(svg))
+    assert {"5,380", "196", "3,900,120", "912,113"} <= {text.split()[-1] for text in texts_of(svg) if text}
+    assert_sentences(texts_of(svg))
 
 
 # Nobody's words are more than words
@@ -620,7 +584,7 @@ def test_a_long_rule_is_folded_and_not_cut() -> None:
     words = " ".join(f"word{at}" for at in range(1500))
     shown = seen(msgspec.structs.replace(a_run(), rules=(RuleRow(key="G1", text=words),)))
     assert words in shown.texts
-    assert [one for one in shown.texts if one.startswith("word0") and one.endswith("…")]
+    assert [text for text in shown.texts if text.startswith("word0") and text.endswith("…")]
     short = seen(msgspec.structs.replace(a_run(), rules=(RuleRow(key="G1", text="word0 word1"),)))
     assert short.texts.count("word0 word1") == 1
 

@@ -72,8 +72,8 @@ def write_mission(
     review = "" if "manual_review" in toml else "[manual_review]\nspot_check = 0.0\n"
     (folder / "mission.toml").write_text(f'mission = "{folder.name}"\nmodel = "{model}"\n{toml}\n{review}')
     (folder / "initial_guidance.json").write_text(json.dumps(rules))
-    lines = ({"mission": folder.name, **one} for one in tickets)
-    (folder / "tickets.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    lines = ({"mission": folder.name, **ticket} for ticket in tickets)
+    (folder / "tickets.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
 
 
@@ -156,8 +156,8 @@ class Court:
         return self.read(made)
 
     def agree(self, *jobs: Job) -> None:
-        for one in agreement_proposals(self.workspace, [self.read(job) for job in jobs]):
-            agree(self.workspace, one, ADA)
+        for proposal in agreement_proposals(self.workspace, [self.read(job) for job in jobs]):
+            agree(self.workspace, proposal, ADA)
 
     def read(self, job: Job) -> Job:
         return self.workspace.job_at(job.path)
@@ -198,8 +198,10 @@ class Court:
     def ask(self, job: Job, name: str = "AC-1", *, again: bool = False) -> EvidenceRun:
         return ask_judge(self.workspace, self.read(job), self.requirement(job, name), BOT.by, again=again)
 
-    def status(self, job: Job, name: str = "AC-1") -> EvidenceStatus:
-        return next(one for one in evidence_statuses(self.workspace, self.read(job)) if one.requirement.name == name)
+    def standing(self, job: Job, name: str = "AC-1") -> EvidenceStatus:
+        return next(
+            status for status in evidence_statuses(self.workspace, self.read(job)) if status.requirement.name == name
+        )
 
     def complete(self, job: Job) -> Completion:
         return complete(self.workspace, job.id, BOT.by)
@@ -208,7 +210,7 @@ class Court:
         """Try to complete it; the reasons, but for the score, which follows from the others."""
         found = self.complete(job)
         assert found.evaluation is not None and not found.done
-        return {one.code.value for one in found.evaluation.reasons} - {"score_too_low"}
+        return {reason.code.value for reason in found.evaluation.reasons} - {"score_too_low"}
 
     def overrule(
         self, job: Job, verdict: Word, by: Approval = ADA, name: str = "AC-1", reason: str = "I looked at it"

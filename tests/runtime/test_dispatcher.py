@@ -12,8 +12,6 @@ import pytest
 
 from donewhen.runtime import DispatchError, DispatchResult, InProcessDispatcher, Session, append_all
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @dataclass(frozen=True)
 class Event:
@@ -157,7 +155,7 @@ def test_a_handler_does_not_keep_other_threads_out_of_the_session():
     def handler(event: Event) -> None:
         other = threading.Thread(target=session[Echo].append, args=(Echo(),), daemon=True)
         other.start()
-        other.join(20)
+        other.join(100)
         finished.append(not other.is_alive())
 
     bus.subscribe(Event, handler)

@@ -21,8 +21,7 @@ from donewhen.runtime import (
     replace_latest,
 )
 from donewhen.runtime import session as session_module
-
-pytestmark = pytest.mark.timeout(60)
+from sentences import assert_sentences
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,9 @@ def test_the_dispatcher_may_be_given_by_either_name_or_by_both(names: tuple[str,
 
 
 def test_two_different_dispatchers_for_one_session_are_refused():
-    with pytest.raises(SessionError, match="two different"):
+    with pytest.raises(SessionError) as caught:
         Session(bus=InProcessDispatcher(), dispatcher=InProcessDispatcher())
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("name", ["bus", "dispatcher"])
@@ -204,8 +204,9 @@ def test_a_value_of_a_subclass_is_kept_in_the_slice_it_was_given_to():
 def test_a_value_of_another_type_is_refused_and_the_slice_stays(write: Callable[[Session], None]) -> None:
     session = Session()
     session[Note].append(Note("a"))
-    with pytest.raises(TypeError, match="the slice holds Note"):
+    with pytest.raises(TypeError) as caught:
         write(session)
+    assert_sentences(caught.value)
     assert session[Note].all() == (Note("a"),)
 
 
@@ -250,8 +251,9 @@ def test_a_value_written_by_a_predicate_while_clearing_is_not_lost_silently():
 
 @pytest.mark.parametrize("key", ["Note", Note("a"), None, list[int], 3])
 def test_a_session_is_indexed_by_a_class(key: object) -> None:
-    with pytest.raises(TypeError, match="indexed by a class"):
+    with pytest.raises(TypeError) as caught:
         Session()[key]  # type: ignore[index]
+    assert_sentences(caught.value)
 
 
 def test_a_session_knows_a_slice_once_it_was_written_to_or_registered():
@@ -409,8 +411,9 @@ def test_a_bound_method_registered_twice_is_the_same_reducer():
 def test_registering_a_different_reducer_is_an_error_and_the_first_one_stays():
     session = Session()
     session[Note].register(Note, append_all)
-    with pytest.raises(SessionError, match=r"Note already has the reducer append_all for Note"):
+    with pytest.raises(SessionError) as caught:
         session[Note].register(Note, replace_latest)
+    assert_sentences(caught.value)
     session.dispatch(Note("a"))
     session.dispatch(Note("b"))
     assert len(session[Note]) == 2

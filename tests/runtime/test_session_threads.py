@@ -20,8 +20,6 @@ from donewhen.runtime import (
     upsert_by,
 )
 
-pytestmark = pytest.mark.timeout(120)
-
 THREADS = 4
 EACH = 25_000
 
@@ -168,7 +166,7 @@ def test_the_slices_that_one_event_changes_are_never_seen_apart() -> None:
             slices = session.snapshot().slices
             totals, counts = slices.get(Total, ()), slices.get(Count, ())
             looks += 1
-            if [one.value for one in totals] != [one.value for one in counts]:
+            if [total.value for total in totals] != [one.value for one in counts]:
                 apart.append((totals, counts))
 
     def all_dispatching() -> None:
@@ -198,7 +196,7 @@ def test_what_is_read_while_others_write_is_always_whole() -> None:
     def reading() -> None:
         while not finished.is_set():
             values = session[Count].all()
-            assert [one.value for one in values] == list(range(len(values)))
+            assert [value.value for value in values] == list(range(len(values)))
             latest = session[Count].latest()
             assert latest is None or latest.value >= len(values) - 1
 

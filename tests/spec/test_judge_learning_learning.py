@@ -43,7 +43,7 @@ BARE = f"epochs = 1\n{TRIAL_OFF}{ALL_TO_LEARN}"
 
 
 def keys_of(request: ReflectionRequest) -> list[str]:
-    return [one.key for one in cases_in(request)]
+    return [case.key for case in cases_in(request)]
 
 
 def reflect(folder: Path, said: Any, toml: str = BARE, rules: dict[str, str] | None = None, **more: Any) -> Ran:
@@ -191,7 +191,7 @@ def test_reflection_runs_only_on_tickets_with_a_learnable_signal(tmp_path: Path)
         "wavers::pass": {"contradiction", "low_agreement", "needs_manual_review"},
         "mumbles::pass": {"needs_manual_review"},
     }
-    assert {one.ticket_key for one in model.decisions[0].cases} == set(told)
+    assert {case.ticket_key for case in model.decisions[0].cases} == set(told)
     assert ManualReview().min_verdict_agreement == 0.67
 
 
@@ -203,7 +203,7 @@ def test_a_right_verdict_with_contradicting_rollouts_is_in_the_decision_pass(tmp
     run = learn(mission_in(tmp_path, [row("a", "pass", "a page")], BARE), model)
     [rolled] = run.of("rolled")[0]["rows"]
     assert (rolled["verdict"], rolled["label_match"]) == ("pass", True)
-    assert [one.ticket_key for one in model.decisions[0].cases] == ["a::pass"]
+    assert [case.ticket_key for case in model.decisions[0].cases] == ["a::pass"]
 
 
 def test_a_flag_for_review_or_conflict_never_stops_the_gradient(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_the_decision_pass_sees_the_labels_and_comes_before_the_ops_pass(tmp_pat
 
     def decide(request: ReflectionRequest) -> dict[str, Any]:
         order.append("decision")
-        assert {one.label for one in cases_in(request)} == {"fail"}
+        assert {case.label for case in cases_in(request)} == {"fail"}
         return set_aside(*keys_of(request)[:2])
 
     def propose(request: ReflectionRequest) -> dict[str, Any]:
@@ -318,8 +318,10 @@ def test_the_first_rule_is_always_there(tmp_path: Path, operation: dict[str, Any
 def test_there_is_one_stop_gradient_file_and_no_queue_for_manual_review(tmp_path: Path) -> None:
     run = reflect(tmp_path, answer(), decide=lambda request: set_aside(*keys_of(request)[:3]))
     write_artifacts(run.folder, run.events, run.state, run.mission.clock)
-    names = [one.name for one in run.folder.iterdir()]
-    assert [one for one in names if "gradient" in one or "queue" in one or "review" in one] == ["stop_gradient.jsonl"]
+    names = [path.name for path in run.folder.iterdir()]
+    assert [name for name in names if "gradient" in name or "queue" in name or "review" in name] == [
+        "stop_gradient.jsonl"
+    ]
     rows = [json.loads(line) for line in (run.folder / "stop_gradient.jsonl").read_text().splitlines()]
     assert Counter(one["reason_code"] for one in rows) == {"reflection_no_evidence_after_gt": 3, "budget_exhausted": 7}
     fields = (
@@ -371,12 +373,12 @@ def test_what_is_learnable_is_what_is_covered_after_retries_that_ask_no_judge(tm
 
     model = ScriptedJudge(obedient, None, some)
     run = learn(mission_in(tmp_path, small(10, 4), BARE), model)
-    first, *again = [[one.ticket_key for one in request.cases] for request in model.proposals]
+    first, *again = [[case.ticket_key for case in request.cases] for request in model.proposals]
     assert len(first) == 10
     assert sorted(key for keys in again for key in keys) == sorted(first[6:])
     covered = [key for event in run.of("closed") for key in event["covered"]]
     assert sorted(covered) == sorted(first)
-    assert len(model.rollouts) == len({(one.prompt, one.decode) for one in model.rollouts})
+    assert len(model.rollouts) == len({(rollout.prompt, rollout.decode) for rollout in model.rollouts})
     judged = [event for event in run.events if event.type == "rolled"]
     assert max(one.number for one in judged) < min(one.number for one in run.events if one.type == "decided")
 
@@ -387,7 +389,7 @@ def test_whoever_is_never_covered_is_asked_about_within_the_budget_and_then_put_
         toml = BARE if budget is None else f"{BARE}[reflection]\nretry_budget_per_group_per_epoch = {budget}\n"
         model = ScriptedJudge(obedient, None, lambda _: answer())
         run = learn(mission_in(tmp_path / str(budget), small(6, 4), toml), model)
-        times = Counter(one.ticket_key for request in model.proposals for one in request.cases)
+        times = Counter(case.ticket_key for request in model.proposals for case in request.cases)
         assert set(times.values()) == {1 + (2 if budget is None else budget)}
         assert {one["ticket_key"] for one in run.state.queue} == set(times)
         assert len(run.state.queue) == 6
@@ -409,5 +411,5 @@ def test_a_rule_that_was_promoted_is_what_the_next_epoch_judges_by(tmp_path: Pat
     model = captcha_model()
     toml = f"epochs = 2\n{TRIAL_OFF}{ALL_TO_LEARN}[reflection]\nbatch_size = 5\n"
     run = learn(mission_in(tmp_path, small(10, 4), toml), model)
-    assert [one.wrong for one in run.state.epochs] == [10, 0]
+    assert [epoch.wrong for epoch in run.state.epochs] == [10, 0]
     assert [one["step"] for one in run.of("epoch_started")] == [0, 1]

@@ -54,8 +54,8 @@ class Project:
         return self.read(job)
 
     def agree(self, job: Job) -> None:
-        for one in agreement_proposals(self.workspace, [self.read(job)]):
-            agree(self.workspace, one, ADA)
+        for proposal in agreement_proposals(self.workspace, [self.read(job)]):
+            agree(self.workspace, proposal, ADA)
 
     def start(self, job: Job) -> StartResult:
         return start_job(self.workspace, job.id, BOT)
@@ -113,7 +113,7 @@ def project(repository: Path) -> Project:
 
 def codes(result: Completion) -> set[GateCode]:
     assert result.evaluation is not None
-    return {one.code for one in result.evaluation.reasons}
+    return {reason.code for reason in result.evaluation.reasons}
 
 
 # The completion model
@@ -124,15 +124,15 @@ def test_done_needs_all_gates_and_then_it_is_done(project: Project) -> None:
     project.output(job)
     result = project.complete(job)
     assert result.evaluation is not None
-    assert [one.gate for one in result.evaluation.gates] == ["agreement", "budget", "dependency", "truth", "reward"]
-    assert all(one.passed for one in result.evaluation.gates)
+    assert [gate.gate for gate in result.evaluation.gates] == ["agreement", "budget", "dependency", "truth", "reward"]
+    assert all(gate.passed for gate in result.evaluation.gates)
     assert (result.done, project.read(job).status) == (True, "done")
 
 
 def test_nothing_is_executed_before_it_is_agreed(project: Project) -> None:
     job = project.add(agreed=False)
     refused = project.start(job)
-    assert (refused.started, [one.code for one in refused.reasons]) == (
+    assert (refused.started, [reason.code for reason in refused.reasons]) == (
         False,
         [GateCode.NOT_AGREED_YET, GateCode.NOT_AGREED_YET],
     )
@@ -175,7 +175,7 @@ def test_a_job_whose_dependency_is_open_can_neither_start_nor_complete(project: 
     first = project.add()
     second = project.add(depends_on=[first.id], started=False)
     project.output(second)
-    assert [one.code for one in project.start(second).reasons] == [GateCode.DEPENDENCY_OPEN]
+    assert [reason.code for reason in project.start(second).reasons] == [GateCode.DEPENDENCY_OPEN]
     assert codes(project.complete(second)) >= {GateCode.DEPENDENCY_OPEN}
     project.output(first)
     assert project.complete(first).done
@@ -291,7 +291,7 @@ def test_target_and_budget_follow_from_the_stakes(project: Project, stakes: str,
 
 def test_the_score_is_made_of_the_seven_components(project: Project) -> None:
     found = project.look(project.add())
-    assert [one.name for one in found.score.components] == [
+    assert [component.name for component in found.score.components] == [
         "acceptance",
         "verification",
         "hygiene",
@@ -311,7 +311,7 @@ def test_looking_twice_gives_the_same_score_and_costs_no_iteration(project: Proj
 def points(project: Project, job: Job, name: str) -> tuple[bool, float]:
     """Whether a component counts, and what it gives as things are: this look brings nothing up to date."""
     score = evaluate(facts_of(project.workspace, project.read(job))).score
-    (found,) = (one for one in score.components if one.name == name)
+    (found,) = (component for component in score.components if component.name == name)
     return found.applies, found.got
 
 
@@ -374,7 +374,7 @@ def test_a_lesson_from_before_the_work_was_not_learned_by_it(project: Project) -
 def test_lessons_of_earlier_jobs_are_applied_when_the_job_that_was_given_them_answers(project: Project) -> None:
     contexts = ("The parser lost the last line at night.", "The parser lost the last line by day.")
     first, second = (
-        capture_lesson(project.workspace, LEARNED._replace(context=one), [], BOT).lesson for one in contexts
+        capture_lesson(project.workspace, LEARNED._replace(context=context), [], BOT).lesson for context in contexts
     )
     job = project.add("The parser reads the last line.\n  check: run true")
     assert lesson_points(project, job) == (True, 0)
@@ -408,10 +408,10 @@ def test_what_the_gate_runs_is_in_the_execution_log_and_what_somebody_writes_the
     forged = json.dumps({"work_item_id": job.id, "command": "true", "exit_code": 0}) + "\n"
     log.write_text(forged)
     facts = facts_of(project.workspace, project.read(job))
-    assert (facts.runs, {one.state for one in facts.evidence}) == (0, {"missing"})
+    assert (facts.runs, {standing.state for standing in facts.evidence}) == (0, {"missing"})
     project.look(job)
     rows = [json.loads(line) for line in log.read_text().removeprefix(forged).splitlines()]
-    assert [(one["work_item_id"], one["label"], one["level"]) for one in rows] == [
+    assert [(row["work_item_id"], row["label"], row["level"]) for row in rows] == [
         (job.id, "AC-1", "info"),
         (job.id, "AC-2", "info"),
     ]
@@ -446,10 +446,10 @@ def test_rework_that_does_not_improve_and_a_budget_that_is_exceeded_cost_points(
     before = project.look(job).score.total
     project.complete(job)
     project.complete(job)
-    assert [one.points for one in project.look(job).score.penalties] == [2]
+    assert [penalty.points for penalty in project.look(job).score.penalties] == [2]
     assert project.look(job).score.total == before - 2
     project.spend(job)
-    assert [one.points for one in project.look(job).score.penalties][-1] == 10
+    assert [penalty.points for penalty in project.look(job).score.penalties][-1] == 10
 
 
 # Truth
@@ -498,7 +498,7 @@ def test_a_job_beyond_its_budget_is_blocked_and_denied(project: Project) -> None
     assert (project.field(job, "iteration"), project.read(job).status) == (4, "blocked")
     project.output(job)
     assert GateCode.BUDGET_EXCEEDED in codes(project.complete(job))
-    assert [one.code for one in project.start(job).reasons] == [GateCode.BUDGET_EXCEEDED]
+    assert [reason.code for reason in project.start(job).reasons] == [GateCode.BUDGET_EXCEEDED]
     assert project.read(job).status == "blocked"
 
 
@@ -527,7 +527,7 @@ def test_a_decision_on_record_lets_it_go_on(project: Project, kind: DecisionKind
     assert GateCode.BUDGET_EXCEEDED in codes(project.complete(job))
     assert decide(project.workspace, project.read(job), Decision(kind, "less will do", value), ADA).counts
     found = evaluate(facts_of(project.workspace, project.read(job)))
-    assert [one.passed for one in found.gates if one.gate == "budget"] == [True]
+    assert [gate.passed for gate in found.gates if gate.gate == "budget"] == [True]
     assert project.start(job).started
 
 

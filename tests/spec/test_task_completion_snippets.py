@@ -121,7 +121,9 @@ def test_the_spec_has_the_blocks_that_are_expected_here() -> None:
 def test_the_result_type_printed_in_the_spec_is_ours() -> None:
     theirs = execute(block("class TaskCompletionResult"))["TaskCompletionResult"]
     ours = completion.TaskCompletionResult
-    assert [(one.name, one.default) for one in fields(ours)][:2] == [(one.name, one.default) for one in fields(theirs)]
+    assert [(field.name, field.default) for field in fields(ours)][:2] == [
+        (field.name, field.default) for field in fields(theirs)
+    ]
     for kind in (theirs, ours):
         assert (kind.ok().complete, kind.ok().feedback) == (True, None)
         assert (kind.ok("fine").complete, kind.ok("fine").feedback) == (True, "fine")
@@ -133,7 +135,9 @@ def test_the_result_type_printed_in_the_spec_is_ours() -> None:
 def test_the_context_type_printed_in_the_spec_is_ours() -> None:
     theirs = execute(block("class TaskCompletionContext"))["TaskCompletionContext"]
     ours = completion.TaskCompletionContext
-    assert [(one.name, one.default) for one in fields(ours)] == [(one.name, one.default) for one in fields(theirs)]
+    assert [(field.name, field.default) for field in fields(ours)] == [
+        (field.name, field.default) for field in fields(theirs)
+    ]
     assert not hasattr(ours(session=Session()), "__dict__")
 
 
@@ -161,7 +165,7 @@ def test_story_1_the_agent_works_until_every_step_of_the_plan_is_done(
     assert response.completion.status == "verified"
     assert response.completion.attempts == 3
     assert response.text == "Now it is done."
-    held_back = [one.text for one in script.requests[-1].messages if one.role == "user"][1:]
+    held_back = [message.text for message in script.requests[-1].messages if message.role == "user"][1:]
     assert "2 incomplete task(s) out of 2" in held_back[0]
     assert held_back[0].endswith("producing output: Implement feature, Write tests")
     assert "1 incomplete task(s) out of 2" in held_back[1]
@@ -200,7 +204,7 @@ def test_story_2_custom_logic_reads_what_tools_left_in_the_session(
     namespace = execute(block("test_results = context.session[TestResult].latest()"))
     assert isinstance(namespace["TestPassingChecker"](), completion.TaskCompletionChecker)
     response = namespace["adapter"].evaluate(_prompt(), session=Session())
-    held_back = [one.text for one in script.requests[-1].messages if one.role == "user"][1:]
+    held_back = [message.text for message in script.requests[-1].messages if message.role == "user"][1:]
     assert held_back == [
         "No test results found. Please run the test suite.",
         "2 tests failing. Fix before completing.",

@@ -31,6 +31,7 @@ from donewhen.models.roles import (
     Usage,
 )
 from donewhen.testing import Cassette, CassetteError, ModelContract, ScriptedJudge
+from sentences import assert_sentences
 
 FORMAT = "donewhen/cassette/v1"
 
@@ -60,7 +61,7 @@ def echo(name: str = "scripted/1", **more: Any) -> ScriptedJudge:
 
 def rolled(model: Model, *requests: RolloutRequest) -> list[Completion]:
     async def asked() -> list[Completion]:
-        return [await model.roll(one) for one in requests or (rollout(),)]
+        return [await model.roll(request) for request in requests or (rollout(),)]
 
     return asyncio.run(asked())
 
@@ -74,7 +75,7 @@ def recorded(tape: Path, *owns: str, **more: Any) -> ScriptedJudge:
 
 
 def lines(tape: Path) -> list[dict[str, Any]]:
-    return [json.loads(one) for one in tape.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()]
 
 
 # Recording and replaying
@@ -206,7 +207,7 @@ def test_whoever_lets_go_of_it_lets_go_of_the_model_and_puts_the_tape_in_order(t
     assert isinstance(cassette, Closable)
     asyncio.run(asked(cassette))
     assert model.closed == 1
-    assert [one["question"][0] for one in lines(tape)[1:]] == ["a", "b"]
+    assert [line["question"][0] for line in lines(tape)[1:]] == ["a", "b"]
 
 
 def test_a_model_named_by_a_string_is_opened_when_it_is_asked(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,8 +215,9 @@ def test_a_model_named_by_a_string_is_opened_when_it_is_asked(tape: Path, monkey
     recorded(tape, "one", name="openai:large")
     cassette = Cassette(tape, "openai:large")
     assert rolled(cassette, rollout("one"))[0].text.endswith("one")
-    with pytest.raises(DonewhenError, match=r"OPENAI_API_KEY is not set|donewhen\[openai\]"):
+    with pytest.raises(DonewhenError) as caught:
         rolled(cassette, rollout("two"))
+    assert caught.value.code in ("config", "missing_extra")
 
 
 def test_a_string_chooses_what_is_recorded(tape: Path) -> None:
@@ -223,8 +225,9 @@ def test_a_string_chooses_what_is_recorded(tape: Path) -> None:
         first = rolled(cassette)
     assert lines(tape)[0]["chosen"] == "contrast"
     assert (Cassette(tape).name, rolled(Cassette(tape, "contrast"))) == (Contrast().name, first)
-    with pytest.raises(CassetteError, match="has the answers of contrast, and not of openai:large"):
+    with pytest.raises(CassetteError) as caught:
         Cassette(tape, "openai:large")
+    assert_sentences(caught.value)
 
 
 # What is not on the tape
@@ -235,36 +238,38 @@ def test_what_is_not_on_the_tape_stops_everything_and_is_named(tape: Path) -> No
     with pytest.raises(CassetteError) as caught:
         rolled(Cassette(tape), rollout("another\nticket"))
     assert not isinstance(caught.value, ModelError)
-    assert caught.value.message == (
-        "The tape has no answer to this rollout: another ticket (temperature 0.4, sample 2)."
-    )
+    assert_sentences(caught.value.message)
     assert caught.value.where == str(tape)
-    assert "Cassette(path, model)" in str(caught.value.next_step)
+    assert_sentences(caught.value.next_step)
 
 
 @pytest.mark.parametrize(("method", "called"), [("decide", "decision pass"), ("propose", "ops pass")])
 def test_reflection_that_is_not_on_the_tape_is_named_by_its_cases(tape: Path, method: str, called: str) -> None:
     recorded(tape)
-    with pytest.raises(CassetteError, match=rf"no answer to this {called}: a::fail \(attempt 1\)"):
+    with pytest.raises(CassetteError) as caught:
         asyncio.run(getattr(Cassette(tape), method)(reflection(1)))
+    assert_sentences(caught.value)
 
 
 def test_a_ticket_under_other_rules_is_another_question_and_that_is_said(tape: Path) -> None:
     recorded(tape, "one")
-    with pytest.raises(CassetteError, match="the rules or the prompt have changed"):
+    with pytest.raises(CassetteError) as caught:
         rolled(Cassette(tape), rollout("one", shared="other rules"))
+    assert_sentences(caught.value)
 
 
 def test_without_a_tape_there_is_nothing_to_replay(tape: Path) -> None:
-    with pytest.raises(CassetteError, match="There is no tape"):
+    with pytest.raises(CassetteError) as caught:
         Cassette(tape)
+    assert_sentences(caught.value)
     assert not tape.parent.exists()
 
 
 def test_a_tape_of_another_model_is_not_taken_for_its_answers(tape: Path) -> None:
     recorded(tape, name="one")
-    with pytest.raises(CassetteError, match="has the answers of one, and not of two"):
+    with pytest.raises(CassetteError) as caught:
         Cassette(tape, echo("two"))
+    assert_sentences(caught.value)
 
 
 # How to record
@@ -276,8 +281,9 @@ def test_none_asks_nothing_although_there_is_a_model(tape: Path, monkeypatch: py
     monkeypatch.setenv("DONEWHEN_CASSETTES", "none")
     rolled(Cassette(tape, model), rollout("one"))
     for cassette in (Cassette(tape, model), Cassette(tape, model, record="none")):
-        with pytest.raises(CassetteError, match="no answer"):
+        with pytest.raises(CassetteError) as caught:
             rolled(cassette, rollout("two"))
+        assert_sentences(caught.value)
     assert model.calls == 0
     with Cassette(tape, model, record="new") as cassette:
         rolled(cassette, rollout("two"))
@@ -314,10 +320,12 @@ def test_all_takes_the_place_of_another_models_tape(tape: Path) -> None:
 
 def test_a_way_to_record_that_is_none_is_refused(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DONEWHEN_CASSETTES", "sometimes")
-    with pytest.raises(ConfigError, match="'sometimes' is no way to record"):
+    with pytest.raises(ConfigError) as caught:
         Cassette(tape, echo())
-    with pytest.raises(UsageError, match="without a model"):
+    assert_sentences(caught.value)
+    with pytest.raises(UsageError) as caught:
         Cassette(tape, record="new")
+    assert_sentences(caught.value)
 
 
 # The file
@@ -374,8 +382,9 @@ def test_nothing_of_the_environment_is_on_the_tape(tape: Path, monkeypatch: pyte
     def leaks(request: RolloutRequest) -> str:
         raise ModelError(f"The key {os.environ['OPENAI_API_KEY']} was refused.")
 
-    with Cassette(tape, ScriptedJudge(leaks)) as cassette, pytest.raises(ModelError, match=r"key \[redacted\] was"):
+    with Cassette(tape, ScriptedJudge(leaks)) as cassette, pytest.raises(ModelError) as caught:
         rolled(cassette, rollout("my key is open-sesame-1, and the ticket goes on"))
+    assert_sentences(caught.value)
     text = tape.read_text()
     assert "open-sesame-1" not in text
     assert not any(value in text for value in (os.environ["PATH"], str(Path.cwd()), str(tape)))
@@ -403,8 +412,9 @@ def test_half_a_line_at_the_end_is_recorded_again(tape: Path) -> None:
     recorded(tape, "a", "b")
     whole = tape.read_bytes()
     tape.write_bytes(whole[:-20])
-    with pytest.raises(CassetteError, match="The line is not an answer") as caught:
+    with pytest.raises(CassetteError) as caught:
         Cassette(tape)
+    assert_sentences(caught.value)
     assert caught.value.where == f"{tape}:3"
     assert len(recorded(tape, "a", "b").rollouts) == 1
     assert tape.read_bytes() == whole
@@ -439,32 +449,32 @@ ENTRY = '{"key": "k", "role": "rollout", "question": "q", "error": "e"}\n'
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "why"),
+    ("content", "line"),
     [
-        (b"\xff\xfe\n", 1, "not the header of a tape: 'utf-8' codec"),
-        (b"hello\n", 1, "not the header of a tape"),
-        (b"[]\n", 1, "not the header of a tape"),
-        (b"\n", 1, "not the header of a tape"),
-        (_header(format="donewhen/cassette/v2"), 1, "has the format 'donewhen/cassette/v2'"),
-        (_header(more=1), 1, "unknown field `more`"),
-        (_header() + b'{"key": "k", "rol\n', 2, "The line is not an answer"),
-        (_header() + ENTRY.encode() + b"\n", 3, "The line is not an answer"),
-        (_header() + ENTRY.replace("rollout", "song").encode(), 2, "Invalid enum value 'song'"),
-        (_header() + ENTRY.replace('"e"', "null").encode(), 2, "an answer or an error"),
-        (_header() + ENTRY.replace('"q"', '"q", "key": "l"').encode(), 2, "occurs twice"),
-        (_header() + ENTRY.replace('"e"', '"\xff"').encode("latin-1"), 2, "codec"),
-        (_header() + (ENTRY + ENTRY.replace('"e"', '"f"')).encode(), 3, "two answers to one question"),
-        (_header() + b"[" * 100_000 + b"\n", 2, "The line is not an answer"),
+        (b"\xff\xfe\n", 1),
+        (b"hello\n", 1),
+        (b"[]\n", 1),
+        (b"\n", 1),
+        (_header(format="donewhen/cassette/v2"), 1),
+        (_header(more=1), 1),
+        (_header() + b'{"key": "k", "rol\n', 2),
+        (_header() + ENTRY.encode() + b"\n", 3),
+        (_header() + ENTRY.replace("rollout", "song").encode(), 2),
+        (_header() + ENTRY.replace('"e"', "null").encode(), 2),
+        (_header() + ENTRY.replace('"q"', '"q", "key": "l"').encode(), 2),
+        (_header() + ENTRY.replace('"e"', '"\xff"').encode("latin-1"), 2),
+        (_header() + (ENTRY + ENTRY.replace('"e"', '"f"')).encode(), 3),
+        (_header() + b"[" * 100_000 + b"\n", 2),
     ],
     ids=str,
 )
-def test_a_broken_tape_is_named_with_its_line(tape: Path, content: bytes, line: int, why: str) -> None:
+def test_a_broken_tape_is_named_with_its_line(tape: Path, content: bytes, line: int) -> None:
     tape.parent.mkdir()
     tape.write_bytes(content)
     for opened in (lambda: Cassette(tape), lambda: Cassette(tape, echo())):
         with pytest.raises(CassetteError) as caught:
             opened()
-        assert why in caught.value.message
+        assert_sentences(caught.value.message)
         assert caught.value.where == f"{tape}:{line}"
     assert tape.read_bytes() == content
 
@@ -478,8 +488,9 @@ def test_the_same_answer_twice_is_one(tape: Path) -> None:
 
 def test_a_folder_is_no_tape(tmp_path: Path) -> None:
     for opened in (lambda: Cassette(tmp_path), lambda: Cassette(tmp_path, echo())):
-        with pytest.raises(CassetteError, match="can't be read: Is a directory") as caught:
+        with pytest.raises(CassetteError) as caught:
             opened()
+        assert_sentences(caught.value)
         assert caught.value.where == str(tmp_path)
 
 
@@ -487,8 +498,9 @@ def test_a_tape_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cassette = Cassette(tmp_path / "file2" / "tape.jsonl", echo())
     (tmp_path / "file2").touch()
-    with pytest.raises(CassetteError, match="can't be written"):
+    with pytest.raises(CassetteError) as caught:
         rolled(cassette)
+    assert_sentences(caught.value)
 
 
 def _full(*_: object, **__: object) -> int:
@@ -501,14 +513,17 @@ def test_a_disk_that_is_full_is_named_and_others_may_record_then(tape: Path, mon
     cassette = Cassette(tape, echo())
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", _full)
-        with pytest.raises(CassetteError, match="can't be written: No space left"):
+        with pytest.raises(CassetteError) as caught:
             rolled(cassette, rollout("two"))
-        with pytest.raises(CassetteError, match="can't be written: No space left"):
+        assert_sentences(caught.value)
+        with pytest.raises(CassetteError) as caught:
             rolled(Cassette(tape.with_name("new.jsonl"), echo()))
+        assert_sentences(caught.value)
     with monkeypatch.context() as patched:
         patched.setattr("donewhen.testing._tape.write_atomically", _full)
-        with pytest.raises(CassetteError, match="can't be written: No space left"):
+        with pytest.raises(CassetteError) as caught:
             cassette.close()
+        assert_sentences(caught.value)
     assert tape.read_bytes() == before
     recorded(tape, "two")
     recorded(tape.with_name("new.jsonl"))
@@ -520,8 +535,9 @@ def test_a_disk_that_is_full_is_named_and_others_may_record_then(tape: Path, mon
 def test_only_one_records_at_a_time_and_the_others_are_told(tape: Path) -> None:
     first, second = Cassette(tape, echo()), Cassette(tape, echo())
     rolled(first, rollout("one"))
-    with pytest.raises(CassetteError, match="Somebody else is recording"):
+    with pytest.raises(CassetteError) as caught:
         rolled(second, rollout("two"))
+    assert_sentences(caught.value)
     first.close()
     rolled(second, rollout("two"))
     second.close()
@@ -566,8 +582,9 @@ def test_a_tape_that_became_another_models_meanwhile_is_left_alone(tape: Path) -
     cassette = Cassette(tape, echo("mine"))
     recorded(tape, name="theirs")
     before = tape.read_bytes()
-    with pytest.raises(CassetteError, match="has the answers of theirs, and not of mine"):
+    with pytest.raises(CassetteError) as caught:
         rolled(cassette)
+    assert_sentences(caught.value)
     cassette.close()
     assert tape.read_bytes() == before
     recorded(tape, "more", name="theirs")
@@ -620,10 +637,10 @@ class TestReplaying(_Recorded):
         rolls = [self.rollout(), self.rollout(0.7, 1), *(self.rollout(0.7, sample) for sample in range(16))]
 
         async def asked(cassette: Cassette) -> None:
-            calls: list[Callable[[], Any]] = [lambda one=one: cassette.roll(one) for one in rolls]
+            calls: list[Callable[[], Any]] = [lambda roll=roll: cassette.roll(roll) for roll in rolls]
             calls += [lambda: cassette.decide(self.reflection("decide"))]
             calls += [lambda at=at: cassette.propose(self.reflection("propose", at)) for at in range(2)]
-            await asyncio.gather(*(one() for one in calls), return_exceptions=True)
+            await asyncio.gather(*(call() for call in calls), return_exceptions=True)
 
         with Cassette(tape, model) as cassette:
             asyncio.run(asked(cassette))

@@ -213,4 +213,4 @@ def test_log_probabilities_come_to_whoever_asks_for_them() -> None:
     assert without.choices[0].logprobs is None
     (token,) = asked.choices[0].logprobs.content
     assert (token.token, token.logprob) == ("yes", -0.1)
-    assert [(one.token, one.logprob) for one in token.top_logprobs] == [("yes", -0.1), ("no", -2.5)]
+    assert [(logprob.token, logprob.logprob) for logprob in token.top_logprobs] == [("yes", -0.1), ("no", -2.5)]

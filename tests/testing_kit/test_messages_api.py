@@ -15,6 +15,7 @@ import pytest
 from donewhen.runtime import TokenUsage
 from donewhen.testing import ScriptExhaustedError, ToolCall
 from donewhen.testing.messages_api import MessagesRequest, MessagesServer, Reply, ToolOutcome
+from sentences import assert_sentences
 
 KEY = "sk-ant-not-for-the-record"
 CLI = {"x-app": "cli", "anthropic-beta": "claude-code-20250219,interleaved-thinking-2025-05-14"}
@@ -131,7 +132,7 @@ def test_tools_are_called_after_the_text_each_with_an_id_of_its_own() -> None:
     assert (read["type"], read["name"], read["input"]) == ("tool_use", "Read", {})
     assert len({read["id"], bash["id"], third["id"]}) == 3
     arguments = [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
-    assert [json.loads(one) for one in arguments] == [{"path": "ä"}, {"command": "ls"}]
+    assert [json.loads(argument) for argument in arguments] == [{"path": "ä"}, {"command": "ls"}]
     assert events[-2]["delta"]["stop_reason"] == "tool_use"
 
 
@@ -304,12 +305,12 @@ def test_a_delay_comes_before_the_first_byte(status: int) -> None:
 def test_the_end_of_the_block_waits_for_no_delay() -> None:
     started = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
-        with MessagesServer([Reply("late", delay=60)]) as server:
+        with MessagesServer([Reply("late", delay=600)]) as server:
             waiting = pool.submit(ask, server)
             while not server.requests:
                 time.sleep(0.01)
         assert isinstance(waiting.exception(), http.client.RemoteDisconnected)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 300
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -325,11 +326,12 @@ def test_a_connection_can_break_off_in_mid_answer(stream: bool) -> None:
 
 
 def test_a_script_that_is_over_is_loud_in_the_answer_and_raises_at_the_end() -> None:
-    with pytest.raises(ScriptExhaustedError, match=r"1 line\(s\)"), MessagesServer([Reply("ok")]) as server:
+    with pytest.raises(ScriptExhaustedError) as caught, MessagesServer([Reply("ok")]) as server:
         ask(server)
         refused = [ask(server, stream=True), ask(server)]
         assert [response.status for response in refused] == [400, 400]
-        assert "THE SCRIPT IS OVER" in refused[0].json["error"]["message"]
+        assert_sentences(refused[0].json["error"]["message"])
+    assert_sentences(caught.value)
 
 
 def test_check_raises_before_the_block_ends() -> None:
@@ -343,10 +345,11 @@ def test_check_raises_before_the_block_ends() -> None:
 
 def test_a_function_that_would_go_on_for_ever_meets_the_limit() -> None:
     with (
-        pytest.raises(ScriptExhaustedError, match="3 times"),
+        pytest.raises(ScriptExhaustedError) as caught,
         MessagesServer(lambda _: Reply("ok"), limit=3) as server,
     ):
         assert [ask(server).status for _ in range(4)] == [200, 200, 200, 400]
+    assert_sentences(caught.value)
 
 
 @pytest.mark.parametrize("auxiliary", [True, False])
@@ -354,8 +357,9 @@ def test_a_script_that_raises_refuses_the_client_and_raises_in_the_test(auxiliar
     def broken(request: MessagesRequest) -> Reply:
         raise LookupError(f"nothing for {request.kind}")
 
-    with pytest.raises(LookupError, match="nothing for"), MessagesServer(broken, auxiliary=broken) as server:
+    with pytest.raises(LookupError) as caught, MessagesServer(broken, auxiliary=broken) as server:
         assert ask(server, user("Warmup" if auxiliary else "Hello"), headers=CLI).status == 400
+    assert_sentences(caught.value)
 
 
 def test_a_failure_in_the_block_is_not_hidden_by_one_of_the_script() -> None:

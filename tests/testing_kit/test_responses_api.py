@@ -16,6 +16,7 @@ import pytest
 from donewhen.runtime import TokenUsage
 from donewhen.testing import ScriptExhaustedError, ToolCall
 from donewhen.testing.responses_api import Reply, ResponsesServer, ToolOutcome, shell
+from sentences import assert_sentences
 
 KEY = "sk-not-for-the-record"
 
@@ -228,12 +229,12 @@ def test_a_delay_comes_before_the_first_byte() -> None:
 def test_the_end_of_the_block_waits_for_no_delay() -> None:
     started = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
-        with ResponsesServer([Reply("late", delay=60)]) as server:
+        with ResponsesServer([Reply("late", delay=600)]) as server:
             waiting = pool.submit(ask, server)
             while not server.requests:
                 time.sleep(0.01)
         assert isinstance(waiting.exception(), http.client.RemoteDisconnected)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 300
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -248,11 +249,12 @@ def test_a_connection_can_break_off_in_mid_answer(stream: bool) -> None:
 
 
 def test_a_script_that_is_over_is_refused_without_an_invitation_to_retry_and_raises_at_the_end() -> None:
-    with pytest.raises(ScriptExhaustedError, match=r"1 line\(s\)"), ResponsesServer([Reply("ok")]) as server:
+    with pytest.raises(ScriptExhaustedError) as caught, ResponsesServer([Reply("ok")]) as server:
         ask(server)
         refused = [ask(server), ask(server)]
         assert [response.status for response in refused] == [400, 400]
-        assert "THE SCRIPT IS OVER" in refused[0].json["error"]["message"]
+        assert_sentences(refused[0].json["error"]["message"])
+    assert_sentences(caught.value)
 
 
 def test_check_raises_before_the_block_ends() -> None:
@@ -266,10 +268,11 @@ def test_check_raises_before_the_block_ends() -> None:
 
 def test_a_function_that_would_go_on_for_ever_meets_the_limit() -> None:
     with (
-        pytest.raises(ScriptExhaustedError, match="3 times"),
+        pytest.raises(ScriptExhaustedError) as caught,
         ResponsesServer(lambda _: Reply("ok"), limit=3) as server,
     ):
         assert [ask(server).status for _ in range(4)] == [200, 200, 200, 400]
+    assert_sentences(caught.value)
 
 
 def test_a_script_that_raises_refuses_the_client_and_raises_in_the_test() -> None:

@@ -27,22 +27,22 @@ def test_a_pull_request_that_cheats_is_red_with_the_reasons_in_the_annotations(s
     done = shop.verify(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
 
     assert done.returncode == 1, done.stdout + done.stderr
-    told = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
     plan = shop.plan(job)
-    weakened = [one for one in told if "voided" in one]
+    weakened = [one for one in lines if "voided" in one]
     assert len(weakened) == 1
     assert re.match(rf"::error file={re.escape(plan)},line=\d+,title=donewhen%3A voided::", weakened[0])
     assert "The refusal names the price [check: file /prices.py matches /negative/]" in weakened[0]
     line = int(re.search(r"line=(\d+)", weakened[0])[1])  # type: ignore[index]
     assert "The refusal names the price" in (shop.root / plan).read_text().splitlines()[line - 1]
-    lost = [one for one in told if "report_tests_lost" in one]
+    lost = [one for one in lines if "report_tests_lost" in one]
     assert len(lost) == 1
     assert "test_negative_prices_are_refused" in lost[0]
-    forged = [one for one in told if "receipt_unfounded" in one]
+    forged = [one for one in lines if "receipt_unfounded" in one]
     assert any(receipt[:19] in one and "no run of" in one for one in forged)
-    refuted = [one for one in told if "receipt_refuted" in one]
+    refuted = [one for one in lines if "receipt_refuted" in one]
     assert len(refuted) == 1
-    failed = [one for one in told if "criterion_failed" in one]
+    failed = [one for one in lines if "criterion_failed" in one]
     assert any("With the tests of main: AC-1" in one for one in failed)
     assert any("AC-2" in one for one in failed)
     assert "## donewhen: not verified" in summary.read_text()

@@ -119,14 +119,14 @@ def test_jobs_that_depend_on_each_other_and_one_in_progress(shop: Shop) -> None:
     shop.commit()
     found = looked(shop)
     green(found)
-    assert [one.id for one in found.jobs if one.claimed] == [first.id, second.id]
+    assert [job.id for job in found.jobs if job.claimed] == [first.id, second.id]
     assert outcome(found, third, "not run") == "skipped"
     # One of them, and what it depends on.
     found = looked(shop, jobs=[second.id])
-    assert [one.id for one in found.jobs if one.claimed] == [first.id, second.id]
+    assert [job.id for job in found.jobs if job.claimed] == [first.id, second.id]
     found = looked(shop, jobs=[first.id])
     green(found)
-    rest = next(one for one in found.jobs if one.id == second.id)
+    rest = next(job for job in found.jobs if job.id == second.id)
     assert rest.cases[0].text == "The branch says done. It was not asked for, so it was not run."
 
 
@@ -227,7 +227,7 @@ def test_a_branch_behind_its_base_is_not_accused_of_what_the_base_did(shop: Shop
     shop.git("switch", "-q", "agent")
     found = looked(shop)
     green(found)
-    assert [one.message for one in found.notes] == [
+    assert [note.message for note in found.notes] == [
         "The branch lacks commits of main; files that it has not touched were taken from there."
     ]
     # The tests that came since are run.
@@ -255,7 +255,7 @@ def test_what_was_agreed_meanwhile_is_no_fault_of_the_branch_but_its_record_must
     shop.git("switch", "-q", "agent")
     found = looked(shop)
     assert outcome(found, job) == "passed"
-    assert [(one.code, one.where[:18]) for one in found.reasons] == [("git", ".donewhen/ledger/P")]
+    assert [(reason.code, reason.where[:18]) for reason in found.reasons] == [("git", ".donewhen/ledger/P")]
 
 
 def test_a_branch_behind_its_base_that_cheats_is_told(shop: Shop) -> None:
@@ -272,7 +272,7 @@ def test_a_branch_behind_its_base_that_cheats_is_told(shop: Shop) -> None:
     shop.commit()
     shop.git("switch", "-q", "agent")
     found = looked(shop)
-    places = {one.where.partition(":")[0] for one in found.reasons if one.code == "voided"}
+    places = {reason.where.partition(":")[0] for reason in found.reasons if reason.code == "voided"}
     assert places == {shop.plan(job), "donewhen.toml"}
 
 
@@ -357,4 +357,4 @@ def test_repositories_of_all_kinds(tmp_path: Path, kind: str) -> None:
     green(found)
     assert outcome(found, job) == "passed"
     cut = "The history here is cut short, so it is not known whether the branch has all of origin/main."
-    assert [one.message for one in found.notes] == ([cut] if kind == "shallow" else [])
+    assert [note.message for note in found.notes] == ([cut] if kind == "shallow" else [])

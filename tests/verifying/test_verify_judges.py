@@ -102,7 +102,7 @@ def test_a_job_that_is_gone_is_run_when_the_ledger_says_done(shop: Shop) -> None
     shop.commit()
     found = looked(shop)
     assert outcome(found, job) == "failed"
-    assert {one.where for one in found.reasons if one.code == "criterion_failed"} == {shop.plan(job)}
+    assert {reason.where for reason in found.reasons if reason.code == "criterion_failed"} == {shop.plan(job)}
 
 
 def test_what_the_branch_did_to_a_job_that_is_not_done_is_told(shop: Shop) -> None:

@@ -93,8 +93,8 @@ def test_sarif_keeps_to_what_the_format_and_github_ask_for() -> None:
     assert document["$schema"].endswith("sarif-2.1.0.json")
     (run,) = document["runs"]
     rules = run["tool"]["driver"]["rules"]
-    assert [one["id"] for one in rules] == sorted({"criterion_failed", "gate_error", "judging_changed"})
-    assert all(one["shortDescription"]["text"] and one["help"]["text"] and one["name"].isalpha() for one in rules)
+    assert [rule["id"] for rule in rules] == sorted({"criterion_failed", "gate_error", "judging_changed"})
+    assert all(rule["shortDescription"]["text"] and rule["help"]["text"] and rule["name"].isalpha() for rule in rules)
     assert run["invocations"] == [{"executionSuccessful": False, "exitCode": 3}]
     assert [one["level"] for one in run["results"]] == ["error", "error", "error", "note"]
     for one in run["results"]:
@@ -139,8 +139,8 @@ def test_a_code_of_an_error_elsewhere_is_a_rule_too() -> None:
 
 def test_annotations_stand_at_their_lines_and_hold_nothing_that_the_runner_obeys() -> None:
     lines = [*annotation_lines(FOUND)]
-    assert [one.partition("::")[2].split(" ")[0] for one in lines] == ["error", "error", "error", "notice"]
-    assert all("\n" not in one and "\x1b" not in one for one in lines)
+    assert [line.partition("::")[2].split(" ")[0] for line in lines] == ["error", "error", "error", "notice"]
+    assert all("\n" not in line and "\x1b" not in line for line in lines)
     assert lines[0] == "::error title=donewhen%3A gate_error::It broke."
     head, _, text = lines[1].removeprefix("::").partition("::")
     assert head == "error file=apps/shop/jobs/WI-1/plan.md,line=7,title=donewhen%3A criterion_failed"
@@ -174,7 +174,7 @@ def test_the_summary_shows_others_words_as_text() -> None:
     assert "(cccccccccc). 1 job(s) were not run." in text
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
     assert len(rows) == 7
-    assert all(len(re.findall(r"(?<!\\)\|", one)) == 5 for one in rows)
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 5 for row in rows)
     assert "<img" not in text and "@ada" not in text and "`c`" not in text.replace("\\`", "")
     assert "&lt;img src=x&gt; &#64;ada &#35;1" in text
     assert "\n- test\\_x.py was changed.\n" in text
@@ -260,9 +260,9 @@ def test_what_nobody_foresaw_is_reported_and_is_no_pass(shop: Shop, tmp_path: Pa
     full = tmp_path / "full"
     full.write_text("")
     for objects in (shop.folder / ".git" / "objects").glob("??"):
-        for one in objects.iterdir():
-            if shop.git("cat-file", "-t", objects.name + one.name).strip() == "blob":
-                one.unlink()
+        for path in objects.iterdir():
+            if shop.git("cat-file", "-t", objects.name + path.name).strip() == "blob":
+                path.unlink()
                 break
         else:
             continue

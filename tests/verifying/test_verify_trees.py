@@ -112,7 +112,7 @@ def test_a_branch_without_commits_is_looked_at(shop: Shop) -> None:
     shop.git("checkout", "-q", "--orphan", "unborn")
     found = looked(shop)
     assert found.passed, found.reasons
-    assert [one.next for one in found.notes] == ["git merge main"]
+    assert [note.next for note in found.notes] == ["git merge main"]
 
 
 def test_nobody_has_agreed_to_anything(shop: Shop) -> None:
@@ -147,8 +147,8 @@ def test_a_new_job_is_nobodys_until_it_is_agreed_on_the_base(shop: Shop) -> None
     assert outcome(found, done, "agreement") == "failed"
     assert outcome(found, planned, "agreement") == "skipped"
     assert "not_on_base" in told(found)
-    assert broken.id not in [one.id for one in found.jobs]
-    assert any(shop.plan(broken) in one.where for one in found.reasons)
+    assert broken.id not in [job.id for job in found.jobs]
+    assert any(shop.plan(broken) in reason.where for reason in found.reasons)
 
 
 def test_a_gate_that_breaks_is_an_error_and_the_others_are_asked(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,11 +284,11 @@ def test_files_and_folders_may_change_places(shop: Shop) -> None:
     (shop.root / "test_prices.py").chmod(0o755)
     shop.commit()
     found = looked(shop)
-    assert [one.where for one in found.reasons if one.code == "report_tests_lost"] == [
+    assert [reason.where for reason in found.reasons if reason.code == "report_tests_lost"] == [
         "tests/data/b.txt",
         "tests/test_a.py",
     ]
-    assert [one.where for one in found.notes] == ["test_prices.py"]
+    assert [note.where for note in found.notes] == ["test_prices.py"]
 
 
 def test_a_link_on_the_base_stays_a_link(shop: Shop) -> None:
@@ -301,14 +301,14 @@ def test_a_link_on_the_base_stays_a_link(shop: Shop) -> None:
     shop.commit()
     found = looked(shop)
     assert found.passed, found.reasons
-    assert [one.where for one in found.notes] == ["tests/test_link.py"]
+    assert [note.where for note in found.notes] == ["tests/test_link.py"]
 
 
 def test_files_that_git_does_not_know_are_no_part_of_it_and_that_is_told(shop: Shop) -> None:
     honest(shop)
     shop.write("one.txt", "x")
     shop.write("two.txt", "x")
-    assert [one.message for one in looked(shop).notes] == ["2 file(s) that git does not track are not part of it."]
+    assert [note.message for note in looked(shop).notes] == ["2 file(s) that git does not track are not part of it."]
 
 
 def test_a_command_that_writes_takes_too_long_or_leaves_others_behind(shop: Shop, temporary: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_command_that_writes_takes_too_long_or_leaves_others_behind(shop: Shop
     finally:
         del os.environ["GITHUB_TOKEN"]
     assert [outcome(found, job, f"AC-{number}") for number in (1, 2, 3, 4)] == ["failed", "failed", "passed", "passed"]
-    messages = "\n".join(one.message for one in found.reasons)
+    messages = "\n".join(reason.message for reason in found.reasons)
     assert "its inputs changed while it ran" in messages
     assert "timed out" in messages
     assert (shop.root / "prices.py").read_text() == HONEST

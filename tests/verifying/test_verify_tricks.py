@@ -208,9 +208,9 @@ def test_what_an_agreed_command_names_is_the_bases(shop: Shop, command: str, nam
     found = looked(shop)
     assert outcome(found, job) == "failed"
     assert f"With the tests of main: AC-1 (It is refused) is not met: exit status {2 if 'make' in command else 1}." in [
-        one.message for one in found.reasons
+        reason.message for reason in found.reasons
     ]
-    assert any(one.code == "judging_changed" and one.where == name for one in found.notes)
+    assert any(note.code == "judging_changed" and note.where == name for note in found.notes)
 
 
 def test_a_linter_is_as_severe_as_on_the_base(shop: Shop) -> None:
@@ -268,8 +268,8 @@ def test_nothing_is_written_through_a_link_that_the_branch_has_laid(shop: Shop, 
     found = looked(shop)
     assert outcome(found, job) == "failed"
     # What the tests themselves write there, when they are run as the branch has them, is theirs.
-    assert {one.name for one in elsewhere.iterdir()} <= {"test_more.py", "__pycache__"}
-    assert any(one.code == "judging_changed" and one.where == "tests/test_more.py" for one in found.notes)
+    assert {path.name for path in elsewhere.iterdir()} <= {"test_more.py", "__pycache__"}
+    assert any(note.code == "judging_changed" and note.where == "tests/test_more.py" for note in found.notes)
 
 
 def test_another_form_of_the_project_beside_it_is_not_the_contract(tmp_path: Path) -> None:

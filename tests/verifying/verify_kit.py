@@ -20,6 +20,7 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying import Verification, verify
+from donewhen_kit import run_main
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 NAIVE = "def total(prices):\n    return sum(prices)\n"
@@ -74,9 +75,9 @@ class Shop:
 
     def agree(self, job: Job) -> None:
         """A person agrees to whatever is not agreed."""
-        for one in agreement_proposals(self.workspace, [self.workspace.job(job.id)]):
-            if one.agreement.state != "agreed" or one.agreement.changes:
-                agree(self.workspace, one, Approval(person_at_terminal()))
+        for proposal in agreement_proposals(self.workspace, [self.workspace.job(job.id)]):
+            if proposal.agreement.state != "agreed" or proposal.agreement.changes:
+                agree(self.workspace, proposal, Approval(person_at_terminal()))
 
     def commit(self, message: str = "Something") -> str:
         self.git("add", "-A")
@@ -116,14 +117,8 @@ class Shop:
         """`donewhen verify`, as a step of a CI run has it."""
         hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_BASE_REF"}
         kept = {name: value for name, value in os.environ.items() if name not in hidden}
-        return subprocess.run(
-            [sys.executable, "-m", "donewhen", "verify", *(("--base", base) if base else ()), *arguments],
-            cwd=self.root,
-            env=kept | {"NO_COLOR": "1"} | env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        words = ["verify", *(("--base", base) if base else ()), *arguments]
+        return run_main(words, self.root, kept | {"NO_COLOR": "1"} | env)
 
     def verified(self, *arguments: str, base: str = "main") -> dict[str, Any]:
         """The envelope of `donewhen verify --json`."""
@@ -168,4 +163,4 @@ def outcome(found: Verification, job: Job, name: str = "AC-1") -> str:
 
 def told(found: Verification) -> dict[str, str]:
     """What is said against the branch, by code."""
-    return {one.code: one.message for one in found.reasons}
+    return {reason.code: reason.message for reason in found.reasons}

@@ -21,9 +21,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs the extra is skipped where it is missing, and says so."""
     if not _NEEDED:
         return
-    for one in items:
-        if one.path.parent == Path(__file__).parent and one.path.name not in _WITHOUT:
-            one.add_marker(pytest.mark.skip(reason=_NEEDED))
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name not in _WITHOUT:
+            item.add_marker(pytest.mark.skip(reason=_NEEDED))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_a_circle_is_drawn_and_ends() -> None:
     found = layers({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]})
     assert set(found) == {"a", "b", "c", "d"}
     drawn = drawing([job("a", "b"), job("b", "c"), job("c", "a")])
-    assert [one.back for one in drawn.arrows].count(True) == 1
+    assert [arrow.back for arrow in drawn.arrows].count(True) == 1
     assert len(drawn.arrows) == 3
 
 
@@ -32,26 +32,26 @@ def test_a_long_chain_takes_no_recursion() -> None:
 def test_no_two_jobs_overlap_and_all_are_inside() -> None:
     jobs = [job("root")] + [job(f"a{n}", "root") for n in range(7)] + [job("end", *(f"a{n}" for n in range(7)))]
     drawn = drawing(jobs)
-    places = {(one.x, one.y) for one in drawn.nodes}
+    places = {(node.x, node.y) for node in drawn.nodes}
     assert len(places) == len(jobs)
-    for one in drawn.nodes:
-        assert 0 <= one.x <= drawn.width - WIDE
-        assert 0 <= one.y <= drawn.height - TALL
+    for node in drawn.nodes:
+        assert 0 <= node.x <= drawn.width - WIDE
+        assert 0 <= node.y <= drawn.height - TALL
     by_column: dict[int, list[int]] = {}
-    for one in drawn.nodes:
-        by_column.setdefault(one.x, []).append(one.y)
+    for node in drawn.nodes:
+        by_column.setdefault(node.x, []).append(node.y)
     for tops in by_column.values():
         assert all(below - above >= TALL for above, below in zip(sorted(tops), sorted(tops)[1:], strict=False))
 
 
 def test_what_waits_for_something_that_does_not_exist_is_drawn_without_an_arrow() -> None:
     drawn = drawing([job("a", "gone"), job("b", "a")])
-    assert [(one.start, one.end) for one in drawn.arrows] == [("a", "b")]
+    assert [(arrow.start, arrow.end) for arrow in drawn.arrows] == [("a", "b")]
 
 
 def test_lines_that_cross_are_untangled() -> None:
     drawn = drawing([job("a"), job("b"), job("x", "b"), job("y", "a")])
-    place = {one.job.id: one.y for one in drawn.nodes}
+    place = {node.job.id: node.y for node in drawn.nodes}
     assert (place["a"] < place["b"]) == (place["y"] < place["x"])
 
 

@@ -17,6 +17,7 @@ from donewhen.web.page_cache import PageCache
 from donewhen.web.project_folder import ProjectFolder
 from donewhen.web.reviewers import SESSION_COOKIE, Reviewers
 from donewhen.web.viewers import MOST_VIEWERS, Viewers
+from sentences import assert_sentences
 
 HERE = AccessPolicy("127.0.0.1")
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - only a name here
@@ -151,7 +152,7 @@ def test_what_may_change_unseen_is_shared_only_while_it_is_made() -> None:
 
         def make() -> int:
             made.append(1)
-            gate.wait(10)
+            gate.wait(100)
             return len(made)
 
         waiting = [asyncio.create_task(memory.made("/", 1, make, keep=False)) for _ in range(50)]
@@ -172,8 +173,9 @@ def test_what_failed_is_not_remembered() -> None:
                 raise OSError("once")
             return "page"
 
-        with pytest.raises(OSError, match="once"):
+        with pytest.raises(OSError) as caught:
             await memory.made("/", 1, make)
+        assert_sentences(caught.value)
         assert await memory.made("/", 1, make) == "page"
 
     asyncio.run(story())
@@ -182,7 +184,7 @@ def test_what_failed_is_not_remembered() -> None:
 def test_one_who_leaves_takes_the_page_from_nobody() -> None:
     async def story() -> None:
         memory, gate = PageCache(), threading.Event()
-        make = lambda: gate.wait(10) and "page"  # noqa: E731
+        make = lambda: gate.wait(100) and "page"  # noqa: E731
         first = asyncio.create_task(memory.made("/", 1, make))
         second = asyncio.create_task(memory.made("/", 1, make))
         await asyncio.sleep(0)
@@ -287,8 +289,9 @@ def test_names_of_missions_never_become_paths(tmp_path: Path) -> None:
     assert set(ProjectFolder(tmp_path).missions()) == {"tone", tmp_path.name}
     assert set(place.missions()) == {"tone"}
     for name in ("..", ".", "../tone", "", "tone/../tone", "/"):
-        with pytest.raises(Exception, match="There is no mission"):
+        with pytest.raises(Exception) as caught:
             ProjectFolder(tmp_path).mission(name)
+        assert_sentences(caught.value)
 
 
 def test_an_error_that_nobody_foresaw_is_a_plain_page_and_a_line_on_the_terminal(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from donewhen.web.access_rules import AccessPolicy
 from donewhen.web.project_folder import ProjectFolder
 from donewhen.web.reviewers import Reviewers
 from donewhen.web.server_state import ServerState
+from sentences import assert_sentences, visible
 
 pytestmark = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra())
 
@@ -47,6 +48,6 @@ def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: p
     asyncio.run(app.application(site)(scope, receive, send))
     page = b"".join(one.get("body", b"") for one in sent).decode()
     assert sent[0]["status"] == 500
-    assert "Something went wrong. The terminal of the server says what." in page
+    assert_sentences(visible(page))
     assert "a secret of the machine" not in page
     assert told == ["The page /graph could not be shown: RuntimeError: a secret of the machine"]

@@ -92,15 +92,15 @@ async def donewhen(folder: Path, *arguments: str) -> None:
 def memory_of(pid: int) -> float:
     """In megabytes."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    return int(next(one for one in lines if one.startswith("VmRSS")).split()[1]) / 1024
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
 
 def sockets_of(pid: int) -> int:
     found = 0
-    for one in Path(f"/proc/{pid}/fd").iterdir():
+    for path in Path(f"/proc/{pid}/fd").iterdir():
         # One may be closed between the two looks.
         with suppress(FileNotFoundError):
-            found += os.readlink(one).startswith("socket:")
+            found += os.readlink(path).startswith("socket:")
     return found
 
 

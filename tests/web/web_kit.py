@@ -29,7 +29,7 @@ from donewhen.jobs.plan.workspace import Workspace
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot", "agent")
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 # As in tests/conftest.py: a process that has left its parents behind, at a terminal of its own. What appears on the
 # terminal is passed on as it comes.
@@ -227,15 +227,15 @@ def shop(folder: Path, *titles: str, agreed: bool = True, **options: Any) -> tup
     workspace = create_project(folder, "Shop")
     (folder / "check.sh").write_text("test -s out.txt && echo fine\n", encoding="utf-8")
     options = {"criteria": ["The check passes\n  check: run sh check.sh"], "outputs": ["/out.txt"], **options}
-    jobs = [add_job(workspace, one, **options) for one in titles]
+    jobs = [add_job(workspace, title, **options) for title in titles]
     if agreed:
         agree_to(workspace, jobs)
     return workspace, jobs
 
 
 def agree_to(workspace: Workspace, jobs: Sequence[Job]) -> None:
-    for one in agreement_proposals(workspace, [workspace.job_at(job.path) for job in jobs]):
-        agree(workspace, one, ADA)
+    for proposal in agreement_proposals(workspace, [workspace.job_at(job.path) for job in jobs]):
+        agree(workspace, proposal, ADA)
 
 
 def path_of(url: str) -> str:
