@@ -58,6 +58,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(donewhen|Python|python|click|pytest)[ -]?v?\d+(?:\.\d+)+\w*(?:\.\w+)?", r"\1 ‹version›"),
         (r"\btype [a-z]+-[a-z]+ and\b", "type ‹word› and"),
         (r" at 0x[0-9a-f]+", " at 0x…"),
+        (r"\b(donewhen_override_\w+?_)\d{6,}", r"\1‹hash›"),
         (r"\b(word|passphrase|confirmation): \S+", r"\1: …"),
         (r"(?<=\S) {3,}", "  "),
         (r"([─━═=_-])\1{3,}", r"\1\1\1"),
