@@ -128,13 +128,13 @@ _HOUSE_STYLE = """\
 </style>""".replace("MONO", _MONOSPACE).replace("SANS", _SANS)
 
 
-def house_svg() -> str:
-    """The rooms, floor by floor, as the import-linter contract in pyproject.toml has them."""
-    floors = _floors()
+def house_svg(package: str = "donewhen") -> str:
+    """The rooms of a package, floor by floor, as its import-linter contract in pyproject.toml has them."""
+    floors = _floors(package)
     storeys: list[str] = []
     top = _ROOF
     for level, rooms in enumerate(floors):
-        drawn, height = _storey(rooms, top, _TINTS[level % len(_TINTS)])
+        drawn, height = _storey(package, rooms, top, _TINTS[level % len(_TINTS)])
         storeys += drawn
         top += height + _GAP
     bottom = top + _GROUND
@@ -144,24 +144,24 @@ def house_svg() -> str:
     ground = f'<rect x="1" y="1" width="{_WIDTH - 2}" height="{bottom - 2}" rx="14" fill="#fbfaf7" stroke="#c9c4b8"/>'
     eaves = _ROOF - _GAP
     roof = f'<path d="M {_MARGIN} {eaves} L {middle} 14 L {_WIDTH - _MARGIN} {eaves} Z" {_WALL} fill="#e9dfcf"/>'
-    title = f'<text class="title" x="{middle}" y="{_ROOF - 30}">donewhen</text>'
+    title = f'<text class="title" x="{middle}" y="{_ROOF - 30}">{package}</text>'
     aside = f'<text class="aside" x="{middle}" y="{top + 18}">{_ASIDE}</text>'
     return "\n".join([head, _HOUSE_STYLE, ground, roof, title, *storeys, aside, "</svg>", ""])
 
 
-def _floors() -> list[list[str]]:
+def _floors(package: str) -> list[list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    (house,) = [contract for contract in contracts if contract["type"] == "layers"]
+    (house,) = [contract for contract in contracts if contract.get("containers") == [package]]
     # "a | b" and "a : b" are two ways to put rooms on one floor. Private names are no rooms.
     floors = [re.split(r"\s*[|:]\s*", layer) for layer in house["layers"]]
     return [floor for floor in floors if not floor[0].startswith("_")]
 
 
-def _storey(rooms: list[str], top: int, tint: str) -> tuple[list[str], int]:
+def _storey(package: str, rooms: list[str], top: int, tint: str) -> tuple[list[str], int]:
     """One floor of rooms side by side, and how high it is."""
     width = (_WIDTH - 2 * _MARGIN - (len(rooms) - 1) * _GAP) / len(rooms)
-    says = [textwrap.wrap(_first_line(room), int((width - 28) / 6.9)) for room in rooms]
+    says = [textwrap.wrap(_first_line(package, room), int((width - 28) / 6.9)) for room in rooms]
     height = 34 + _LINE * max(len(lines) for lines in says)
     parts = []
     for number, (room, lines) in enumerate(zip(rooms, says, strict=True)):
@@ -177,8 +177,8 @@ def _storey(rooms: list[str], top: int, tint: str) -> tuple[list[str], int]:
     return parts, height
 
 
-def _first_line(room: str) -> str:
-    base = ROOT / "src" / "donewhen" / room
+def _first_line(package: str, room: str) -> str:
+    base = ROOT.joinpath("src", *package.split("."), room)
     source = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
     return " ".join(said.split("\n\n")[0].replace("`", "").split())

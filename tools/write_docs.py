@@ -39,6 +39,8 @@ PRODUCTS = {
     "images/demo.svg": Product(lambda: demo_svg(2, 3), same_story),
     "images/demo-judge.svg": Product(lambda: demo_svg(4, 5), same_story),
     "images/house.svg": Product(house_svg),
+    "images/house-jobs.svg": Product(lambda: house_svg("donewhen.jobs")),
+    "images/house-learning.svg": Product(lambda: house_svg("donewhen.learning")),
 }
 
 

@@ -355,10 +355,15 @@ def test_an_internal_error_exits_3_without_a_traceback_unless_debugging(tmp_path
         "import sys, donewhen.cli.explain as e; e._CODES = None;"
         "from donewhen.cli import main; sys.exit(main(['explain']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    state = os.environ | {"XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=state)
     assert done.returncode == 3
-    assert_sentences(done.stderr)
     assert "Traceback" not in done.stderr
+    (log,) = (tmp_path / "donewhen" / "crashes").iterdir()
+    assert str(log) in done.stderr
+    assert "Traceback" in log.read_text()
+    assert "command: donewhen explain" in log.read_text()
+    assert_sentences(done.stderr.replace(log.name, "LOG"))
     debugging = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

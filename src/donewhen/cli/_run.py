@@ -44,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
-        return output.fail(ExitCode.INTERNAL, _internal_finding(error))
+        return output.fail(ExitCode.INTERNAL, _internal_finding(error, arguments))
     return status if isinstance(status, int) else ExitCode.PASS
 
 
@@ -62,17 +62,17 @@ def _usage_finding(error: click.ClickException) -> Finding:
     return Finding("usage", error.format_message(), next=f"{path} --help")
 
 
-def _internal_finding(error: Exception) -> Finding:
+def _internal_finding(error: Exception, arguments: Sequence[str]) -> Finding:
     if isinstance(error, OSError) and error.strerror:
         place = str(error.filename) if error.filename else None
         return Finding(
             "io", f"{error.strerror}.", where=place, next="Check the path, the disk space and the permissions."
         )
-    return Finding(
-        "internal",
-        f"Something went wrong inside donewhen: {type(error).__name__}: {error}",
-        next="Run it again with DONEWHEN_DEBUG=1 and report the traceback.",
-    )
+    from donewhen.foundation.crash_log import write_crash_log
+
+    log = write_crash_log(error, ["donewhen", *arguments])
+    advice = f"Report it with the crash log: {log}" if log else "Run it again with DONEWHEN_DEBUG=1 for the traceback."
+    return Finding("internal", f"Internal error in donewhen: {type(error).__name__}: {error}", next=advice)
 
 
 def _never_fail_to_print() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from donewhen.foundation.crash_log import write_crash_log
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import plain_text, shorten
 from donewhen.mcp.answers import CompletionAnswer, ToolAnswer
@@ -49,10 +50,10 @@ def dispatch_call(tool: McpTool[Any], arguments: Mapping[str, Any], call: CallCo
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
-        message = f"Something went wrong inside donewhen: {type(error).__name__}: {error}"
-        return error_outcome(
-            "internal", message, None, "Start the server with DONEWHEN_DEBUG=1 and report the traceback."
-        )
+        log = write_crash_log(error, ["donewhen", "mcp", tool.name])
+        advice = f"Report it with the crash log: {log}" if log else "Start the server with DONEWHEN_DEBUG=1."
+        message = f"Internal error in donewhen: {type(error).__name__}: {error}"
+        return error_outcome("internal", message, None, advice)
     return _told(answer)
 
 

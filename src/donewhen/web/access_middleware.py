@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
+from donewhen.foundation.crash_log import write_crash_log
 from donewhen.web.access_rules import COOKIE, HEADERS, constant_time_equal, host_allowed, is_let_in, same_origin
 from donewhen.web.rendering import render_template
 from donewhen.web.server_state import Application, Message, Receive, Scope, Send, ServerState
@@ -42,6 +43,8 @@ class AccessMiddleware:
             await self._let_through(scope, receive, guarded)
         except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on and says so
             await self._site.tell(f"The page {scope['path']} could not be shown: {type(error).__name__}: {error}")
+            if log := write_crash_log(error, ["donewhen", "serve"]):
+                await self._site.tell(f"Crash log: {log}")
             if os.environ.get("DONEWHEN_DEBUG"):
                 for line in "".join(traceback.format_exception(error)).splitlines():
                     await self._site.tell(line)
