@@ -118,7 +118,7 @@ _GROUND = 44
 _TINTS = ("#fff1d6", "#fde8d0", "#fbe3e3", "#f3e3f6", "#e7e6fb", "#dfeafc", "#dcf1f5", "#def4e6", "#e9efe2", "#ebebe6")
 
 _WALL = 'stroke="#a79a83"'
-_ASIDE = "A room imports what stands below it, never what stands above. CI keeps it so."
+_ASIDE = "A room imports the rooms below it, never those above. Import-linter checks it."
 _HOUSE_STYLE = """\
 <style>
 .name { font: 600 17px MONO; fill: #1d2733; }
