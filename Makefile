@@ -13,7 +13,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test test-units sentences test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test test-units sentences pages test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -40,6 +40,10 @@ test-units: $(VENV)/.units  ## Run the tests of every room without clients, page
 sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in the snapshots of the tests (ARGS=tests/jobs for one folder)
 	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --rewrite-sentences $(ARGS)
 	@git --no-pager diff --stat -- '*/sentences.txt'
+
+pages: $(VENV)/.clients  ## Bring the output that the pages show up to date with what the commands print now
+	@DONEWHEN_REWRITE_PAGES=1 $(MODELS) $(BIN)/python -m pytest -n $(JOBS) tests/docs/test_docs.py $(ARGS)
+	@git --no-pager diff --stat -- '*.md'
 
 test-model: $(VENV)/.model  ## The tests of the local model with the weights that can judge (1.1 GB, once)
 	@$(MODELS) DONEWHEN_TEST_WEIGHTS=qwen2.5-coder-1.5b $(BIN)/python -m pytest tests/integration/test_local_weights.py $(ARGS)
