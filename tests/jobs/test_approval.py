@@ -173,7 +173,7 @@ def test_a_program_above_gives_the_agent_away(monkeypatch: pytest.MonkeyPatch, n
 def test_the_programs_that_led_here_are_known_by_their_names(tmp_path: Path, name: str) -> None:
     program = tmp_path / name
     shutil.copy(shutil.which("sh") or "/bin/sh", program)
-    told = tmp_path / "told.json"
+    output = tmp_path / "output.json"
     script = tmp_path / "child.py"
     script.write_text(
         "import json, pathlib, sys\n"
@@ -181,9 +181,9 @@ def test_the_programs_that_led_here_are_known_by_their_names(tmp_path: Path, nam
         "pathlib.Path(sys.argv[1]).write_text(json.dumps([_ancestor_programs(), detected_agent({})]))\n"
     )
     # Without the last command the shell would become the child itself.
-    line = f"'{sys.executable}' '{script}' '{told}'; exit $?"
+    line = f"'{sys.executable}' '{script}' '{output}'; exit $?"
     subprocess.run([str(program), "-c", line], check=True, env={"PATH": os.environ["PATH"]})
-    ancestors, sign = json.loads(told.read_text())
+    ancestors, sign = json.loads(output.read_text())
     assert ancestors[0] == name
     assert len(ancestors) >= 2
     assert (sign == "claude") if name == "claude" else (sign is None or sign in ancestors[1:])
@@ -301,7 +301,7 @@ def test_a_ci_run_at_the_command_line_needs_both_ci_and_the_permission(
     refused = donewhen(["agree", "--ci", "--json"], workspace.root, environment)
     assert refused.returncode == 1
     answer = json.loads(refused.stdout)
-    assert [one["code"] for one in answer["findings"]] == ["approver"]
+    assert [finding["code"] for finding in answer["findings"]] == ["approver"]
     assert (answer["data"]["agreed"], answer["data"]["by"]) == ([], {"name": "octo", "kind": "ci"})
     (workspace.root / "donewhen.toml").write_text(ALLOWED)
     assert as_person(["agree"], workspace.root).status == 0
@@ -347,4 +347,4 @@ def test_without_a_terminal_the_word_of_whoever_runs_it_is_an_agents(workspace: 
     assert done.returncode == 1
     assert json.loads(done.stdout)["data"]["by"]["kind"] == "agent"
     entries = [workspace.ledger.read(name).entries for name in workspace.ledger.chains()]
-    assert [[one.by.kind for one in chain] for chain in entries] == [["agent"], ["agent"]]
+    assert [[entry.by.kind for entry in chain] for chain in entries] == [["agent"], ["agent"]]
