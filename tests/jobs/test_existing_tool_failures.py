@@ -124,11 +124,11 @@ EVALUATE = """
 import sys
 from pathlib import Path
 from donewhen.jobs.ledger.approval import unproved_actor
-from donewhen.jobs.lifecycle.start import look_at
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.plan.workspace import find_workspace
 workspace = find_workspace(Path.cwd())
 for place in list(workspace.places()):
-    look_at(workspace, place.id, unproved_actor(), collecting=sys.argv[1] == "truth")
+    evaluate_and_record(workspace, place.id, unproved_actor(), collecting=sys.argv[1] == "truth")
 """
 
 
