@@ -51,11 +51,11 @@ def test_whoever_forgets_to_close_it_leaves_nothing_open() -> None:
     found["a"] = "b"
     connection = found._file
     assert connection is not None
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         del found
         gc.collect()
-    assert told == []
+    assert caught == []
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("select 1")
 

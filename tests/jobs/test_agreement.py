@@ -74,7 +74,7 @@ def shown(workspace: Workspace) -> tuple[AgreementProposal, AgreementProposal]:
 
 
 def agree_to(workspace: Workspace, approval: Approval = ADA) -> tuple[Entry, ...]:
-    return tuple(agree(workspace, one, approval) for one in shown(workspace))
+    return tuple(agree(workspace, proposal, approval) for proposal in shown(workspace))
 
 
 def standing(workspace: Workspace) -> Agreement:
@@ -96,11 +96,11 @@ def forge(workspace: Workspace, how: str, changed: Mapping[str, Any], **more: An
 
 
 def test_nothing_is_agreed_until_a_person_agrees(workspace: Workspace) -> None:
-    assert [one.agreement.state for one in shown(workspace)] == ["proposed", "proposed"]
+    assert [item.agreement.state for item in shown(workspace)] == ["proposed", "proposed"]
     entries = agree_to(workspace)
     project, job = shown(workspace)
-    assert [one.agreement.state for one in (project, job)] == ["agreed", "agreed"]
-    assert [one.agreement.changes for one in (project, job)] == [(), ()]
+    assert [item.agreement.state for item in (project, job)] == ["agreed", "agreed"]
+    assert [item.agreement.changes for item in (project, job)] == [(), ()]
     for proposal, entry in zip((project, job), entries, strict=True):
         assert entry.type == "agreed"
         assert entry.by == Actor("ada", "person")
@@ -120,13 +120,15 @@ def test_agreeing_again_to_the_same_changes_nothing_but_the_record(agreed: Works
 
 
 def test_an_agents_word_is_recorded_and_counts_for_nothing(workspace: Workspace) -> None:
-    before = [one.plan.path.read_bytes() for one in shown(workspace)]
+    before = [proposal.plan.path.read_bytes() for proposal in shown(workspace)]
     entries = agree_to(workspace, BOT)
     assert [entry.by.kind for entry in entries] == ["agent", "agent"]
-    assert [workspace.ledger.read(one.chain).head for one in shown(workspace)] == [one.hash for one in entries]
-    assert [one.agreement.state for one in shown(workspace)] == ["proposed", "proposed"]
-    assert [one.agreement.seal for one in shown(workspace)] == [None, None]
-    assert [one.plan.path.read_bytes() for one in shown(workspace)] == before
+    assert [workspace.ledger.read(proposal.chain).head for proposal in shown(workspace)] == [
+        entry.hash for entry in entries
+    ]
+    assert [proposal.agreement.state for proposal in shown(workspace)] == ["proposed", "proposed"]
+    assert [proposal.agreement.seal for proposal in shown(workspace)] == [None, None]
+    assert [proposal.plan.path.read_bytes() for proposal in shown(workspace)] == before
 
 
 def test_an_agents_word_does_not_bring_back_what_was_voided(agreed: Workspace) -> None:
@@ -138,12 +140,12 @@ def test_an_agents_word_does_not_bring_back_what_was_voided(agreed: Workspace) -
 
 
 def test_a_remark_is_kept_with_the_agreement_and_shown_in_the_projects_file(workspace: Workspace) -> None:
-    for one in shown(workspace):
-        agree(workspace, one, ADA, notes="as discussed")
+    for proposal in shown(workspace):
+        agree(workspace, proposal, ADA, notes="as discussed")
     project, job = shown(workspace)
     assert project.plan.document.fields["agreed_notes"] == "as discussed"
     assert "agreed_notes" not in job.plan.document.fields
-    assert [one.agreement.seal.entry.data["notes"] for one in (project, job)] == ["as discussed"] * 2
+    assert [proposal.agreement.seal.entry.data["notes"] for proposal in (project, job)] == ["as discussed"] * 2
 
 
 @pytest.mark.parametrize("where", ["project", "job"])
@@ -158,7 +160,7 @@ def test_agreed_typed_by_hand_is_unsealed_and_one_agreement_heals_it(workspace: 
     agree_to(workspace, BOT)
     assert standing(workspace).state == "unsealed"
     agree_to(workspace)
-    assert [one.agreement.state for one in shown(workspace)] == ["agreed", "agreed"]
+    assert [proposal.agreement.state for proposal in shown(workspace)] == ["agreed", "agreed"]
 
 
 def test_a_workspace_of_the_existing_tool_is_adopted_as_it_is(workspace: Workspace) -> None:
@@ -168,9 +170,9 @@ def test_a_workspace_of_the_existing_tool_is_adopted_as_it_is(workspace: Workspa
     edit(job.plan.path, "status: planned", "status: in_progress")
     edit(job.plan.path, "iteration: 0", "iteration: 2")
     agree_to(workspace)
-    for one in shown(workspace):
-        entries = workspace.ledger.read(one.chain).entries
-        assert mismatches(one.plan.document.fields, entries) == ()
+    for proposal in shown(workspace):
+        entries = workspace.ledger.read(proposal.chain).entries
+        assert mismatches(proposal.plan.document.fields, entries) == ()
     edit(job.plan.path, "iteration: 2", "iteration: 1")
     fields = the_job(workspace).document.fields
     assert [mismatch.field for mismatch in mismatches(fields, workspace.ledger.read(job.chain).entries)] == [
@@ -227,8 +229,8 @@ def test_only_an_agreement_that_holds_and_has_grown_is_sealed_again(workspace: W
     edit(the_job(workspace).path, "max_iterations: 4", "max_iterations: 3")
     (workspace.root / "donewhen.toml").write_text("[stop]\nfiles = ['a']\n")
     sealed = seal_tightened_terms(workspace, the_job(workspace), by)
-    assert [one.data["how"] for one in sealed] == ["tightened", "tightened"]
-    assert [one.agreement.changes for one in shown(workspace)] == [(), ()]
+    assert [entry.data["how"] for entry in sealed] == ["tightened", "tightened"]
+    assert [proposal.agreement.changes for proposal in shown(workspace)] == [(), ()]
     assert seal_tightened_terms(workspace, the_job(workspace), by) == ()
 
 
@@ -315,13 +317,13 @@ def test_what_was_changed_while_it_was_shown_is_not_agreed_to(workspace: Workspa
     project, job = shown(workspace)
     edit(job.plan.path, "reward_target: 80", "reward_target: 8")
     (workspace.root / "donewhen.toml").write_text("[approval]\nci = true\n")
-    for one in (project, job):
+    for proposal in (project, job):
         with pytest.raises(DonewhenError) as caught:
-            agree(workspace, one, ADA)
+            agree(workspace, proposal, ADA)
         assert_sentences(caught.value)
-        assert caught.value.where == workspace.where(one.plan.path)
-        assert workspace.ledger.read(one.chain).entries == ()
-    assert [one.agreement.state for one in shown(workspace)] == ["proposed", "proposed"]
+        assert caught.value.where == workspace.where(proposal.plan.path)
+        assert workspace.ledger.read(proposal.chain).entries == ()
+    assert [proposal.agreement.state for proposal in shown(workspace)] == ["proposed", "proposed"]
 
 
 def test_what_does_not_matter_may_change_while_it_is_shown(workspace: Workspace) -> None:
@@ -375,7 +377,7 @@ def test_criteria_that_are_all_gone_are_missed_where_the_body_begins(agreed: Wor
     edit(path, "- AC-1: The log is parsed.\n- AC-2: It is fast.\n", "")
     job = shown(agreed)[1]
     first = path.read_text().splitlines().index("---", 1) + 2
-    assert [job.place(one) for one in job.agreement.voiding] == [f"{job.where}:{first}"] * 2
+    assert [job.place(change) for change in job.agreement.voiding] == [f"{job.where}:{first}"] * 2
 
 
 @pytest.mark.parametrize(
@@ -395,7 +397,7 @@ def test_a_change_of_the_gates_configuration_is_shown_in_its_own_file(
     (agreed.root / ".claude").mkdir()
     (agreed.root / file).write_text(text)
     project = shown(agreed)[0]
-    assert [project.place(one) for one in project.agreement.voiding] == [where]
+    assert [project.place(change) for change in project.agreement.voiding] == [where]
 
 
 def test_what_is_gone_from_the_gates_configuration_is_missed_in_its_own_file(workspace: Workspace) -> None:
@@ -410,17 +412,17 @@ def test_what_is_gone_from_the_gates_configuration_is_missed_in_its_own_file(wor
     for path in (hooks, settings, workspace.root / "tests.json"):
         path.unlink()
     project = shown(workspace)[0]
-    places = {one.field.partition(".")[0]: project.place(one) for one in project.agreement.voiding}
+    places = {change.field.partition(".")[0]: project.place(change) for change in project.agreement.voiding}
     assert places == {"hooks": ".codex/hooks.json", "settings": "donewhen.toml", "baselines": "tests.json"}
     settings.write_text("[stop]\nmax_stalled = 9\n")
     project = shown(workspace)[0]
-    assert {project.place(one) for one in project.agreement.voiding if one.field == "settings.stop.files"} == {
+    assert {project.place(change) for change in project.agreement.voiding if change.field == "settings.stop.files"} == {
         "donewhen.toml"
     }
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "told"),
+    ("old", "new", "code", "wording"),
     [
         ("AC-2: It is fast.", "AC-2: TBD", "placeholder", "AC-2"),
         ("AC-2: It is fast.", "AC-2:", "placeholder", "AC-2"),
@@ -429,13 +431,15 @@ def test_what_is_gone_from_the_gates_configuration_is_missed_in_its_own_file(wor
     ],
     ids=["placeholder", "empty", "missing", "command"],
 )
-def test_what_says_nothing_can_not_be_agreed_to(workspace: Workspace, old: str, new: str, code: str, told: str) -> None:
+def test_what_says_nothing_can_not_be_agreed_to(
+    workspace: Workspace, old: str, new: str, code: str, wording: str
+) -> None:
     edit(the_job(workspace).path, old, new)
     project, job = shown(workspace)
     assert project.problems == ()
     (problem,) = job.problems
     assert problem.code == code
-    assert told in problem.message
+    assert wording in problem.message
     lines = the_job(workspace).path.read_text().splitlines()
     names = {"placeholder": "- AC-2:", "command": "truth_required_commands:"}
     if code in names:
@@ -501,7 +505,7 @@ def test_the_command_shows_what_changed_and_lets_a_person_agree_again(
     path = the_job(agreed).path
     edit(path, "reward_target: 80", "reward_target: 70")
     diff = json.loads(donewhen(["contract", "diff", "--json"], agreed.root).stdout)
-    assert [one["code"] for one in diff["findings"]] == ["voided"]
+    assert [finding["code"] for finding in diff["findings"]] == ["voided"]
     played = as_person(["agree"], agreed.root)
     assert played.status == 0
     assert "reward_target: 80 → 70" in played.screen

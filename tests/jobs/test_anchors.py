@@ -75,10 +75,10 @@ def test_a_note_keeps_the_heads_and_is_read_again(shop: Workspace, git: Git) -> 
     commit = write_note(shop, chains(shop))
     assert commit == git(shop.root, "rev-parse", "HEAD").strip()
     found = read_anchors(shop)
-    assert {(one.chain, one.seq, one.hash) for one in found} == {
+    assert {(anchor.chain, anchor.seq, anchor.hash) for anchor in found} == {
         (name, 1, chain.head) for name, chain in chains(shop).items()
     }
-    assert {one.commit for one in found} == {commit}
+    assert {anchor.commit for anchor in found} == {commit}
     assert codes(shop) == []
     assert audit_workspace(shop).anchors == 2
     assert "Donewhen-Head" in git(shop.root, "notes", f"--ref={NOTES}", "show", "HEAD")
@@ -88,7 +88,7 @@ def test_a_note_finds_a_chain_that_was_written_anew(shop: Workspace, git: Git) -
     write_note(shop, chains(shop))
     path = forge(shop, git)
     found = audit_workspace(shop).findings
-    assert [(one.severity, str(one.code), one.where) for one in found] == [
+    assert [(finding.severity, str(finding.code), finding.where) for finding in found] == [
         ("error", "anchor_mismatch", shop.where(path))
     ]
     assert shop.job("one").id in found[0].message
@@ -219,8 +219,8 @@ def test_the_command_prints_trailers_that_git_takes(
 ) -> None:
     printed = donewhen(["anchor", "--trailer"], shop.root).stdout.splitlines()
     assert len(printed) == 2
-    git(shop.root, "commit", "--allow-empty", "-qm", "anchored", *(f"--trailer={one}" for one in printed))
-    assert sorted(anchor.hash for anchor in read_anchors(shop)) == sorted(one.split()[-1] for one in printed)
+    git(shop.root, "commit", "--allow-empty", "-qm", "anchored", *(f"--trailer={line}" for line in printed))
+    assert sorted(anchor.hash for anchor in read_anchors(shop)) == sorted(line.split()[-1] for line in printed)
 
 
 def test_there_is_nothing_to_anchor_before_anything_happened(

@@ -149,7 +149,7 @@ def test_what_is_signed_differs_by_chain_place_kind_and_content_and_not_by_the_s
 @pytest.fixture
 def no_ancestors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs these tests: nobody stands above them."""
-    monkeypatch.setattr(approval, "_ancestors", list)
+    monkeypatch.setattr(approval, "_ancestor_programs", list)
 
 
 @pytest.mark.usefixtures("no_ancestors")
@@ -162,9 +162,9 @@ def test_an_agents_variable_gives_it_away(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini", "cursor-agent"])
 def test_a_program_above_gives_the_agent_away(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(approval, "_ancestors", lambda: ["bash", name, "systemd"])
+    monkeypatch.setattr(approval, "_ancestor_programs", lambda: ["bash", name, "systemd"])
     assert detected_agent({}) == name
-    monkeypatch.setattr(approval, "_ancestors", lambda: ["bash", f"{name}x", "claude-like"])
+    monkeypatch.setattr(approval, "_ancestor_programs", lambda: ["bash", f"{name}x", "claude-like"])
     assert detected_agent({}) is None
 
 
@@ -173,17 +173,17 @@ def test_a_program_above_gives_the_agent_away(monkeypatch: pytest.MonkeyPatch, n
 def test_the_programs_that_led_here_are_known_by_their_names(tmp_path: Path, name: str) -> None:
     program = tmp_path / name
     shutil.copy(shutil.which("sh") or "/bin/sh", program)
-    told = tmp_path / "told.json"
+    output = tmp_path / "output.json"
     script = tmp_path / "child.py"
     script.write_text(
         "import json, pathlib, sys\n"
-        "from donewhen.jobs.ledger.approval import _ancestors, detected_agent\n"
-        "pathlib.Path(sys.argv[1]).write_text(json.dumps([_ancestors(), detected_agent({})]))\n"
+        "from donewhen.jobs.ledger.approval import _ancestor_programs, detected_agent\n"
+        "pathlib.Path(sys.argv[1]).write_text(json.dumps([_ancestor_programs(), detected_agent({})]))\n"
     )
     # Without the last command the shell would become the child itself.
-    line = f"'{sys.executable}' '{script}' '{told}'; exit $?"
+    line = f"'{sys.executable}' '{script}' '{output}'; exit $?"
     subprocess.run([str(program), "-c", line], check=True, env={"PATH": os.environ["PATH"]})
-    ancestors, sign = json.loads(told.read_text())
+    ancestors, sign = json.loads(output.read_text())
     assert ancestors[0] == name
     assert len(ancestors) >= 2
     assert (sign == "claude") if name == "claude" else (sign is None or sign in ancestors[1:])
@@ -194,12 +194,12 @@ def test_where_the_system_does_not_tell_nobody_stands_above(monkeypatch: pytest.
         raise PermissionError
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    assert approval._ancestors() == []
+    assert approval._ancestor_programs() == []
 
 
 def test_a_circle_of_processes_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: "77 (bash) S 77 1 1")
-    assert set(approval._ancestors()) == {"bash"}
+    assert set(approval._ancestor_programs()) == {"bash"}
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_ci_run_at_the_command_line_needs_both_ci_and_the_permission(
     refused = donewhen(["agree", "--ci", "--json"], workspace.root, environment)
     assert refused.returncode == 1
     answer = json.loads(refused.stdout)
-    assert [one["code"] for one in answer["findings"]] == ["approver"]
+    assert [finding["code"] for finding in answer["findings"]] == ["approver"]
     assert (answer["data"]["agreed"], answer["data"]["by"]) == ([], {"name": "octo", "kind": "ci"})
     (workspace.root / "donewhen.toml").write_text(ALLOWED)
     assert as_person(["agree"], workspace.root).status == 0
@@ -347,4 +347,4 @@ def test_without_a_terminal_the_word_of_whoever_runs_it_is_an_agents(workspace: 
     assert done.returncode == 1
     assert json.loads(done.stdout)["data"]["by"]["kind"] == "agent"
     entries = [workspace.ledger.read(name).entries for name in workspace.ledger.chains()]
-    assert [[one.by.kind for one in chain] for chain in entries] == [["agent"], ["agent"]]
+    assert [[entry.by.kind for entry in chain] for chain in entries] == [["agent"], ["agent"]]

@@ -51,8 +51,8 @@ def edited(before: str, after: str) -> list[tuple[str, str]]:
 def rewritten(before: str, after: str) -> list[tuple[str, str | None]]:
     """The changes that an edit of a job's criteria makes."""
     found = compare_terms(job_terms(job(criteria=before)), job_terms(job(criteria=after)))
-    assert {one.field for one in found} <= {"criteria"}
-    return [(one.kind, one.before if one.after is None else one.after) for one in found]
+    assert {change.field for change in found} <= {"criteria"}
+    return [(change.kind, change.before if change.after is None else change.after) for change in found]
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_what_was_not_agreed_or_says_the_default_does_not_count(frontmatter: str
 
 
 def test_the_order_and_the_white_space_of_lists_do_not_count() -> None:
-    one = job("outputs: [a.md, b.md]\ndepends_on: [X, Y]\ntruth_required_commands: ['make  check', 'pytest -q']")
+    first = job("outputs: [a.md, b.md]\ndepends_on: [X, Y]\ntruth_required_commands: ['make  check', 'pytest -q']")
     other = job("outputs:\n- b.md\n- a.md\ndepends_on: [Y, X]\ntruth_required_commands: [\"pytest '-q'\", make check]")
-    assert terms_hash(job_terms(one)) == terms_hash(job_terms(other))
-    assert compare_terms(job_terms(one), job_terms(other)) == ()
+    assert terms_hash(job_terms(first)) == terms_hash(job_terms(other))
+    assert compare_terms(job_terms(first), job_terms(other)) == ()
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_an_edit_of_a_field_asks_for_more_one_way_and_for_less_the_other(
 
 
 def test_another_reason_for_an_exemption_is_loosened_whichever_it_is() -> None:
-    one, other = "execution_log_exemption_reason: docs only", "execution_log_exemption_reason: I said so"
-    assert edited(one, other) == edited(other, one) == [("loosened", "exemptions.execution_log_exemption_reason")]
-    assert compare_terms(job_terms(job(one)), job_terms(job(other)))[0][2:] == ("docs only", "I said so")
+    first, other = "execution_log_exemption_reason: docs only", "execution_log_exemption_reason: I said so"
+    assert edited(first, other) == edited(other, first) == [("loosened", "exemptions.execution_log_exemption_reason")]
+    assert compare_terms(job_terms(job(first)), job_terms(job(other)))[0][2:] == ("docs only", "I said so")
 
 
 def test_other_inputs_in_place_of_the_agreed_ones_are_removed_and_added() -> None:
@@ -237,7 +237,7 @@ def test_every_field_is_judged_by_itself() -> None:
     before = "outputs: [a]\nmax_iterations: 3\nreward_target: 80"
     after = "outputs: [b]\nmax_iterations: 2\nreward_target: 70"
     found = compare_terms(job_terms(job(before)), job_terms(job(after)))
-    assert [(*one, one.voids) for one in found] == [
+    assert [(*change, change.voids) for change in found] == [
         ("tightened", "max_iterations", "3", "2", False),
         ("removed", "outputs", "a", None, True),
         ("added", "outputs", None, "b", False),
@@ -377,9 +377,9 @@ def test_settings_that_say_the_default_or_moved_to_pyproject_have_not_changed(tm
         (folder / ".git").mkdir(parents=True)
     (own / "donewhen.toml").write_text(text.format("") + "[jobs]\ncommand_timeout = 900\n")
     (shared / "pyproject.toml").write_text(text.format("tool.donewhen."))
-    one, other = (project_terms(project(), load(folder)) for folder in (own, shared))
-    assert one["settings"] == {"stop.files": ["a", "b"], "stop.max_stalled": 4, "approval.ci": True}
-    assert terms_hash(one) == terms_hash(other)
+    first, other = (project_terms(project(), load(folder)) for folder in (own, shared))
+    assert first["settings"] == {"stop.files": ["a", "b"], "stop.max_stalled": 4, "approval.ci": True}
+    assert terms_hash(first) == terms_hash(other)
 
 
 def test_a_deleted_settings_file_takes_away_what_it_asked_for(tmp_path: Path) -> None:
@@ -398,10 +398,10 @@ def test_a_deleted_settings_file_takes_away_what_it_asked_for(tmp_path: Path) ->
 
 def test_a_setting_whose_direction_nobody_knows_is_removed_and_added(terms_with: Callable[[str], Terms]) -> None:
     terms = terms_with("")
-    one, other = ({**terms, "settings": {"stop.later": value}} for value in ("a", "b"))
-    assert brief(one, other) == [("removed", "settings.stop.later"), ("added", "settings.stop.later")]
-    assert brief(terms, one) == [("added", "settings.stop.later")]
-    assert brief(one, terms) == [("removed", "settings.stop.later")]
+    first, other = ({**terms, "settings": {"stop.later": value}} for value in ("a", "b"))
+    assert brief(first, other) == [("removed", "settings.stop.later"), ("added", "settings.stop.later")]
+    assert brief(terms, first) == [("added", "settings.stop.later")]
+    assert brief(first, terms) == [("removed", "settings.stop.later")]
 
 
 HOOK = "donewhen hook stop --runtime claude"
@@ -475,10 +475,12 @@ def baseline_terms(root: Path, executed: str, skipped: str = "") -> Terms:
 def test_a_baseline_may_grow_and_not_shrink(tmp_path: Path, executed: str, skipped: str, kind: str | None) -> None:
     before, after = baseline_terms(tmp_path, "a b", "c d"), baseline_terms(tmp_path, executed, skipped)
     found = compare_terms(before, after)
-    assert [(one.kind, one.field) for one in found] == ([] if kind is None else [(kind, "baselines.tests.json")])
-    for one in found:
+    assert [(change.kind, change.field) for change in found] == (
+        [] if kind is None else [(kind, "baselines.tests.json")]
+    )
+    for change in found:
         message = f"{len(executed.split())} tests, {len(skipped.split())} skipped"
-        assert (one.before, one.after) == ("2 tests, 2 skipped", message)
+        assert (change.before, change.after) == ("2 tests, 2 skipped", message)
 
 
 @pytest.mark.parametrize("broken", [None, "{"], ids=["gone", "not JSON"])

@@ -338,8 +338,8 @@ def test_every_field_of_the_format_is_written(shop: Workspace, big: Workspace) -
     assert list(simple_fields(next(iter(big.workstream_folders())) / "plan.md")) == STREAM_FIELDS.split()
     assert list(simple_fields(job.path)) == JOB_FIELDS.split()
     small, large = simple_fields(shop.project_file), simple_fields(big.project_file)
-    assert {one: small[one] for one in small if one != "workstreams"} == {
-        one: large[one] for one in large if one != "workstreams"
+    assert {name: small[name] for name in small if name != "workstreams"} == {
+        name: large[name] for name in large if name != "workstreams"
     }
 
 
@@ -416,7 +416,7 @@ def test_a_job_that_can_not_be_finished_leaves_nothing(shop: Workspace, monkeypa
     with pytest.raises(OSError) as caught:
         add_job(shop, "x")
     assert_sentences(caught.value)
-    assert [one.name for one in (shop.root / "jobs").iterdir()] == ["plan.md"]
+    assert [child.name for child in (shop.root / "jobs").iterdir()] == ["plan.md"]
 
 
 def test_a_new_project_can_be_made_days_later_beside_an_old_one(tmp_path: Path, clock: ManualClock) -> None:

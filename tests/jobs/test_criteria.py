@@ -164,7 +164,7 @@ def test_a_check_is_an_indented_line_with_spaces_or_tabs(line: str) -> None:
 
 def test_a_check_belongs_to_the_criterion_above_it() -> None:
     found = criteria("- one", "- two", "  check: manual", "- three", "  check: judge m")
-    assert [one.check and one.check.kind for one in found] == [None, "manual", "judge"]
+    assert [criterion.check and criterion.check.kind for criterion in found] == [None, "manual", "judge"]
 
 
 def test_an_unknown_check_is_refused_with_its_own_line() -> None:
@@ -188,7 +188,7 @@ def test_a_list_inside_a_code_fence_is_no_criterion() -> None:
 def test_lines_are_counted_as_an_editor_counts_them(end: str, odd: str) -> None:
     section = find_section(end.join(["# Acceptance Criteria", f"- one{odd}more", "- two"]), "acceptance criteria")
     found = read_criteria(section, "plan.md")
-    assert [(one.id, one.line) for one in found] == [("AC-1", 2), ("AC-2", 3)]
+    assert [(criterion.id, criterion.line) for criterion in found] == [("AC-1", 2), ("AC-2", 3)]
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_check_at_the_left_margin_belongs_to_nobody_and_is_refused() -> None:
 def test_numbered_lists_are_criteria_too() -> None:
     section = find_section("# Acceptance Criteria\n1. one\n2) two\n   check: manual\n", "acceptance criteria")
     found = read_criteria(section, "plan.md")
-    assert [(one.id, one.text, one.check and one.check.kind) for one in found] == [
+    assert [(criterion.id, criterion.text, criterion.check and criterion.check.kind) for criterion in found] == [
         ("AC-1", "one", None),
         ("AC-2", "two", "manual"),
     ]

@@ -384,7 +384,7 @@ def test_at_the_command_line_a_person_decides_and_an_agent_proposes(
     said = donewhen([*words, "--json"], workspace.root)
     assert said.returncode == 1
     answer = json.loads(said.stdout)
-    assert [one["code"] for one in answer["findings"]] == ["approver"]
+    assert [finding["code"] for finding in answer["findings"]] == ["approver"]
     assert the_job(workspace).max_iterations == 3
     assert donewhen([*words, "--cancel"], workspace.root).returncode == 2
     assert as_person(words, workspace.root, answer="another").status == 1

@@ -117,7 +117,7 @@ def test_a_folder_beside_the_project_whose_name_begins_like_it_is_not_in_it(proj
 
 def test_where_no_place_is_left_the_current_folder_is_not_looked_at_instead(project: Path) -> None:
     # To execvp and to shells, an empty PATH is the current folder.
-    assert all(os.path.isabs(one) for one in safe_path(project, path_of(project, "")).split(os.pathsep))
+    assert all(os.path.isabs(folder) for folder in safe_path(project, path_of(project, "")).split(os.pathsep))
 
 
 def test_without_a_path_the_system_s_own_places_are_looked_at(project: Path) -> None:

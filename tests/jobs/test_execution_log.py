@@ -181,11 +181,11 @@ def test_a_line_that_did_not_fit_is_taken_back(bench: Bench, monkeypatch: pytest
 
 
 def test_a_log_that_somebody_holds_for_too_long_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution_log, "_PATIENCE", 0.0)
+    monkeypatch.setattr(execution_log, "_LOCK_TIMEOUT", 0.0)
     with locked(bench.workspace.folder / "state" / "locks" / "execution-log.lock"):
-        told = log_run(bench.workspace, RUN)
-    assert told is not None
-    assert told.startswith("jobs/logs/execution.jsonl: process ")
+        problem = log_run(bench.workspace, RUN)
+    assert problem is not None
+    assert problem.startswith("jobs/logs/execution.jsonl: process ")
 
 
 def test_no_verdict_reads_it(bench: Bench) -> None:

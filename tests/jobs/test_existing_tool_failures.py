@@ -67,7 +67,7 @@ class Shop:
 
     def problems(self) -> list[tuple[str, str]]:
         found = check_plan(self.workspace, survey_jobs(self.workspace), Policy())
-        return [(one.code, one.message) for one in found]
+        return [(problem.code, problem.message) for problem in found]
 
     def errors(self) -> list[str]:
         return [
@@ -124,11 +124,11 @@ EVALUATE = """
 import sys
 from pathlib import Path
 from donewhen.jobs.ledger.approval import unproved_actor
-from donewhen.jobs.lifecycle.start import look_at
+from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.plan.workspace import find_workspace
 workspace = find_workspace(Path.cwd())
 for place in list(workspace.places()):
-    look_at(workspace, place.id, unproved_actor(), collecting=sys.argv[1] == "truth")
+    evaluate_and_record(workspace, place.id, unproved_actor(), collecting=sys.argv[1] == "truth")
 """
 
 
@@ -202,8 +202,8 @@ def test_one_unreadable_job_stops_nobody_else(shop: Shop, breaks: Callable[[Job]
     (shop.root / "first.txt").write_text("better\n")
     assert shop.start(first)
     assert complete(shop.workspace, first.id, unproved_actor()).done
-    (told,) = shop.problems()
-    assert told[0] in ("document", "field")
+    (problem,) = shop.problems()
+    assert problem[0] in ("document", "field")
     assert {job.id for job in survey_jobs(shop.workspace).jobs} == {first.id, other.id}
 
 
@@ -260,11 +260,11 @@ def test_when_a_changes_b_and_c_are_invalidated_and_the_chain_is_shown(shop: Sho
     assert shop.start(first)
     result = complete(shop.workspace, first.id, unproved_actor())
     assert result.done
-    assert [one.id for one in result.invalidated] == [second.id, third.id]
+    assert [job.id for job in result.invalidated] == [second.id, third.id]
     assert result.invalidated[1].chain == (third.id, second.id)
-    states = [shop.workspace.job(one.id).status for one in (first, second, third, aside)]
+    states = [shop.workspace.job(job.id).status for job in (first, second, third, aside)]
     assert states == ["done", "in_progress", "in_progress", "done"]
-    assert [shop.history(one.id).completed for one in (second, third)] == [None, None]
+    assert [shop.history(job.id).completed for job in (second, third)] == [None, None]
     assert shop.workspace.project().status == "in_progress"
     assert shop.errors() == []
 
@@ -332,7 +332,7 @@ def test_a_project_whose_jobs_are_all_cancelled_is_not_done(tmp_path: Path, done
     for job in jobs:
         shop.decide(job, "cancel")
     said = [donewhen(words, shop.root).stdout for words in (["plan-check"], ["status"], ["complete", jobs[0].id])]
-    assert not any("<promise>" in one for one in said)
+    assert not any("<promise>" in text for text in said)
     assert shop.workspace.project().status != "done"
     assert shop.history(shop.workspace.project().id).completed is None
     assert find_workspace(shop.root).job(jobs[0].id).status == "cancelled"

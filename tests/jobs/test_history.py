@@ -178,7 +178,9 @@ def test_a_job_that_rests_says_why(fold: Fold, kind: str) -> None:
     assert (found.waiting.data["decision"], found.waiting.seq) == (kind, 2)
 
 
-@pytest.mark.parametrize("event", [STARTED, ("ran", {}), refused(), DONE, decided("rescope")], ids=lambda one: one[0])
+@pytest.mark.parametrize(
+    "event", [STARTED, ("ran", {}), refused(), DONE, decided("rescope")], ids=lambda event: event[0]
+)
 def test_it_rests_until_something_happens(fold: Fold, event: tuple[Any, ...]) -> None:
     assert fold(STARTED, decided("block"), event).waiting is None
 

@@ -114,9 +114,9 @@ def test_the_closed_sets_are_those_of_the_format() -> None:
 
 
 def test_a_job_and_a_project_cannot_be_changed_in_place() -> None:
-    for one in (job(), project()):
+    for plan in (job(), project()):
         with pytest.raises(dataclasses.FrozenInstanceError):
-            one.status = "done"  # type: ignore[misc]
+            plan.status = "done"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("status", STATUSES)

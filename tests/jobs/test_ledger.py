@@ -204,7 +204,9 @@ def test_a_torn_last_line_is_shown_then_set_aside_and_the_chain_goes_on(
         file.write(tail)
     torn = ledger.read("WI-1")
     assert torn.entries == tuple(entries)
-    assert torn.breaks == (Break("WI-1", before + 1, "the last line was torn off; the next event sets it aside"),)
+    assert torn.breaks == (
+        Break("WI-1", before + 1, "the last line is incomplete; the next event moves it to a .torn file"),
+    )
     assert torn.breaks[0].torn
     entries.append(ledger.append("WI-1", "ran", {"n": "after"}, ME))
     assert ledger.read("WI-1") == Chain(tuple(entries), ())
@@ -243,36 +245,36 @@ def test_a_changed_entry_is_shown_with_its_line(ledger: Ledger, tmp_path: Path) 
         (entries[0], entries[2]),
         (
             Break("WI-1", 2, "the entry was changed after it was written"),
-            Break("WI-1", 3, "it does not follow the line before it"),
+            Break("WI-1", 3, "its hash link does not match the line before it"),
         ),
     )
 
 
 def test_a_removed_entry_is_shown(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
-    assert not any(one.torn for one in verify_chain("WI-1", lines[0] + lines[2]).breaks)
+    assert not any(failure.torn for failure in verify_chain("WI-1", lines[0] + lines[2]).breaks)
     assert verify_chain("WI-1", lines[0] + lines[2]).breaks == (
-        Break("WI-1", 2, "sequence number 3 where 2 belongs"),
-        Break("WI-1", 2, "it does not follow the line before it"),
+        Break("WI-1", 2, "expected sequence number 2, found 3"),
+        Break("WI-1", 2, "its hash link does not match the line before it"),
     )
-    assert [one.line for one in verify_chain("WI-1", lines[1] + lines[2]).breaks] == [1, 1, 2]
+    assert [failure.line for failure in verify_chain("WI-1", lines[1] + lines[2]).breaks] == [1, 1, 2]
 
 
 def test_a_line_that_starts_another_chain_does_not_follow(ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
     foreign = line_with(seq=2, prev="sha256:" + "0" * 64) + b"\n"
     assert verify_chain("WI-1", lines[0] + foreign).breaks == (
-        Break("WI-1", 2, "it does not follow the line before it"),
+        Break("WI-1", 2, "its hash link does not match the line before it"),
     )
     assert verify_chain("WI-1", line_with(prev="sha256:0") + b"\n").breaks == (
-        Break("WI-1", 1, "it does not follow the line before it"),
+        Break("WI-1", 1, "its hash link does not match the line before it"),
     )
 
 
 NOT_JSON = "the line is not JSON"
-OTHER_FIELDS = "the line has other fields than an entry"
-NOBODY = "the line does not say who did it"
-IMPOSSIBLE = "the line has a value that no entry can have"
+OTHER_FIELDS = "the line does not have the fields of an entry"
+NOBODY = "the line does not name an actor"
+IMPOSSIBLE = "the line has a value of the wrong type, or an unknown event or actor kind"
 CHANGED = "the entry was changed after it was written"
 
 
@@ -316,7 +318,7 @@ def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -
 def test_no_line_however_odd_stops_the_reading_of_a_chain(line: bytes, ledger: Ledger) -> None:
     lines = [entry.line() for entry in three(ledger)]
     chain = verify_chain("WI-1", lines[0] + line + b"\n" + lines[1])
-    assert 2 in {one.line for one in chain.breaks}
+    assert 2 in {failure.line for failure in chain.breaks}
     assert chain.entries[0].line() == lines[0]
 
 
@@ -448,4 +450,4 @@ def test_a_chain_can_not_stand_in_for_another(ledger: Ledger, tmp_path: Path) ->
     three(ledger)
     (tmp_path / "ledger" / "WI-2.jsonl").write_bytes((tmp_path / "ledger" / "WI-1.jsonl").read_bytes())
     assert ledger.read("WI-1").breaks == ()
-    assert ledger.read("WI-2").breaks == (Break("WI-2", 1, "it does not follow the line before it"),)
+    assert ledger.read("WI-2").breaks == (Break("WI-2", 1, "its hash link does not match the line before it"),)

@@ -73,7 +73,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_reported(tmp_path: 
         content = path.read_bytes()
         whole, tail = content[: content.rfind(b"\n") + 1], content[content.rfind(b"\n") + 1 :]
         chain = ledger.read("WI-1")
-        assert [one.line for one in chain.breaks] == ([whole.count(b"\n") + 1] if tail else [])
+        assert [failure.line for failure in chain.breaks] == ([whole.count(b"\n") + 1] if tail else [])
         assert set(reported) <= {entry.hash for entry in chain.entries}
         reported.append(ledger.append("WI-1", "decided", {"round": number}, ME).hash)
         torn += tail + b"\n" if tail else b""
@@ -82,7 +82,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_reported(tmp_path: 
     assert (aside.read_bytes() if aside.exists() else b"") == torn
     hashes = [entry.hash for entry in ledger.read("WI-1").entries]
     # What was written but not yet reported may be there too: at most one a round.
-    assert [one for one in hashes if one in set(reported)] == reported
+    assert [entry_hash for entry_hash in hashes if entry_hash in set(reported)] == reported
     assert len(hashes) <= len(reported) + ROUNDS
 
 

@@ -187,9 +187,9 @@ KEY, SIGNED = "ed25519:{bare}", "{signed}"
 )  # fmt: skip
 def test_what_can_not_be_read_fits_nothing(key: Approval, public: str, value: str) -> None:
     assert key.sign is not None
-    told = {"bare": str(key.key).removeprefix("ed25519:"), "signed": key.sign(b"subject")}
-    assert verify_signature(KEY.format(**told), SIGNED.format(**told), b"subject")
-    assert not verify_signature(public.format(**told), value.format(**told), b"subject")
+    values = {"bare": str(key.key).removeprefix("ed25519:"), "signed": key.sign(b"subject")}
+    assert verify_signature(KEY.format(**values), SIGNED.format(**values), b"subject")
+    assert not verify_signature(public.format(**values), value.format(**values), b"subject")
 
 
 def test_a_key_that_nobody_trusts_is_recorded_and_does_not_count(workspace: Workspace, key: Approval) -> None:

@@ -164,9 +164,9 @@ def of_the_existing_tool(above: Path) -> Path:
             (job / name).mkdir(parents=True)
     (root / "plan.md").write_text(PROJECT)
     (stream / "plan.md").write_text(STREAM)
-    one = JOB.format(id="WI-20260214-001", title="Charge: a card", status="in_progress", depends=" []")
+    plan = JOB.format(id="WI-20260214-001", title="Charge: a card", status="in_progress", depends=" []")
     two = JOB.format(id="WI-20260214-002", title="Refund a card #2", status="done", depends="\n  - WI-20260214-001")
-    (first / "plan.md").write_text(one)
+    (first / "plan.md").write_text(plan)
     (second / "plan.md").write_text(two)
     (first / "artifacts" / "verification.md").write_text("No blocking issue remains.\n")
     for name in ("outputs", "notes", "logs"):
@@ -199,7 +199,7 @@ def ids(workspace: Workspace) -> list[str]:
 def test_both_forms_have_a_project_and_jobs_that_are_read_alike(workspace: Workspace) -> None:
     first, second, third = ids(workspace)
     assert workspace.project().title == "Shop"
-    assert [workspace.job(one).title for one in (first, second, third)] == ["Log in", "Log out", "Pay by card"]
+    assert [workspace.job(name).title for name in (first, second, third)] == ["Log in", "Log out", "Pay by card"]
     assert workspace.project().id.startswith("PJ-")
     assert workspace.folder == workspace.root / ".donewhen"
     assert [place.path.name for place in workspace.places()] == ["plan.md"] * 3
@@ -420,8 +420,8 @@ def a_socket(path: Path) -> None:
     here = Path.cwd()
     os.chdir(path.parent)
     try:
-        with socket.socket(socket.AF_UNIX) as one:
-            one.bind(path.name)
+        with socket.socket(socket.AF_UNIX) as unix_socket:
+            unix_socket.bind(path.name)
     finally:
         os.chdir(here)
 
@@ -451,7 +451,7 @@ def test_a_plan_that_is_no_file_is_named_and_the_others_go_on(
         workspace.job_at(first)
     assert_sentences(caught.value)
     assert str(caught.value.where).startswith(workspace.where(first))
-    assert [workspace.job_at(one).title for one in (second, third)] == ["Log out", "Pay by card"]
+    assert [workspace.job_at(path).title for path in (second, third)] == ["Log out", "Pay by card"]
     assert [job.title for job in survey_jobs(workspace).jobs] == ["Log out", "Pay by card"]
 
 

@@ -87,6 +87,7 @@ __all__ = [
     "FileExistsChecker",
     "GuardPolicy",
     "GuardState",
+    "ReportError",
     "JobChecker",
     "JudgeAnswer",
     "LLMJudgeChecker",

@@ -1,4 +1,4 @@
-"""The project's settings: one loader, and for each value where it came from."""
+"""The project's settings and their loader."""
 
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE, find_root, has_settings, load
 from donewhen.config.settings import (

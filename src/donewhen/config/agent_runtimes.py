@@ -1,4 +1,4 @@
-"""The agent runtimes that donewhen knows: how each is recognised, and in which files of a project its hooks stand."""
+"""The agent runtimes that donewhen supports: how each is detected, and which project files contain its hooks."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import NamedTuple
 
 
 class AgentRuntime(NamedTuple):
-    """One agent runtime."""
+    """An agent runtime."""
 
     name: str
     title: str
     programs: tuple[str, ...]
-    """The names of its programs, by which an ancestor process is recognised."""
+    """The names of its programs, to detect it among the ancestor processes."""
     variables: tuple[str, ...]
-    """It sets one of these for the commands that its agents run."""
+    """Environment variables that it sets for its agents' commands; any of them identifies it."""
     project_folder: str = ""
     hook_file: str = ""
-    """The file in ``project_folder`` that a project shares and that holds its hooks; empty where none is installed."""
+    """The shared file in ``project_folder`` that contains the hooks; empty if the runtime has none."""
     local_hook_files: tuple[str, ...] = ()
-    """Files beside it that one person keeps for themselves."""
+    """Files beside it with a user's local settings."""
     home_variable: str = ""
-    """The variable that names the folder of a user's own settings; by default it is ``project_folder`` at home."""
+    """The variable that names the folder of the user's settings (default: ``project_folder`` in the home folder)."""
     project_variable: str | None = None
-    """The variable by which a hook's command line can name the project's folder."""
+    """The variable that contains the project's folder in a hook's command line."""
 
 
 AGENT_RUNTIMES = (
@@ -50,17 +50,19 @@ AGENT_RUNTIMES = (
     AgentRuntime("gemini", "Gemini CLI", programs=("gemini",), variables=("GEMINI_CLI",)),
 )
 
-_HOOKED = tuple(runtime for runtime in AGENT_RUNTIMES if runtime.hook_file)
-HOOK_RUNTIMES = tuple(runtime.name for runtime in _HOOKED)
-"""The runtimes whose hooks donewhen can answer."""
+_RUNTIMES_WITH_HOOKS = tuple(runtime for runtime in AGENT_RUNTIMES if runtime.hook_file)
+HOOK_RUNTIMES = tuple(runtime.name for runtime in _RUNTIMES_WITH_HOOKS)
+"""The runtimes whose hooks donewhen supports."""
 AGENT_VARIABLES = (*(name for runtime in AGENT_RUNTIMES for name in runtime.variables), "AI_AGENT", "DONEWHEN_AGENT")
-"""Variables that tell a command that an agent runs it; the last two belong to no runtime in particular."""
+"""Variables that show that an agent runs a command; the last two belong to no particular runtime."""
 AGENT_PROGRAMS = frozenset(program for runtime in AGENT_RUNTIMES for program in runtime.programs)
-PROJECT_HOOK_FILES = tuple(f"{runtime.project_folder}/{runtime.hook_file}" for runtime in _HOOKED)
-"""The files of a project in which hooks of ours may stand."""
-LOCAL_HOOK_FILES = tuple(f"{runtime.project_folder}/{name}" for runtime in _HOOKED for name in runtime.local_hook_files)
+PROJECT_HOOK_FILES = tuple(f"{runtime.project_folder}/{runtime.hook_file}" for runtime in _RUNTIMES_WITH_HOOKS)
+"""The project files that may contain donewhen's hooks."""
+LOCAL_HOOK_FILES = tuple(
+    f"{runtime.project_folder}/{name}" for runtime in _RUNTIMES_WITH_HOOKS for name in runtime.local_hook_files
+)
 
 
 def agent_runtime(name: str) -> AgentRuntime:
-    """The runtime of this name; KeyError where there is none."""
+    """The runtime with this name. Raise KeyError if there is none."""
     return {runtime.name: runtime for runtime in AGENT_RUNTIMES}[name]

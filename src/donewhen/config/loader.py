@@ -1,4 +1,4 @@
-"""Finding and reading the settings. Standard library only: hooks start here."""
+"""Finds and parses the settings. Standard library only, so that hooks start fast."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from donewhen.foundation.errors import ConfigError
 CONFIG_FILE = "donewhen.toml"
 PROJECT_FILE = "pyproject.toml"
 
-_TOO_MUCH = 10**12
+_MAX_NUMBER = 10**12
 
-# By the type that a field is declared with.
+# By the declared type of a field.
 _TABLES: dict[str, type[Any]] = {
     "GuardSettings": GuardSettings,
     "TestSettings | None": TestSettings,
@@ -37,19 +37,19 @@ _TABLES: dict[str, type[Any]] = {
 
 
 def load(start: Path) -> Settings:
-    """The settings for work in ``start``: of the nearest folder upwards that has any, or the defaults."""
+    """Load the settings for ``start``: from it or its nearest parent that has settings, or else the defaults."""
     first = start.resolve()
     for folder in (first, *first.parents):
-        found = _in_folder(folder, trusted=folder == first)
-        if found is not None:
-            return found
+        settings = _load_folder(folder, trusted=folder == first)
+        if settings is not None:
+            return settings
         if (folder / ".git").exists():
             return Settings(root=folder)
     return Settings(root=first)
 
 
 def find_root(start: Path) -> Path:
-    """The folder that the settings belong to, also where there is a mistake in them."""
+    """The folder that the settings belong to, even if they are invalid."""
     try:
         return load(start).root
     except ConfigError as error:
@@ -57,46 +57,50 @@ def find_root(start: Path) -> Path:
 
 
 def has_settings(folder: Path) -> bool:
-    """Whether a settings file stands in this very folder, good or bad."""
+    """Whether this folder has a settings file, valid or not."""
     return os.path.lexists(folder / CONFIG_FILE)
 
 
-def _in_folder(folder: Path, *, trusted: bool) -> Settings | None:
+def _load_folder(folder: Path, *, trusted: bool) -> Settings | None:
     own, project = folder / CONFIG_FILE, folder / PROJECT_FILE
-    own_table = _parsed(own)
-    project_table = _parsed(project)
+    own_table = _parse_file(own)
+    project_table = _parse_file(project)
     shared = None
     if project_table is not None:
         tools = project_table.get("tool", {})
         shared = tools.get("donewhen") if isinstance(tools, dict) else None
     if own_table is not None and shared is not None:
         raise ConfigError(
-            f"Settings stand both here and under [tool.donewhen] in {PROJECT_FILE}.",
+            f"There are settings both in this file and under [tool.donewhen] in {PROJECT_FILE}.",
             where=str(own),
             next_step="Keep one of them.",
         )
     if own_table is not None:
-        return _settings(own_table, own if trusted else _owned(own), "")
-    return None if shared is None else _settings(shared, project if trusted else _owned(project), "tool.donewhen.")
+        return _build_settings(own_table, own if trusted else _check_owner(own), "")
+    return (
+        None
+        if shared is None
+        else _build_settings(shared, project if trusted else _check_owner(project), "tool.donewhen.")
+    )
 
 
-def _owned(path: Path) -> Path:
-    """A file further up is believed only when it is one's own: in a shared folder, anybody can leave one."""
+def _check_owner(path: Path) -> Path:
+    """Raise ConfigError if a file in a parent folder belongs to another user, who could have placed it there."""
     if path.stat().st_uid not in (os.getuid(), 0) and not (path.parent / ".git").exists():
         raise ConfigError(
-            "These settings stand in a folder above the project and belong to somebody else.",
+            "These settings are in a parent folder of the project and belong to another user.",
             where=str(path),
-            next_step="Put settings of your own into the project, or make it a git repository.",
+            next_step="Add a settings file to the project, or make it a git repository.",
         )
     return path
 
 
-def _parsed(path: Path) -> dict[str, Any] | None:
+def _parse_file(path: Path) -> dict[str, Any] | None:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         if path.is_symlink():
-            raise ConfigError("The file is a link that leads nowhere.", where=str(path)) from None
+            raise ConfigError("The file is a broken symlink.", where=str(path)) from None
         return None
     except OSError as error:
         raise ConfigError(f"The file can't be read: {error.strerror}.", where=str(path)) from error
@@ -110,14 +114,14 @@ def _parsed(path: Path) -> dict[str, Any] | None:
         raise ConfigError(f"The file is not valid TOML: {error}.", where=str(path)) from error
 
 
-def _settings(table: object, path: Path, prefix: str) -> Settings:
+def _build_settings(table: object, path: Path, prefix: str) -> Settings:
     given: set[str] = set()
     values = _Reader(path, prefix, given).table(table, Settings, "")
     return Settings(**values, root=path.parent, source=path, given=frozenset(given))
 
 
 class _Reader:
-    """Reads tables into dataclasses by their fields, and names the exact key when something does not fit."""
+    """Reads tables into dataclasses; errors name the exact key."""
 
     def __init__(self, path: Path, prefix: str, given: set[str]) -> None:
         self._path = path
@@ -134,10 +138,10 @@ class _Reader:
                 import difflib
 
                 near = difflib.get_close_matches(key, known, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}."
+                hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}."
                 raise self._error(f"{name}{key}", f"is not a setting; {hint}")
             values[key] = self._value(value, known[key], f"{name}{key}")
-        missing = [one for one in known.values() if _required(one) and one.name not in values]
+        missing = [field for field in known.values() if _is_required(field) and field.name not in values]
         if missing:
             raise self._error(f"{name}{missing[0].name}", "is missing")
         return values
@@ -149,7 +153,7 @@ class _Reader:
         self._given.add(name)
         match setting.type:
             case "tuple[str, ...]":
-                if isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value):
+                if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
                     return tuple(value)
                 raise self._error(name, "must be a list of non-empty strings")
             case "str" | "str | None":
@@ -176,10 +180,10 @@ class _Reader:
         return ConfigError(f"{full} {problem}", where=str(self._path))
 
 
-def _required(field: Field[Any]) -> bool:
+def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
 def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether it is a positive number that a clock or a counter can work with."""
-    return type(value) in kinds and 0 < value < _TOO_MUCH
+    """Whether it is a positive number within the limit."""
+    return type(value) in kinds and 0 < value < _MAX_NUMBER

@@ -1,4 +1,4 @@
-"""The hooks by which agent runtimes ask donewhen, as they stand in the files that a project shares."""
+"""Finds donewhen's hooks in the settings files of agent runtimes in a project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OURS = re.compile(r"\bdonewhen\b[^|&;\n]* hook [a-z-]+ --runtime\b")
 
 
 class ProjectHook(NamedTuple):
-    """One hook of ours in a file of the project."""
+    """A donewhen hook in a file of the project."""
 
     file: str
     event: str
@@ -26,7 +26,7 @@ class ProjectHook(NamedTuple):
 
 
 def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
-    """Every hook of ours in a runtime's settings: the event, the group, the hook itself."""
+    """Every donewhen hook in a runtime's settings: its event, its group, and the hook itself."""
     events = data.get("hooks")
     for event, groups in events.items() if isinstance(events, dict) else ():
         for group in groups if isinstance(groups, list) else ():
@@ -37,30 +37,30 @@ def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
 
 
 def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
-    """Our hooks in the project's files; a file that can't be read has none."""
+    """The donewhen hooks in the project's files; an unreadable file has none."""
     return tuple(
         ProjectHook(file, event, str(group.get("matcher", "")), str(hook["command"]), _seconds(hook.get("timeout")))
         for file in PROJECT_HOOK_FILES
-        for event, group, hook in our_hooks(_parsed(root / file))
+        for event, group, hook in our_hooks(_read_json(root / file))
     )
 
 
 def are_hooks_disabled(root: Path) -> bool:
-    """Whether a file in the project tells the runtime to run no hooks at all."""
+    """Whether a file of the project disables all hooks of its runtime."""
     return file_disabling_hooks(root) is not None
 
 
 def file_disabling_hooks(root: Path) -> str | None:
-    """The first file in the project that does."""
+    """The first file of the project that disables all hooks of its runtime, or None."""
     files = (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
-    return next((file for file in files if _parsed(root / file).get("disableAllHooks") is True), None)
+    return next((file for file in files if _read_json(root / file).get("disableAllHooks") is True), None)
 
 
 def _seconds(value: object) -> int:
     return value if type(value) is int else 0
 
 
-def _parsed(path: Path) -> Json:
+def _read_json(path: Path) -> Json:
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What can be set. A new setting is a field here; the loader and ``donewhen config show`` follow."""
+"""The settings. To add one, add a field here; the loader and ``donewhen config show`` use it."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class TestSettings:
-    """A test suite that must pass. ``run`` has ``{junit}`` where the report's path goes."""
+    """A test suite that must pass. ``{junit}`` in ``run`` is replaced by the path of the report."""
 
     __test__ = False
 
     run: str
-    """The test command; there is no shell."""
+    """The test command; it is run without a shell."""
     baseline: str | None = None
-    """A file of test ids, none of which may get lost; see `donewhen baseline`."""
+    """A file of test ids that must not disappear; see `donewhen baseline`."""
     timeout: float = 900.0
-    """How many seconds the suite may take."""
+    """Time limit of the suite in seconds."""
     pass_env: tuple[str, ...] = ()
-    """Environment variables that the suite may see."""
+    """Environment variables that are passed to the suite."""
 
 
 @dataclass(frozen=True)
 class GuardSettings:
-    """What guards one kind of stop."""
+    """The checks for one kind of stop."""
 
     files: tuple[str, ...] = ()
-    """These files exist and are not empty."""
+    """Files that must exist and not be empty."""
     commands: tuple[str, ...] = ()
-    """These commands succeed; there is no shell."""
+    """Commands that must succeed; they are run without a shell."""
     tests: TestSettings | None = None
-    """This test suite passes."""
+    """The test suite that must pass."""
     pass_env: tuple[str, ...] = ()
-    """Environment variables that the commands may see."""
+    """Environment variables that are passed to the commands."""
     command_timeout: float = 300.0
-    """How many seconds one command may take."""
+    """Time limit of each command in seconds."""
     check_timeout: float = 1500.0
-    """How many seconds all checks together may take; keep it below the hook's own timeout."""
+    """Time limit of all checks together in seconds; keep it below the hook's own timeout."""
     max_stalled: int = 5
-    """After so many refusals in a row for the same reason the agent is let go, unverified."""
+    """Number of consecutive refusals for the same reason after which the agent may stop, unverified."""
     max_attempts: int = 50
-    """After so many refusals in all the agent is let go, unverified."""
+    """Total number of refusals after which the agent may stop, unverified."""
     jobs: bool = False
-    """The jobs in progress are done, set aside with a reason, or out of budget."""
+    """Whether all jobs in progress must be done, set aside with a reason, or out of budget."""
 
     @property
     def has_checks(self) -> bool:
@@ -55,37 +55,37 @@ class JobSettings:
     """How the commands of jobs are run."""
 
     command_timeout: float = 900.0
-    """How many seconds one command of a job may take."""
+    """Time limit of each command of a job in seconds."""
     pass_env: tuple[str, ...] = ()
-    """Environment variables that the commands of jobs may see."""
+    """Environment variables that are passed to the commands of jobs."""
 
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """Judges that the gates of jobs ask."""
+    """Judges that the gates of jobs use."""
 
     missions: str = "missions"
-    """The folder of the missions, in the project."""
+    """The folder of the missions, relative to the project."""
     trial_accepts: bool = False
-    """Whether the gates follow guidance that has stood its trial, without a person who has accepted it."""
+    """Whether the gates use guidance that has passed its trial, without acceptance by a person."""
 
 
 @dataclass(frozen=True)
 class VerifySettings:
-    """How CI runs again what was agreed; see `donewhen verify`."""
+    """How CI runs the agreed checks again; see `donewhen verify`."""
 
     from_base: tuple[str, ...] = (
         *("tests/", "test/", "__tests__/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini", ".pytest.ini"),
         *("*.test.*", "*.spec.*", "*_test.go", "*Test.java", "*Tests.java", "*_spec.rb"),
         *("/pytest.py", "/pytest/", "/_pytest/", "/sitecustomize.py", "/usercustomize.py"),
     )
-    """Files that judge the work, and so are taken from the base branch: a name or a folder anywhere, or a path that
-    begins with a slash."""
+    """Files that check the work and are taken from the base branch: a file or folder name anywhere, or a path that
+    starts with a slash."""
 
 
 @dataclass(frozen=True)
 class ApprovalSettings:
-    """Who may agree besides a person at a terminal. It holds once a person has agreed to it."""
+    """Who may agree besides a person at a terminal. Takes effect once a person has agreed to it."""
 
     ci: bool = False
     """Whether a CI run may agree and decide."""
@@ -98,23 +98,23 @@ class GitHubSettings:
     """Where jobs are mirrored to."""
 
     api_url: str = "https://api.github.com"
-    """The address of the API, on an Enterprise server `https://HOST/api/v3`; another than this must be agreed to."""
+    """The URL of the API (GitHub Enterprise: `https://HOST/api/v3`); any other than the default must be agreed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set, with the file it came from."""
+    """All settings, with the file that they were read from."""
 
     stop: GuardSettings = field(default_factory=GuardSettings)
-    """The agent wants to end its turn, or to give its structured output."""
+    """When the agent wants to end its turn, or to return its structured output."""
     subagent_stop: GuardSettings = field(default_factory=GuardSettings)
-    """A sub-agent wants to end."""
+    """When a sub-agent wants to end."""
     task_completed: GuardSettings = field(default_factory=GuardSettings)
-    """A task of the runtime's own task list is being marked complete."""
+    """When a task of the runtime's own task list is marked complete."""
     jobs: JobSettings = field(default_factory=JobSettings)
     """Jobs: how their commands are run."""
     judge: JudgeSettings = field(default_factory=JudgeSettings)
-    """Jobs: the judges that gates ask."""
+    """Jobs: the judges that gates use."""
     verify: VerifySettings = field(default_factory=VerifySettings)
     """Jobs: what CI takes from the base branch."""
     approval: ApprovalSettings = field(default_factory=ApprovalSettings)
@@ -124,4 +124,4 @@ class Settings:
     root: Path = field(default_factory=Path.cwd, metadata={"setting": False})
     source: Path | None = field(default=None, metadata={"setting": False})
     given: frozenset[str] = field(default_factory=frozenset, metadata={"setting": False})
-    """The dotted names of the settings that the file gives; all others are defaults."""
+    """The dotted names of the settings in the file; all others have default values."""

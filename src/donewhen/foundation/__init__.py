@@ -1,1 +1,1 @@
-"""What everything stands on; standard library only."""
+"""Basic building blocks for all other packages; standard library only."""

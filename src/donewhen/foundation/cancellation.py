@@ -1,4 +1,4 @@
-"""How a caller that stopped waiting tells the work it abandoned to stop, too."""
+"""Cancellation: lets a caller that stopped waiting stop the work that it started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _current: ContextVar[threading.Event | None] = ContextVar("donewhen_cancelled", 
 
 
 class CancelledError(DonewhenError):
-    """Whoever started the current work has stopped waiting for it."""
+    """The current work was cancelled."""
 
     code = "cancelled"
 
@@ -19,27 +19,27 @@ class CancelledError(DonewhenError):
 def cancellable() -> threading.Event:
     """Make this context cancellable; setting the returned event asks everything started in it to stop.
 
-    Call it inside a context of your own (``contextvars.copy_context().run``): the event stays for all
-    that runs there. An outer event, if there is one, is still honoured through :func:`cancelled`.
+    Call it inside a separate context (``contextvars.copy_context().run``): the event applies to everything
+    that runs there. An outer event, if any, is still honoured by :func:`cancelled`.
     """
-    event = _Linked(_current.get())
+    event = _LinkedEvent(_current.get())
     _current.set(event)
     return event
 
 
 def cancelled() -> bool:
-    """Whether whoever started the current work has stopped waiting for it."""
+    """Whether the current work was cancelled."""
     event = _current.get()
     return event is not None and event.is_set()
 
 
 def raise_if_cancelled() -> None:
-    """Go no further for somebody who has stopped waiting."""
+    """Raise CancelledError if the current work was cancelled."""
     if cancelled():
-        raise CancelledError("Nobody waits for this any more, so it was ended.")
+        raise CancelledError("The work was cancelled.")
 
 
-class _Linked(threading.Event):
+class _LinkedEvent(threading.Event):
     """An event that is also set when its parent is."""
 
     def __init__(self, parent: threading.Event | None) -> None:

@@ -1,4 +1,4 @@
-"""One form for one value: what is hashed must not depend on who wrote it down."""
+"""Canonical JSON and hashes: equal values always have the same bytes and hash."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ def canonical_json(value: object) -> bytes:
 
 
 class DuplicateKeyError(ValueError):
-    """An object names a thing twice."""
+    """A JSON object has a duplicate key."""
 
 
 def refuse_duplicate_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An ``object_pairs_hook``: JSON that names a thing twice says two things, and one would be lost in silence."""
-    found: dict[str, Any] = {}
+    """An ``object_pairs_hook`` that raises DuplicateKeyError; json would silently keep only the last value."""
+    data: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
-            raise DuplicateKeyError(f"{name[:60]!r} occurs twice in one object")
-        found[name] = value
-    return found
+        if name in data:
+            raise DuplicateKeyError(f"duplicate key {name[:60]!r}")
+        data[name] = value
+    return data
 
 
 def digest(data: bytes) -> str:
-    """The name of some content: ``sha256:`` and 64 hexadecimal digits."""
+    """The hash of bytes: ``sha256:`` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def digest_of(value: object) -> str:
-    """The name of a value, by its canonical form."""
+    """The hash of a value's canonical JSON."""
     return digest(canonical_json(value))

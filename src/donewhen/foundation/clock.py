@@ -1,4 +1,4 @@
-"""Time, as something that can be handed in."""
+"""A clock that can be replaced in tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two readings: ``now`` is for people, ``monotonic`` (seconds) is for measuring."""
+    """``now`` is the time of day, ``monotonic`` (seconds) is for measuring durations."""
 
     def now(self) -> datetime: ...
 
@@ -16,7 +16,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of this machine."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -18,7 +18,7 @@ from donewhen.foundation.secrets import REDACTED, redact_secrets
 
 _KEPT = 20
 _PACKAGES = ("donewhen", "click", "msgspec", "pyyaml", "rich")
-# The value of such an option may be a secret in a form that no pattern knows.
+# The value of such an option may be a secret that no pattern matches.
 _SECRET_OPTIONS = ("key", "token", "passphrase", "password", "secret")
 
 
@@ -44,7 +44,7 @@ def write_crash_log(
 
 
 def _folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The folders to try, in order: the user's state folder, then one of their own among the temporary files."""
+    """The folders to try, in order: the user's state folder, then a folder for this user in the temporary folder."""
     temporary = Path(gettempdir()) / f"donewhen-{os.getuid()}" / "crashes"
     state = environ.get("XDG_STATE_HOME")
     if state and Path(state).is_absolute():
@@ -65,16 +65,16 @@ def _content(error: BaseException, command: Sequence[str]) -> str:
 
 
 def _without_secret_options(command: Sequence[str]) -> list[str]:
-    shown: list[str] = []
+    words: list[str] = []
     for word in command:
-        option = shown[-1] if shown else ""
+        option = words[-1] if words else ""
         if _names_secret(option) and "=" not in option:
-            shown.append(REDACTED)
+            words.append(REDACTED)
         elif _names_secret(word) and "=" in word:
-            shown.append(word.split("=", 1)[0] + "=" + REDACTED)
+            words.append(word.split("=", 1)[0] + "=" + REDACTED)
         else:
-            shown.append(word)
-    return shown
+            words.append(word)
+    return words
 
 
 def _names_secret(option: str) -> bool:

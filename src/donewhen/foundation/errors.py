@@ -1,4 +1,4 @@
-"""Errors are sentences: what was expected, what was found, where, and what to do next."""
+"""Error classes. Messages say what was expected, what was found, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What the command's exit status means."""
+    """The exit statuses of the command line."""
 
     PASS = 0
     GATE_FAILED = 1
@@ -39,14 +39,14 @@ class DonewhenError(Exception):
 
 
 class UsageError(DonewhenError):
-    """The caller asked for something that can't be meant."""
+    """The arguments are invalid."""
 
     code = "usage"
     exit_code = ExitCode.USAGE
 
 
 class ConfigError(DonewhenError):
-    """A setting, or a file of settings, can't be used."""
+    """A setting or a settings file is invalid."""
 
     code = "config"
     exit_code = ExitCode.USAGE

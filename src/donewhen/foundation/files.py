@@ -1,4 +1,4 @@
-"""Files that are either the old one or the new one, whatever happens in between."""
+"""Atomic file writes, and reads that refuse symlinks and special files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Replace ``path`` with ``data``: complete and on disk, or untouched.
+    """Replace ``path`` with ``data`` atomically, and flush it to disk.
 
-    A symlink is followed, so that what it points to is replaced and the link stays.
+    A symlink is followed: its target is replaced and the link stays.
     """
-    # Not path.resolve(): for a link in a circle it raises RuntimeError or nothing, depending on the Python.
+    # Not path.resolve(): for a symlink loop it raises RuntimeError or nothing, depending on the Python version.
     target = Path(os.path.realpath(path))
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -26,7 +26,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
 
 def fsync_folder(folder: Path) -> None:
-    """Have the names in a folder survive a loss of power, as the contents do that were flushed."""
+    """Flush a folder's entries to disk, so that new names survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -35,13 +35,13 @@ def fsync_folder(folder: Path) -> None:
 
 
 def read_regular(path: Path) -> bytes:
-    """A file's content. Links are not followed, and what is no file (a folder, a pipe, a device) is refused."""
+    """Read a regular file. Raise OSError for symlinks, folders, pipes and devices."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            number, told = (errno.EISDIR, "Is a directory") if stat.S_ISDIR(mode) else (errno.EINVAL, "Not a file")
-            raise OSError(number, told, str(path))
+            number, text = (errno.EISDIR, "Is a directory") if stat.S_ISDIR(mode) else (errno.EINVAL, "Not a file")
+            raise OSError(number, text, str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read()
     finally:
@@ -49,11 +49,11 @@ def read_regular(path: Path) -> bytes:
 
 
 def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 0o644) -> None:
-    """The same inside an open directory; an existing file keeps its permissions."""
+    """Replace a file in an open directory atomically; an existing file keeps its permissions."""
     with suppress(FileNotFoundError):
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        # A link's own mode is 0777: what a link is replaced by must not become writable for all.
-        mode = stat.S_IMODE(found) if stat.S_ISREG(found) else mode
+        existing = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        # A symlink's own mode is 0777: the file that replaces it must not become writable for everyone.
+        mode = stat.S_IMODE(existing) if stat.S_ISREG(existing) else mode
     temporary = f".donewhen-{os.urandom(8).hex()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
     try:

@@ -1,4 +1,4 @@
-"""Asking git, in an environment in which nobody can point it elsewhere."""
+"""Runs git in a restricted environment, in which no configuration or variable can redirect it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from donewhen.foundation.executables import safe_path
 from donewhen.foundation.process import small_environment
 
 _TIMEOUT = 120.0
-# A repository's own configuration can name programs, and can say that it has no files.
+# A repository's own configuration can name programs to run, and can declare it bare.
 _SAFE = (
     *("-c", "core.bare=false", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
     *("-c", "log.showSignature=false", "-c", "trailer.separators=:"),
@@ -21,58 +21,63 @@ _SAFE = (
 
 
 class GitError(DonewhenError):
-    """git has lost something that it should have."""
+    """git can't read an object that should exist."""
 
     code = "git"
 
 
 def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | None:
-    """What git answers; None where there is no git, no repository, or nothing to answer."""
+    """Run git with ``given`` as its input and return its output; None if git is missing or fails."""
     top = repository_root(folder)
-    if top is not None and not _is_ours(top):
+    if top is not None and not _is_owned_by_user(top):
         return None
     environment = small_environment() | {
         "PATH": safe_path(folder, environments=False),
         "LC_ALL": "C",
         "GIT_OPTIONAL_LOCKS": "0",
-        # What a person's or a system's configuration, a replaced object or a graft says is not what was committed.
+        # User and system configuration, replaced objects and grafts could hide what was committed.
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": os.devnull,
     }
-    # Said here, so that the repository's own configuration can't say otherwise.
-    place = (f"--git-dir={top / '.git'}", f"--work-tree={top}", *_SAFE) if top is not None else ()
+    # Set explicitly, so that the repository's own configuration can't override it.
+    location = (f"--git-dir={top / '.git'}", f"--work-tree={top}", *_SAFE) if top is not None else ()
     try:
-        done = subprocess.run(
-            ("git", *place, *arguments), cwd=folder, env=environment, input=given, capture_output=True, timeout=_TIMEOUT
+        result = subprocess.run(
+            ("git", *location, *arguments),
+            cwd=folder,
+            env=environment,
+            input=given,
+            capture_output=True,
+            timeout=_TIMEOUT,
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return result.stdout if result.returncode == 0 else None
 
 
 def repository_root(folder: Path) -> Path | None:
-    """The nearest folder upwards with a ``.git`` in it, whether or not git can read that."""
-    place = Path(os.path.realpath(folder))
-    return next((parent for parent in (place, *place.parents) if os.path.lexists(parent / ".git")), None)
+    """The folder itself or its nearest parent that contains ``.git``, readable or not."""
+    start = Path(os.path.realpath(folder))
+    return next((parent for parent in (start, *start.parents) if os.path.lexists(parent / ".git")), None)
 
 
-def _is_ours(top: Path) -> bool:
-    """git itself refuses a repository of somebody else; with the place given to it, it would not ask."""
+def _is_owned_by_user(top: Path) -> bool:
+    """Whether the repository belongs to this user or root. With ``--git-dir``, git does not check that itself."""
     return (top / ".git").lstat().st_uid in (os.getuid(), 0)
 
 
 def worktree_root(folder: Path) -> Path | None:
-    """The folder of the repository that this one is in."""
-    answer = git(folder, "rev-parse", "--show-toplevel")
-    return None if answer is None else Path(os.fsdecode(answer.rstrip(b"\n")))
+    """The root of the work tree that contains a folder."""
+    output = git(folder, "rev-parse", "--show-toplevel")
+    return None if output is None else Path(os.fsdecode(output.rstrip(b"\n")))
 
 
 def committed_files(top: Path, folder: str) -> Iterator[tuple[str, bytes]]:
-    """The files of a folder in the current commit, each with its content; one question for all of them."""
-    found = files_in_commit(top, "HEAD", f"{folder}/")
-    yield from zip((one.name for one in found), blob_contents(top, [one.blob for one in found]), strict=False)
+    """The files of a folder in the current commit with their contents, read with a single git process."""
+    files = files_in_commit(top, "HEAD", f"{folder}/")
+    yield from zip((file.name for file in files), blob_contents(top, [file.blob for file in files]), strict=False)
 
 
 class CommittedFile(NamedTuple):
@@ -84,7 +89,7 @@ class CommittedFile(NamedTuple):
 
 
 def files_in_commit(top: Path, commit: str, *paths: str) -> list[CommittedFile]:
-    """The files of a commit, or those of it at some paths; submodules are left out."""
+    """The files of a commit, or those at the given paths; submodules are skipped."""
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths) or b""
     rows = [row.partition(b"\t") for row in listed.split(b"\0") if row]
     files = [(os.fsdecode(name), meta.decode("ascii", "replace").split()) for meta, _, name in rows]
@@ -92,16 +97,16 @@ def files_in_commit(top: Path, commit: str, *paths: str) -> list[CommittedFile]:
 
 
 def blob_contents(top: Path, blobs: Sequence[str]) -> Iterator[bytes]:
-    """The contents of files of a commit, in this order; one question for all of them."""
-    answer = git(top, "cat-file", "--batch", given="\n".join(blobs).encode() + b"\n") if blobs else None
-    if answer is None:
+    """The contents of blobs in this order, read with a single git process."""
+    output = git(top, "cat-file", "--batch", given="\n".join(blobs).encode() + b"\n") if blobs else None
+    if output is None:
         return
     position = 0
     for blob in blobs:
-        end = answer.find(b"\n", position)
-        header = answer[position:end].split()
+        end = output.find(b"\n", position)
+        header = output[position:end].split()
         if end < 0 or len(header) != 3:
             raise GitError(f"git can't read the object {blob[:12]}.", where=str(top), next_step="git fsck")
         size = int(header[2])
-        yield answer[end + 1 : end + 1 + size]
+        yield output[end + 1 : end + 1 + size]
         position = end + 1 + size + 1

@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first used."""
+"""Lazy imports for a package's public names."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 def lazy_attributes(
     package: str, file_of: Mapping[str, str], from_others: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
-    """A module ``__getattr__`` for ``package``.
+    """Return a module ``__getattr__`` for ``package``.
 
-    ``file_of`` names, for each public name, the file in the package that defines it; ``from_others`` the module
-    elsewhere that a name is passed on from.
+    ``file_of`` maps each public name to the file in the package that defines it; ``from_others`` maps re-exported names
+    to modules elsewhere.
     """
     modules = {name: f"{package}.{file}" for name, file in file_of.items()} | dict(from_others or {})
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - this is what it becomes
+    def __getattr__(name: str) -> Any:  # noqa: N807 - used as a module's __getattr__
         module = modules.get(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -1,10 +1,10 @@
-"""Text from agents, commands and files is untrusted wherever it is shown."""
+"""Makes untrusted text (from agents, commands and files) safe to display."""
 
 from __future__ import annotations
 
 import re
 
-# Compiled by re at the first use, and kept there: a hook that shows nothing doesn't pay for them.
+# Compiled and cached by re at first use, so that a hook that prints nothing doesn't pay for them.
 _ESCAPE_SEQUENCE = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|\x1b[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|\Z)"  # OSC, DCS and the like, up to their terminator or the line's end
@@ -20,13 +20,13 @@ _LINE_END = "\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 
 
 def plain_text(text: str) -> str:
-    """``text`` without anything that could drive a terminal or hide what it says; lines stay lines."""
+    """Remove escape sequences and invisible characters from ``text``; line breaks are kept."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(_HIDDEN, "", re.sub(_ESCAPE_SEQUENCE, "", text))
 
 
 def visible_text(text: str) -> str:
-    """``text`` without hidden characters, but with what they would have hidden on a terminal; for who judges it."""
+    """Remove invisible characters from ``text``, but keep what they would hide on a terminal; for judges."""
     return re.sub(_HIDDEN, "", re.sub(_LINE_END, "\n", text))
 
 

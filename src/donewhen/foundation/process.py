@@ -1,4 +1,4 @@
-"""Running a command safely: no shell, a small environment, a time limit, nothing left behind."""
+"""Runs commands safely: no shell, a small environment, a time limit, no processes left behind."""
 
 from __future__ import annotations
 
@@ -40,36 +40,36 @@ Ending = Literal["exited", "timed_out", "cancelled"]
 
 
 class CommandNotRunnableError(DonewhenError):
-    """The command could not be started at all."""
+    """The command could not be started."""
 
     code = "command_not_found"
 
 
 def split_command(text: str) -> tuple[str, ...]:
-    """Split a command as a shell would, for running without one; what only a shell can do is refused with a hint."""
+    """Split a command into words as a shell would. Raise UsageError for syntax that needs a shell."""
     if (operator := _shell_syntax(text)) is not None:
         raise UsageError(
-            f"The command {text!r} uses {operator!r}, but there is no shell to understand it.",
-            next_step="Give one plain command, or put the line into a script and run that.",
+            f"The command {text!r} uses {operator!r}, but commands are run without a shell.",
+            next_step="Use a single command, or put the line into a script and run that.",
         )
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"The command {text!r} can't be split: {error}.") from error
+        raise UsageError(f"The command {text!r} can't be parsed: {error}.") from error
     if not words:
         raise UsageError("The command is empty.")
     return words
 
 
 def _shell_syntax(text: str) -> str | None:
-    """The first piece of ``text`` that would mean something to a shell beyond words and quotes."""
+    """The first piece of ``text`` that has a special meaning to a shell, apart from words and quotes."""
     quote = ""
     position = 0
     while position < len(text):
         character = text[position]
         if character == "\\" and quote != "'":
             escaped = text[position + 1 : position + 2]
-            # shlex and a shell differ here: a line that goes on, and what a backslash means inside double quotes.
+            # shlex and a shell differ here: in line continuations, and in backslashes inside double quotes.
             if escaped == "\n" or (quote and escaped in ("$", "`")):
                 return text[position : position + 2]
             position += 1
@@ -88,7 +88,7 @@ def _shell_syntax(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What became of a command. ``exit_code`` is negative when a signal ended it, as in :mod:`subprocess`."""
+    """The result of a command. ``exit_code`` is negative if a signal ended it, as in :mod:`subprocess`."""
 
     argv: tuple[str, ...]
     ending: Ending
@@ -102,10 +102,10 @@ class CommandResult:
 
 
 def small_environment(pass_on: Sequence[str] = (), extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The few variables a command needs to find its tools, those named in ``pass_on``, and ``extra``.
+    """The variables that a command needs to find its tools, those named in ``pass_on``, and ``extra``.
 
-    Everything else stays out: keys and tokens, and variables such as ``LD_PRELOAD`` or ``PYTHONPATH``
-    that change what a command is.
+    Everything else is left out: keys and tokens, and variables such as ``LD_PRELOAD`` or ``PYTHONPATH``
+    that change what a command does.
     """
     wanted = _PASSED_ON | set(pass_on)
     kept = {name: value for name, value in os.environ.items() if name in wanted or name.startswith("LC_")}
@@ -119,22 +119,22 @@ def run_command(
     timeout: float,
     env: Mapping[str, str] | None = None,
 ) -> CommandResult:
-    """Run ``argv`` in a process group of its own, and leave no member of that group behind.
+    """Run ``argv`` in its own process group, and leave no process of that group behind.
 
-    Standard output and error come back as one text in the order written; of a long one the beginning and
-    the end are kept. The group is killed when ``timeout`` seconds have passed, when the caller that is
-    waiting has given up (:mod:`donewhen.foundation.cancellation`), and after the command itself has ended.
+    Standard output and error are returned as one text in the order written; of a long text, the beginning
+    and the end are kept. The group is killed after ``timeout`` seconds, when the work is cancelled
+    (:mod:`donewhen.foundation.cancellation`), and after the command itself has ended.
     """
     if sys.platform == "win32":
-        raise CommandNotRunnableError("Commands can be checked on Linux and macOS; Windows is not supported.")
+        raise CommandNotRunnableError("Commands can only be run on Linux and macOS; Windows is not supported.")
     argv = tuple(argv)
     if not argv:
-        raise CommandNotRunnableError("There is no command to run: the list of its words is empty.")
+        raise CommandNotRunnableError("There is no command to run: the argument list is empty.")
     started = time.monotonic()
     output = _Output()
     process: subprocess.Popen[bytes] | None = None
     try:
-        with _interrupts_put_off():
+        with _interrupts_deferred():
             process = subprocess.Popen(
                 argv,
                 cwd=cwd,
@@ -148,7 +148,7 @@ def run_command(
     except (OSError, ValueError) as error:
         if process is not None:
             raise
-        raise _not_runnable(argv, cwd, error) from error
+        raise _not_runnable_error(argv, cwd, error) from error
     finally:
         if process is not None:
             _end_group(process)
@@ -156,8 +156,8 @@ def run_command(
 
 
 @contextmanager
-def _interrupts_put_off() -> Iterator[None]:
-    """Let a Ctrl-C wait until the process that is being started can be ended: inside Popen it would leave it behind."""
+def _interrupts_deferred() -> Iterator[None]:
+    """Defer Ctrl-C until the new process can be ended; an interrupt inside Popen would leave it running."""
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
@@ -207,13 +207,13 @@ def _wait(process: subprocess.Popen[bytes], output: _Output, deadline: float) ->
     os.set_blocking(pipe.fileno(), False)
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
-        open_ended = True
+        pipe_open = True
         while True:
-            # The leader's own exit ends the command: a child that kept the pipe open does not prolong it.
+            # The command ends when its leader exits, even if a child keeps the pipe open.
             finished = _has_ended(process)
-            if open_ended and selector.select(0 if finished else _POLL):
-                open_ended = _drain(pipe.fileno(), output)
-            elif not open_ended and not finished:
+            if pipe_open and selector.select(0 if finished else _POLL):
+                pipe_open = _drain(pipe.fileno(), output)
+            elif not pipe_open and not finished:
                 time.sleep(_POLL / 10)
             if finished:
                 return "exited"
@@ -224,7 +224,7 @@ def _wait(process: subprocess.Popen[bytes], output: _Output, deadline: float) ->
 
 
 def _drain(descriptor: int, output: _Output) -> bool:
-    """Read what is there now, up to a bound that no busy writer can stretch; false once the stream has ended."""
+    """Read the available output, up to a limit so that a busy writer can't block; return False at the end."""
     with suppress(BlockingIOError):
         for _ in range(64):
             chunk = os.read(descriptor, 65536)
@@ -235,7 +235,7 @@ def _drain(descriptor: int, output: _Output) -> bool:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the leader has exited, without reaping it: its group id stays ours until the group is killed."""
+    """Whether the leader has exited, without reaping it, so that its group id can't be reused yet."""
     if process.returncode is not None:
         return True
     if not hasattr(os, "waitid"):  # pragma: no cover - macOS before Python 3.13
@@ -243,7 +243,7 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
-        # SIGCHLD is ignored, or somebody else has reaped it: its exit status is lost, and what is lost is no success.
+        # SIGCHLD is ignored, or other code has reaped it: the exit status is lost, and that doesn't count as success.
         process.returncode = _STATUS_LOST
         return True
 
@@ -252,11 +252,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     try:
         if not _has_ended(process):
             _signal_group(process, signal.SIGTERM)
-            give_up = time.monotonic() + _GRACE
-            while not _has_ended(process) and time.monotonic() < give_up:
+            deadline = time.monotonic() + _GRACE
+            while not _has_ended(process) and time.monotonic() < deadline:
                 time.sleep(_POLL / 5)
     finally:
-        # Also when a second Ctrl-C cuts the waiting short.
+        # Also if a second Ctrl-C interrupts the wait.
         _signal_group(process, signal.SIGKILL)
         process.wait()
         if process.stdout is not None:
@@ -264,22 +264,24 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    # macOS answers EPERM for a group of which only a zombie is left.
+    # macOS returns EPERM for a group of which only a zombie is left.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
 
-def _not_runnable(argv: Sequence[str], cwd: Path, error: Exception) -> CommandNotRunnableError:
-    # os.path, because Path.is_dir raises where the folder can't be looked at.
+def _not_runnable_error(argv: Sequence[str], cwd: Path, error: Exception) -> CommandNotRunnableError:
+    # os.path, because Path.is_dir raises if the folder can't be accessed.
     if not os.path.isdir(cwd):  # noqa: PTH112
-        return CommandNotRunnableError(f"The folder to run it in does not exist: {cwd}.")
+        return CommandNotRunnableError(f"The working directory does not exist: {cwd}.")
     if not os.access(cwd, os.X_OK):
-        return CommandNotRunnableError(f"The folder to run it in may not be entered: {cwd}.")
+        return CommandNotRunnableError(f"No permission to enter the working directory: {cwd}.")
     name = argv[0] if argv else ""
     if isinstance(error, FileNotFoundError):
         return CommandNotRunnableError(
             f"The command {name!r} was not found.", next_step="Install it, or give its full path."
         )
     if isinstance(error, PermissionError):
-        return CommandNotRunnableError(f"The command {name!r} may not be executed.", next_step="Check its permissions.")
+        return CommandNotRunnableError(
+            f"No permission to execute the command {name!r}.", next_step="Check its permissions."
+        )
     return CommandNotRunnableError(f"The command {name!r} could not be started: {error}.")

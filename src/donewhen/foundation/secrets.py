@@ -1,4 +1,4 @@
-"""Keeping secrets out of what is written down."""
+"""Redacts secrets from text before it is stored or shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECRET_NAME = re.compile(
     r"(?:(?:^|_)(?:TOKEN|CREDENTIALS?|KEY|PAT|AUTH|DSN)|SECRET|PASSWORD|PASSWD|PASSPHRASE)(?:$|_)",
     re.IGNORECASE,
 )
-_SHORTEST = 6
+_MIN_LENGTH = 6
 _PATTERNS = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     r"\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{16,}",
@@ -26,8 +26,8 @@ _PATTERNS = (
     r"\bnpm_[A-Za-z0-9]{30,}",
     r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]*",
 )
-# Here only a part is secret: what names it stays. No pattern begins with a repetition: that would cost the square of a
-# long line's length.
+# Here only a part is secret; its name stays. No pattern starts with a repetition: on a long line that would take
+# quadratic time.
 _NAMED = (
     (
         r"(?i)(\b(?:authorization|proxy-authorization)['\"]?\s*[:=]\s*['\"]?"
@@ -43,7 +43,7 @@ _NAMED = (
 
 
 def redact_secrets(text: str, environ: Mapping[str, str] = os.environ) -> str:
-    """``text`` without what looks like a secret, and without the values of variables that are named like one."""
+    """Replace what looks like a secret, and the values of environment variables that are named like secrets."""
     for value in sorted(_secret_values(environ), key=len, reverse=True):
         text = text.replace(value, REDACTED)
     for pattern in _PATTERNS:
@@ -54,4 +54,4 @@ def redact_secrets(text: str, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def _secret_values(environ: Mapping[str, str]) -> set[str]:
-    return {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST}
+    return {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= _MIN_LENGTH}

@@ -1,4 +1,4 @@
-"""JSON from strangers: one object, read strictly, or a sentence about what is wrong with it."""
+"""Parses untrusted JSON strictly."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ DEEPEST = 64
 
 
 class UntrustedJsonError(ValueError):
-    """The bytes are not one JSON object that everybody reads in the same way."""
+    """The bytes are not a single JSON object that all parsers read in the same way."""
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
-    """The object in ``raw``. At most one line end stands behind it, and nothing before it, no byte order mark either.
+    """Parse the JSON object in ``raw``. Nothing may precede it, not even a byte order mark; one line end may follow.
 
-    Refused is what readers differ in: names that occur twice, NaN and numbers beyond all bounds, halves of characters.
+    Raise UntrustedJsonError for what parsers disagree on: duplicate keys, NaN, infinite numbers, lone surrogates.
     """
     text = raw.removesuffix(b"\n")
     if not (text.startswith(b"{") and text.endswith(b"}")):
-        raise UntrustedJsonError("it is not one JSON object and nothing else")
+        raise UntrustedJsonError("it is not a single JSON object")
     try:
-        found = json.loads(text.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys, parse_constant=_refused)
+        data = json.loads(
+            text.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys, parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise UntrustedJsonError(f"it is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:
-        raise UntrustedJsonError(f"it is not JSON as it should be: {error}") from None
-    if _depth(found) > DEEPEST:
+        raise UntrustedJsonError(f"it is not valid JSON: {error}") from None
+    if _depth(data) > DEEPEST:
         raise UntrustedJsonError(f"it is nested deeper than {DEEPEST} levels")
     try:
-        canonical_json(found)
+        canonical_json(data)
     except ValueError as error:
-        raise UntrustedJsonError(f"it has a value that no JSON can have: {error}") from None
-    return found  # type: ignore[no-any-return]
+        raise UntrustedJsonError(f"it has a value that is not valid in JSON: {error}") from None
+    return data  # type: ignore[no-any-return]
 
 
-def _refused(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
 
 
 def _depth(value: object) -> int:
-    """How deep it is nested; level by level, because the stack has an end."""
+    """The nesting depth; computed level by level, because recursion could exhaust the stack."""
     level, depth = [value], 0
     while level:
         below: list[object] = []
-        for one in level:
-            if isinstance(one, dict):
-                below += one.values()
-            elif isinstance(one, list):
-                below += one
-        depth += any(isinstance(one, dict | list) for one in level)
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        depth += any(isinstance(item, dict | list) for item in level)
         if depth > DEEPEST:
             break
         level = below

@@ -1,4 +1,4 @@
-"""Is this job done? Jobs as Markdown, what was agreed about them, evidence, and the record of what happened."""
+"""Jobs as Markdown files: their agreements, evidence, gates, and the record of events."""
 
 from __future__ import annotations
 

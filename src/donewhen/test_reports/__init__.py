@@ -1,1 +1,1 @@
-"""Reports of test runs: JUnit files, the baseline they are compared with, and how a runner is asked for one."""
+"""Test reports: JUnit and other report files, and the baseline that they are compared with."""

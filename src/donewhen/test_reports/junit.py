@@ -1,4 +1,4 @@
-"""What a JUnit report says, read without trusting it."""
+"""Parses JUnit reports, which are untrusted."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ReportError(DonewhenError):
 
 @dataclass(frozen=True)
 class SuiteReport:
-    """Test ids with their outcomes, and the first line of what each failure said."""
+    """Test ids with their outcomes, and the first line of each failure message."""
 
     outcomes: Mapping[str, Outcome]
     messages: Mapping[str, str]
 
     def ids(self, *outcomes: Outcome) -> tuple[str, ...]:
-        """The ids with one of these outcomes, in the order of the report."""
-        return tuple(one for one, outcome in self.outcomes.items() if outcome in outcomes)
+        """The ids of the tests with these outcomes, in the order of the report."""
+        return tuple(test for test, outcome in self.outcomes.items() if outcome in outcomes)
 
     @property
     def executed(self) -> int:
@@ -42,11 +42,11 @@ class SuiteReport:
 
 
 def read_junit(documents: Iterable[bytes]) -> SuiteReport:
-    """Read one or more JUnit XML documents as one report."""
-    collected = _Collector()
+    """Parse JUnit XML documents into a single report."""
+    collector = _Collector()
     for document in documents:
-        collected.read(document)
-    return SuiteReport(MappingProxyType(collected.outcomes), MappingProxyType(collected.messages))
+        collector.read(document)
+    return SuiteReport(MappingProxyType(collector.outcomes), MappingProxyType(collector.messages))
 
 
 class _Collector:
@@ -59,12 +59,12 @@ class _Collector:
 
     def read(self, document: bytes) -> None:
         if len(document) > _SIZE_LIMIT:
-            raise ReportError(f"The JUnit report has {len(document)} bytes; at most {_SIZE_LIMIT} are read.")
+            raise ReportError(f"The JUnit report has {len(document)} bytes; the limit is {_SIZE_LIMIT}.")
         self._path.clear()
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
-        # A document type is how entities are declared, and no test runner needs one.
+        # A document type can declare entities, and no test runner needs it.
         parser.StartDoctypeDeclHandler = _refuse_doctype
         try:
             parser.Parse(document, True)
@@ -80,7 +80,7 @@ class _Collector:
         self._path.append(tag)
         if tag == "testcase":
             if self._current is not None:
-                raise ReportError("The report has a <testcase> inside another one.")
+                raise ReportError("The report has nested <testcase> elements.")
             self._current = _test_id(attributes)
             self._outcome = "passed"
         elif self._current is not None and self._path[-2] == "testcase" and tag in _OUTCOME_OF:
@@ -101,7 +101,7 @@ def _test_id(attributes: dict[str, str]) -> str:
     name = attributes.get("name", "")
     if not (group or name):
         raise ReportError("The report has a <testcase> without a name.")
-    # White space is no difference, but nothing is cut off: two tests must not become one.
+    # White space is normalised, but nothing is cut off: two tests must not get the same id.
     return " ".join((f"{group}::{name}" if group else name).split())
 
 
@@ -110,4 +110,4 @@ def _worse(outcome: Outcome, other: Outcome) -> Outcome:
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise ReportError("The JUnit report declares a document type, which could smuggle in entities.")
+    raise ReportError("The JUnit report declares a document type, which is refused because it could define entities.")

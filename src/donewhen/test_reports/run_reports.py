@@ -1,4 +1,4 @@
-"""What a command reported besides its exit status: tests by id, and how much of the code they cover."""
+"""The reports that a command writes besides its exit status: test outcomes and coverage."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OUTCOMES: dict[str, Outcome] = {
     "skipped": "skipped",
     "xfailed": "skipped",
 }
-_WORST: tuple[Outcome, ...] = ("errored", "failed", "skipped", "passed")
+_WORST_FIRST: tuple[Outcome, ...] = ("errored", "failed", "skipped", "passed")
 
 
 class RunReport(NamedTuple):
-    """The tests that a run reported, and its coverage in per cent."""
+    """The test outcomes and the coverage (in per cent) of a run."""
 
     formats: tuple[str, ...]
     outcomes: Mapping[str, Outcome]
@@ -35,20 +35,20 @@ class RunReport(NamedTuple):
 
     @property
     def has_tests(self) -> bool:
-        """Whether there was a report of tests, be it an empty one."""
-        return any(one != "coverage" for one in self.formats)
+        """Whether there was a test report, even an empty one."""
+        return any(name != "coverage" for name in self.formats)
 
     @property
     def good(self) -> bool:
-        """Whether some test ran and none failed; a report without tests in it says nothing against."""
+        """Whether a test passed and none failed. Without a test report there is nothing to object to."""
         return not self.has_tests or (self.count("passed") > 0 and not self.count("failed", "errored"))
 
     def summary(self) -> dict[str, Any]:
         """The numbers, for the ledger."""
-        told: dict[str, Any] = {"formats": list(self.formats)}
+        summary: dict[str, Any] = {"formats": list(self.formats)}
         if self.has_tests:
-            told |= {name: self.count(*kinds) for name, kinds in _COUNTED.items()}
-        return told if self.coverage is None else told | {"coverage": self.coverage}
+            summary |= {name: self.count(*kinds) for name, kinds in _COUNTED.items()}
+        return summary if self.coverage is None else summary | {"coverage": self.coverage}
 
 
 _COUNTED: dict[str, tuple[Outcome, ...]] = {
@@ -59,9 +59,9 @@ _COUNTED: dict[str, tuple[Outcome, ...]] = {
 
 
 def read_reports(folder: Path) -> RunReport | None:
-    """The reports that a command left in a folder: JUnit XML, pytest's JSON, coverage's JSON or XML. None without any.
+    """Read the reports in a folder: JUnit XML, pytest's JSON, coverage's JSON or XML. None if there is none.
 
-    A file that is none of these is passed over; one that begins as a report and can't be read is an error.
+    Other files are skipped; a report that can't be parsed is an error.
     """
     formats: list[str] = []
     outcomes: dict[str, Outcome] = {}
@@ -71,10 +71,10 @@ def read_reports(folder: Path) -> RunReport | None:
             continue
         content = _content(path)
         if path.suffix == ".xml":
-            root = _root(content)
+            root = _root_element(content)
             if root == "coverage":
                 formats.append("coverage")
-                coverage = _cobertura(content)
+                coverage = _cobertura_coverage(content)
             elif root in ("testsuites", "testsuite", None):
                 formats.append("junit")
                 for name, outcome in read_junit([content]).outcomes.items():
@@ -84,14 +84,14 @@ def read_reports(folder: Path) -> RunReport | None:
             _add_pytest(outcomes, data)
         elif data is not None and "totals" in data:
             formats.append("coverage")
-            coverage = _percentage(data)
+            coverage = _json_coverage(data)
     return RunReport(tuple(sorted(set(formats))), outcomes, coverage) if formats else None
 
 
 def _content(path: Path) -> bytes:
     size = path.stat().st_size
     if size > _SIZE_LIMIT:
-        raise ReportError(f"The report {path.name} has {size} bytes; at most {_SIZE_LIMIT} are read.")
+        raise ReportError(f"The report {path.name} has {size} bytes; the limit is {_SIZE_LIMIT}.")
     return path.read_bytes()
 
 
@@ -113,14 +113,14 @@ def _add_pytest(outcomes: dict[str, Outcome], data: dict[str, Any]) -> None:
 
 
 def _add(outcomes: dict[str, Outcome], name: str, outcome: Outcome) -> None:
-    outcomes[name] = min(outcomes.get(name, "passed"), outcome, key=_WORST.index)
+    outcomes[name] = min(outcomes.get(name, "passed"), outcome, key=_WORST_FIRST.index)
 
 
-def _percentage(data: dict[str, Any]) -> float:
+def _json_coverage(data: dict[str, Any]) -> float:
     try:
         return _rounded(float(data["totals"]["percent_covered"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ReportError("coverage's JSON report does not say how much is covered.") from error
+        raise ReportError("coverage's JSON report has no valid totals.percent_covered.") from error
 
 
 def _rounded(percentage: float) -> float:
@@ -129,12 +129,12 @@ def _rounded(percentage: float) -> float:
     return round(percentage, 2)
 
 
-class _RootFound(Exception):  # noqa: N818 - it says where to stop
+class _RootFound(Exception):  # noqa: N818 - it stops the parser
     pass
 
 
-def _root(content: bytes) -> str | None:
-    """The name of an XML document's first element; None where it has none."""
+def _root_element(content: bytes) -> str | None:
+    """The name of an XML document's root element; None if it has none."""
     from xml.parsers import expat
 
     def start(tag: str, _: dict[str, str]) -> None:
@@ -151,24 +151,24 @@ def _root(content: bytes) -> str | None:
     return None
 
 
-def _cobertura(content: bytes) -> float:
+def _cobertura_coverage(content: bytes) -> float:
     from xml.parsers import expat
 
-    found: list[str] = []
+    line_rates: list[str] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag == "coverage" and "line-rate" in attributes:
-            found.append(attributes["line-rate"])
+            line_rates.append(attributes["line-rate"])
 
     def refuse(*_: Any) -> None:
-        # The one document type that coverage itself writes has no entities; what declares some is refused.
-        raise ReportError("The coverage report declares entities.")
+        # The document type that coverage writes declares no entities.
+        raise ReportError("The coverage report declares XML entities, which are refused.")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(content, True)
-        return _rounded(float(found[0]) * 100)
+        return _rounded(float(line_rates[0]) * 100)
     except (expat.ExpatError, IndexError, ValueError) as error:
-        raise ReportError("The coverage report can't be read.") from error
+        raise ReportError("The coverage report can't be parsed, or has no valid line-rate.") from error

@@ -1,4 +1,4 @@
-"""Which tests there are: the list that a test report is compared with."""
+"""The baseline of a test suite: the list of tests that a report is compared with."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SCHEMA = "donewhen/suite-baseline/v1"
 
 @dataclass(frozen=True)
 class SuiteBaseline:
-    """The test ids that ran, and those that were skipped, when the suite was last agreed to be good."""
+    """The ids of the tests that ran, and of those that were skipped, when the baseline was recorded."""
 
     executed: frozenset[str]
     skipped: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, report: SuiteReport) -> SuiteBaseline:
-        """The baseline that this report would be."""
+        """The baseline of a report."""
         skipped = frozenset(report.ids("skipped"))
         return cls(frozenset(report.outcomes) - skipped, skipped)
 
@@ -36,26 +36,26 @@ class SuiteBaseline:
             return cls(frozenset(_ids(data["executed"])), frozenset(_ids(data["skipped"])))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigError(
-                f"The test baseline could not be read: {_explained(error)}.",
+                f"The test baseline could not be read: {_explain(error)}.",
                 where=str(path),
                 next_step=f"Record it with: donewhen baseline --out {path} -- COMMAND",
             ) from error
 
     def save(self, path: str | Path) -> None:
-        """Write a baseline file: sorted, one id a line, so that a review shows what changed."""
+        """Write a baseline file: sorted, one id per line, so that a diff shows what changed."""
         data = {"schema": _SCHEMA, "executed": sorted(self.executed), "skipped": sorted(self.skipped)}
         write_atomically(Path(path), (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _ids(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(test, str) for test in value):
         raise ValueError("its test ids must be a list of strings")
     return value
 
 
-def _explained(error: Exception) -> str:
+def _explain(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     if isinstance(error, KeyError):
-        return f"it has no {error}"
+        return f"the key {error} is missing"
     return str(error)

@@ -1,1 +1,1 @@
-"""What was agreed: the terms, whether they still hold, decisions, and the files that work depends on."""
+"""Agreements: their terms and state, decisions, and the files that a job depends on."""

@@ -1,4 +1,4 @@
-"""Sealing what was agreed, and telling whether it still is."""
+"""Seals agreements in the ledger, and determines whether they still hold."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DECIDED_FIELDS: dict[str, frozenset[str]] = {
 
 
 class Seal(NamedTuple):
-    """The terms that hold, and the entry by which they were agreed."""
+    """The agreed terms, and the entry that sealed them."""
 
     terms: Terms
     entry: Entry
@@ -59,10 +59,10 @@ class Seal(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """Where an agreement stands now.
+    """The current state of an agreement.
 
-    ``agreed``: sealed, and at most more has been asked for since. ``voided``: something was loosened or removed.
-    ``unsealed``: a file says agreed, but nobody sealed anything. ``proposed``: not agreed yet.
+    ``agreed``: sealed, and at most tightened since. ``voided``: something was loosened or removed.
+    ``unsealed``: the plan file says agreed, but the ledger has no seal. ``proposed``: not agreed yet.
     """
 
     state: AgreementState
@@ -76,7 +76,7 @@ class Agreement(NamedTuple):
 
 
 class AgreementProblem(NamedTuple):
-    """Why something can't be agreed to."""
+    """A reason why something can't be agreed."""
 
     code: str
     message: str
@@ -84,7 +84,7 @@ class AgreementProblem(NamedTuple):
 
 
 class AgreementProposal(NamedTuple):
-    """Something to agree to, and where it stands."""
+    """A job or project to agree to, with the state of its agreement."""
 
     plan: Job | Project
     where: str
@@ -97,106 +97,110 @@ class AgreementProposal(NamedTuple):
         return self.plan.id
 
     def place(self, change: TermsChange) -> str:
-        """The file and line at which a change can be seen."""
+        """The file and line of a change."""
         return location_of_change(change, self.plan, self.where, self.settings)
 
 
 def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
-    """The terms that hold after these entries. Without a policy the chain's own terms are it: the project's chain."""
+    """The seal after these entries. Without ``policy`` (the project's chain), its own terms define who may approve."""
     seal: Seal | None = None
-    for seal in seals_in(chain, entries, policy):  # noqa: B007 - the last one is meant
+    for seal in seals_in(chain, entries, policy):  # noqa: B007 - only the last is used
         pass
     return seal
 
 
 def seals_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Iterator[Seal | None]:
-    """The terms that hold after each of these entries."""
+    """The seal after each of these entries."""
     seal: Seal | None = None
     for entry in entries:
         allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
         if entry.type == "decided" and seal is not None and is_approval(entry, chain, allowed):
-            seal = Seal({**seal.terms, **_decided(entry)}, seal.entry)
-        if entry.type == "agreed" and _whole(entry):
+            seal = Seal({**seal.terms, **_decided_terms(entry)}, seal.entry)
+        if entry.type == "agreed" and _has_valid_terms(entry):
             terms: Terms = entry.data["terms"]
             how = entry.data.get("how")
             if how == "agreed" and is_approval(entry, chain, allowed):
                 seal = Seal(terms, entry)
-            elif seal is not None and how == "tightened" and _only_more(seal.terms, terms):
+            elif seal is not None and how == "tightened" and _is_only_stricter(seal.terms, terms):
                 seal = Seal(terms, seal.entry)
         yield seal
 
 
 def agreement_state(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreement:
-    """Compare what stands there with what was sealed; ``typed`` is what the file itself claims."""
+    """Compare the current terms with the sealed ones; ``typed`` is whether the plan file itself says agreed."""
     if seal is None:
         return Agreement("unsealed" if typed else "proposed", terms, None)
-    found = compare_terms(seal.terms, terms)
-    return Agreement("voided" if any(one.voids for one in found) else "agreed", terms, seal, found)
+    changes = compare_terms(seal.terms, terms)
+    return Agreement("voided" if any(change.voids for change in changes) else "agreed", terms, seal, changes)
 
 
 def project_seal(workspace: Workspace, project: Project) -> Seal | None:
-    """What was agreed about the project."""
+    """The seal of the project, or None."""
     return seal_in(project.id, workspace.ledger.read(project.id).entries, None)
 
 
 def approval_policy(workspace: Workspace) -> Policy:
-    """Who may approve here, as it was agreed."""
+    """Who may approve, according to the project's sealed terms."""
     seal = project_seal(workspace, workspace.project())
     return Policy.of(seal.terms if seal else None)
 
 
 def project_agreement(workspace: Workspace, project: Project) -> Agreement:
-    """Where the project's agreement stands, with the gate's configuration and hooks as they are now."""
+    """The state of the project's agreement, with the current settings and hooks."""
     typed = project.agreement_status == "agreed"
     terms = _project_terms(workspace, project)
     return agreement_state(terms, project_seal(workspace, project), typed=typed)
 
 
 def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
-    """Where a job's agreement stands. What an unsealed project claims, it claims for its jobs, too."""
+    """The state of a job's agreement. The claim of an unsealed project extends to its jobs."""
     typed = project.state == "unsealed" or job.document.fields.get("agreement_status") == "agreed"
     policy = Policy.of(project.seal.terms if project.seal else None)
     return agreement_state(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
 
 
 def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[AgreementProposal, ...]:
-    """The project and these jobs, each with where its agreement stands and what keeps it from being agreed to."""
+    """The project and these jobs, each with the state of its agreement and the problems that prevent agreeing."""
     project = workspace.project()
-    about_project = project_agreement(workspace, project)
+    agreed_project = project_agreement(workspace, project)
     where = workspace.where(project.path)
-    problems = tuple(_placeholders(project.criteria, where))
+    problems = tuple(_placeholder_problems(project.criteria, where))
     settings = workspace.settings()
-    found = [AgreementProposal(project, where, about_project, problems, settings)]
+    proposals = [AgreementProposal(project, where, agreed_project, problems, settings)]
     for job in jobs:
-        agreement = job_agreement(job, workspace.ledger.read(job.id), about_project)
+        agreement = job_agreement(job, workspace.ledger.read(job.id), agreed_project)
         where = workspace.where(job.path)
-        problems = (*_problems(job, where), *_paths(workspace, job), *_judges(workspace, job, where, settings))
-        found.append(AgreementProposal(job, where, agreement, problems, settings))
-    return tuple(found)
+        problems = (
+            *_content_problems(job, where),
+            *_path_problems(workspace, job),
+            *_judge_problems(workspace, job, where, settings),
+        )
+        proposals.append(AgreementProposal(job, where, agreement, problems, settings))
+    return tuple(proposals)
 
 
 def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, *, notes: str = "") -> Entry:
-    """Seal what was proposed, if it still stands there. An agent's word is recorded and changes nothing."""
+    """Seal the proposed terms, if they are still current. An agreement by an agent is recorded without effect."""
     policy = approval_policy(workspace)
     with workspace.locked(proposal.plan.path):
         document = workspace.read(proposal.plan.path)
         before = workspace.ledger.read(proposal.chain)
         document = finish_interrupted_write(workspace, document, proposal.plan.path, before.entries)
-        # What does not count now must not begin to count when others are trusted later.
+        # What does not count now must not start to count if the policy changes later.
         how = "agreed" if approval.counts(policy) else "said"
         data: dict[str, Any] = {"how": how, "terms": proposal.agreement.terms}
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
-        begun = any(one.type == "started" or "outputs" in one.data for one in before.entries)
+        begun = any(entry.type == "started" or "outputs" in entry.data for entry in before.entries)
         if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
-            # What is there before anybody begins is not this job's work.
+            # Outputs that exist before the start are not this job's work.
             data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
         if _terms_now(workspace, proposal) != proposal.agreement.terms:
             raise DonewhenError(
-                "It was changed while it was being shown, so nothing was agreed.",
+                "The plan changed while it was being reviewed. Nothing was agreed.",
                 where=workspace.where(proposal.plan.path),
-                next_step="Look at it again: donewhen agree",
+                next_step="Review it again: donewhen agree",
             )
         writes: dict[str, Value] = {}
         if approval.counts(policy):
@@ -209,42 +213,42 @@ def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval,
             workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes
         )[0]
     if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
-        # More to do: what is above was done without it.
-        _reopen(workspace, proposal.plan, policy, approval.by)
+        # The workstream and the project were done without this job.
+        _reopen_parents(workspace, proposal.plan, policy, approval.by)
     return entry
 
 
-def _reopen(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
+def _reopen_parents(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
     if history_of(job.id, workspace.ledger.read(job.id).entries, policy).completed is None:
         mark_parents_in_progress(workspace, job, policy, by, begin=False)
 
 
 def seal_tightened_terms(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
-    """Seal what was added or tightened since in the job and its project, so that it can't be taken back in silence."""
+    """Seal additions and tightenings of the job and its project, so that they can't be removed unnoticed."""
     sealed: list[Entry] = []
     for proposal in agreement_proposals(workspace, [job]):
-        if _only_tightened(proposal.agreement):
+        if _is_only_tightened(proposal.agreement):
             with workspace.locked(proposal.plan.path):
                 path = proposal.plan.path
                 finish_interrupted_write(
                     workspace, workspace.read(path), path, workspace.ledger.read(proposal.chain).entries
                 )
-                # Looked at again under the lock: somebody else may have sealed it, or loosened it, meanwhile.
-                again = agreement_proposals(workspace, [workspace.job_at(job.path)])
-                now = next(one for one in again if one.chain == proposal.chain)
-                if _only_tightened(now.agreement):
-                    sealed.append(_seal(workspace, now, by))
+                # Read again under the lock: another process may have sealed or loosened it.
+                reread = agreement_proposals(workspace, [workspace.job_at(job.path)])
+                current = next(candidate for candidate in reread if candidate.chain == proposal.chain)
+                if _is_only_tightened(current.agreement):
+                    sealed.append(_append_seal(workspace, current, by))
     return tuple(sealed)
 
 
 def location_of_change(change: TermsChange, plan: Job | Project, where: str, settings: Settings) -> str:
-    """The file and line at which a change can be seen: the field that holds it, or the list that lacks it."""
-    room, _, name = change.field.partition(".")
-    match room:
+    """The file and line of a change: of the changed field, or of the list that an item is missing from."""
+    section, _, name = change.field.partition(".")
+    match section:
         case "settings":
-            return _in_settings(settings, name)
+            return _location_in_settings(settings, name)
         case "hooks" | "hooks_switched_off":
-            if room == "hooks":
+            if section == "hooks":
                 return (change.after or change.before or "").partition(": ")[0]
             return file_disabling_hooks(settings.root) or PROJECT_HOOK_FILES[0]
         case "baselines":
@@ -253,39 +257,41 @@ def location_of_change(change: TermsChange, plan: Job | Project, where: str, set
             return f"{settings.judge.missions}/{name.partition('.')[0]}"
         case "criteria":
             lines = [criterion.line for criterion in plan.criteria if change.after == criterion_term(criterion)]
-            # What is gone may still be there in words, with another check or none.
-            said = (change.before or "").rpartition(" [check: ")[0] or change.before
-            lines += [criterion.line for criterion in plan.criteria if criterion.text == said]
+            # A removed criterion may still be there with the same text, but another check or none.
+            text = (change.before or "").rpartition(" [check: ")[0] or change.before
+            lines += [criterion.line for criterion in plan.criteria if criterion.text == text]
             lines += [criterion.line for criterion in plan.criteria] or [plan.document.first_body_line]
             return f"{where}:{lines[0]}"
         case _:
-            line = plan.document.line_of({"commands": "truth_required_commands", "exemptions": name}.get(room, room))
+            line = plan.document.line_of(
+                {"commands": "truth_required_commands", "exemptions": name}.get(section, section)
+            )
             return f"{where}:{line}" if line else where
 
 
-def _in_settings(settings: Settings, name: str) -> str:
+def _location_in_settings(settings: Settings, name: str) -> str:
     source = settings.source
     if source is None:
         return CONFIG_FILE
-    room, _, key = name.rpartition(".")
+    section, _, key = name.rpartition(".")
     table = ""
     with suppress(OSError):
         for number, text in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if header := re.match(r"\s*\[(?:tool\.donewhen\.?)?([\w.]*)\]", text):
                 table = header[1]
-            elif table == room and re.match(rf"\s*{re.escape(key)}\s*=", text):
+            elif table == section and re.match(rf"\s*{re.escape(key)}\s*=", text):
                 return f"{source.name}:{number}"
     return source.name
 
 
-def _only_tightened(agreement: Agreement) -> bool:
+def _is_only_tightened(agreement: Agreement) -> bool:
     return agreement.state == "agreed" and bool(agreement.changes)
 
 
-def _seal(workspace: Workspace, proposal: AgreementProposal, by: Actor) -> Entry:
+def _append_seal(workspace: Workspace, proposal: AgreementProposal, by: Actor) -> Entry:
     terms = proposal.agreement.terms
-    lines = [change._asdict() for change in proposal.agreement.changes]
-    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": lines}
+    changes = [change._asdict() for change in proposal.agreement.changes]
+    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": changes}
     return workspace.ledger.append(proposal.chain, "agreed", data, by)
 
 
@@ -301,29 +307,29 @@ def _project_terms(workspace: Workspace, project: Project) -> Terms:
     return project_terms(project, settings, mission_folders(workspace.root, settings))
 
 
-def _whole(entry: Entry) -> bool:
+def _has_valid_terms(entry: Entry) -> bool:
     terms = entry.data.get("terms")
     return isinstance(terms, Mapping) and entry.data.get("hash") == terms_hash(terms)
 
 
-def _decided(entry: Entry) -> Terms:
-    """The terms that a decision sets: its own, and no others."""
+def _decided_terms(entry: Entry) -> Terms:
+    """The terms that a decision sets; empty if it sets any that its kind may not."""
     terms = entry.data.get("terms")
     allowed = DECIDED_FIELDS.get(str(entry.data.get("decision")), frozenset())
     return terms if isinstance(terms, Mapping) and allowed.issuperset(terms) else {}
 
 
-def _only_more(before: Terms, after: Terms) -> bool:
-    """Whether terms may follow others without anybody agreeing to them again. Anybody can have written ``after``."""
+def _is_only_stricter(before: Terms, after: Terms) -> bool:
+    """Whether new terms need no new agreement. ``after`` is untrusted."""
     if not have_same_shape(before, after):
         return False
-    return not any(term.voids for term in compare_terms(before, after))
+    return not any(change.voids for change in compare_terms(before, after))
 
 
-def _problems(job: Job, where: str) -> Iterable[AgreementProblem]:
+def _content_problems(job: Job, where: str) -> Iterable[AgreementProblem]:
     if not job.criteria:
         yield AgreementProblem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
-    yield from _placeholders(job.criteria, where)
+    yield from _placeholder_problems(job.criteria, where)
     for command in job.truth_required_commands:
         try:
             split_command(command)
@@ -334,9 +340,9 @@ def _problems(job: Job, where: str) -> Iterable[AgreementProblem]:
             )
 
 
-def _paths(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
-    named = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
-    for field, paths in named.items():
+def _path_problems(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
+    declared = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
+    for field, paths in declared.items():
         for path in paths:
             try:
                 locate(workspace, job, path, field)
@@ -344,21 +350,23 @@ def _paths(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
                 yield AgreementProblem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
 
 
-def _judges(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[AgreementProblem]:
-    """Judges that are not there: a new mission is free, so whoever made it later would choose the judge."""
-    named = [criterion for criterion in job.criteria if criterion.check is not None and criterion.check.kind == "judge"]
-    known = mission_folders(workspace.root, settings) if named else {}
-    for one in named:
-        if one.check is not None and one.check.text not in known:
-            message = f"The criterion {one.id} names the mission {one.check.text!r}, which is not there."
-            yield AgreementProblem(FindingCode.MISSION_MISSING, message, f"{where}:{one.line}")
+def _judge_problems(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[AgreementProblem]:
+    """Missing missions: adding one needs no agreement, so its author could choose the judge later."""
+    judged = [
+        criterion for criterion in job.criteria if criterion.check is not None and criterion.check.kind == "judge"
+    ]
+    known = mission_folders(workspace.root, settings) if judged else {}
+    for criterion in judged:
+        if criterion.check is not None and criterion.check.text not in known:
+            message = f"The criterion {criterion.id} names the mission {criterion.check.text!r}, which does not exist."
+            yield AgreementProblem(FindingCode.MISSION_MISSING, message, f"{where}:{criterion.line}")
 
 
-def _placeholders(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
+def _placeholder_problems(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
     for criterion in criteria:
         if criterion.placeholder:
             yield AgreementProblem(
                 FindingCode.PLACEHOLDER,
-                f"The criterion {criterion.id} says nothing yet: {criterion.text!r}.",
+                f"The criterion {criterion.id} is a placeholder: {criterion.text!r}.",
                 f"{where}:{criterion.line}",
             )

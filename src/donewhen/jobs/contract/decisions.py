@@ -1,4 +1,4 @@
-"""Decisions about a job: what a person (or whoever may) has settled, and what follows from it."""
+"""Decisions about a job by a person or another accepted approver, and their effects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "
 
 
 class Decision(NamedTuple):
-    """What was decided, in a form that can be applied."""
+    """A decision that can be applied to a job."""
 
     kind: DecisionKind
     reason: str
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
 
 
 class DecisionRecord(NamedTuple):
-    """The record of a decision, and whether it counts."""
+    """A recorded decision, and whether it takes effect."""
 
     entry: Entry
     counts: bool
@@ -36,7 +36,7 @@ class DecisionRecord(NamedTuple):
 
 
 def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approval) -> DecisionRecord:
-    """Record a decision and apply it. One by an agent is recorded as what it is: a proposal."""
+    """Record a decision and apply it. A decision by an agent is only recorded, as a proposal."""
     if not decision.reason.strip():
         raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
     with workspace.locked(job.path):
@@ -51,7 +51,7 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
         if decision.value is not None:
             data["value"] = decision.value
         if terms and approval.counts(policy):
-            # One entry says it all, so that a decision holds whole or not at all, and lends itself to nothing else.
+            # In one entry, so that a decision is applied completely or not at all, and can't be reused elsewhere.
             data["terms"] = terms
         effects: dict[str, Value] = {"status": "cancelled"} if decision.kind == "cancel" else {}
         if decision.kind == "rescope" and job.status == "cancelled":
@@ -73,24 +73,24 @@ def _new_terms(job: Job, decision: Decision, budget: int) -> dict[str, Value]:
         case "raise_budget":
             if value <= max(budget, job.iteration):
                 raise UsageError(
-                    f"{job.id} may take {budget} iterations and has taken {job.iteration}; "
-                    f"{value} would not raise that.",
+                    f"{value} does not raise the budget: {job.id} may take {budget} iterations "
+                    f"and has taken {job.iteration}.",
                     next_step="Give the new total.",
                 )
             return {"max_iterations": value}
         case "target":
             return {"reward_target": value}
         case "stakes":
-            return {"stakes": value, **_following(job, value)}
+            return {"stakes": value, **_default_terms(job, value)}
         case _:
             return {}
 
 
-def _following(job: Job, stakes: Stakes) -> dict[str, Value]:
-    """Target and budget go with the stakes where they were the defaults of the old ones."""
-    found: dict[str, Value] = {}
+def _default_terms(job: Job, stakes: Stakes) -> dict[str, Value]:
+    """The target and budget for new stakes, as far as the job had the defaults of its old stakes."""
+    terms: dict[str, Value] = {}
     if job.reward_target == TARGETS[job.stakes]:
-        found["reward_target"] = TARGETS[stakes]
+        terms["reward_target"] = TARGETS[stakes]
     if job.max_iterations == BUDGETS[job.stakes]:
-        found["max_iterations"] = BUDGETS[stakes]
-    return found
+        terms["max_iterations"] = BUDGETS[stakes]
+    return terms

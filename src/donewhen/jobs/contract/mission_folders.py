@@ -1,4 +1,4 @@
-"""Where the missions of a project are: whose judges its gates may ask."""
+"""The folders of a project's missions, whose judges its gates may use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from donewhen.foundation.errors import ConfigError
 
 
 def missions_folder(root: Path, settings: Settings) -> Path:
-    """Where the missions of a project are."""
+    """The folder that contains the missions of a project."""
     name = settings.judge.missions
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or PurePosixPath(name).is_absolute():
@@ -18,6 +18,6 @@ def missions_folder(root: Path, settings: Settings) -> Path:
 
 
 def mission_folders(root: Path, settings: Settings) -> dict[str, Path]:
-    """The missions of a project by their names."""
-    above = missions_folder(root, settings)
-    return {path.parent.name: path.parent for path in sorted(above.glob("*/mission.toml"))}
+    """The folders of a project's missions, by name."""
+    parent = missions_folder(root, settings)
+    return {path.parent.name: path.parent for path in sorted(parent.glob("*/mission.toml"))}

@@ -1,7 +1,7 @@
-"""What was agreed: the terms of a job and of its project in one canonical form, and how they have changed since.
+"""The terms of an agreement about a job or project in canonical form, and the comparison of two versions of them.
 
-Terms are plain JSON values. They leave out what does not matter (ids of criteria, order, white space), so that the same
-agreement has the same hash, whoever wrote it down and wherever it stands.
+Terms are plain JSON values. They leave out insignificant details (ids of criteria, order, white space), so that the
+same agreement always has the same hash.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VOIDING: frozenset[ChangeKind] = frozenset({"loosened", "removed"})
 
 
 class TermsChange(NamedTuple):
-    """One difference between what was agreed and what stands there now."""
+    """A difference between the agreed terms and the current ones."""
 
     kind: ChangeKind
     field: str
@@ -40,12 +40,12 @@ class TermsChange(NamedTuple):
 
     @property
     def voids(self) -> bool:
-        """Whether somebody has to agree again."""
+        """Whether this change voids the agreement."""
         return self.kind in _VOIDING
 
 
 def job_terms(job: Job) -> Terms:
-    """What is agreed when a job is."""
+    """The terms of a job."""
     return {
         "schema": JOB_TERMS,
         "job": job.id,
@@ -68,84 +68,87 @@ def job_terms(job: Job) -> Terms:
 
 
 def project_terms(project: Project, settings: Settings, missions: Mapping[str, Path] | None = None) -> Terms:
-    """What is agreed when a project is: its criteria, and the gate's own configuration, hooks and judges as parsed
-    values. ``missions`` are the folders of those."""
+    """The terms of a project: its criteria, and the parsed settings, hooks and judges. ``missions`` are the folders of
+    the judges' missions, by name."""
     terms = {
         "schema": PROJECT_TERMS,
         "project": project.id,
         "criteria": _sorted({criterion_term(criterion) for criterion in project.criteria}),
-        "settings": dict(_set_by_hand(settings, "")),
+        "settings": dict(_non_default_settings(settings, "")),
         "hooks": _sorted(
-            f"{hook.file}: {hook.event}{f' ({hook.matcher})' if hook.matcher else ''}: {hook.command} [{hook.timeout} s]"
+            f"{hook.file}: {hook.event}{f' ({hook.matcher})' if hook.matcher else ''}: "
+            f"{hook.command} [{hook.timeout} s]"
             for hook in project_hooks(settings.root)
         ),
         "hooks_switched_off": are_hooks_disabled(settings.root),
         "baselines": _baselines(settings),
     }
     if project.github_enabled:
-        # Switched off, parity would be left out of every score; and another repository may have other readers.
+        # Turning it off would drop parity from every score; and another repository may have other readers.
         terms["github"] = {"repo": project.github_repo}
     return {**terms, "missions": _missions(missions)} if missions else terms
 
 
 def terms_hash(terms: Terms) -> str:
-    """The name of an agreement."""
+    """The hash that identifies an agreement."""
     return digest_of(terms)
 
 
 def compare_terms(before: Terms, after: Terms) -> tuple[TermsChange, ...]:
-    """How ``after`` differs from ``before``, field by field."""
-    found: list[TermsChange] = []
+    """The differences between two versions of terms, field by field."""
+    changes: list[TermsChange] = []
     for name in sorted({*before, *after}):
         if name == "settings":
             for setting in sorted({*before[name], *after[name]}):
-                rule = _SETTINGS.get(setting.rpartition(".")[2], _replaced)
+                rule = _SETTINGS.get(setting.rpartition(".")[2], _compare_replaced)
                 default = _defaults().get(setting)
                 old, new = before[name].get(setting, default), after[name].get(setting, default)
-                found += rule(f"settings.{setting}", old, new)
+                changes += rule(f"settings.{setting}", old, new)
         else:
-            found += _RULES.get(name, _replaced)(name, before.get(name), after.get(name))
-    return (*found, *_taken_over(before, after))
+            changes += _RULES.get(name, _compare_replaced)(name, before.get(name), after.get(name))
+    return (*changes, *_manual_criteria_loosened(before, after))
 
 
-def _taken_over(before: Terms, after: Terms) -> Iterator[TermsChange]:
-    """Criteria without a check are a person's while there are no commands; the first command would take them over."""
+def _manual_criteria_loosened(before: Terms, after: Terms) -> Iterator[TermsChange]:
+    """A person decides criteria without a check; once there are commands, the commands decide them instead."""
     if not before.get("commands") and after.get("commands"):
-        for one in before.get("criteria") or ():
-            if one in (after.get("criteria") or ()) and (not one.endswith("]") or one.endswith(" []")):
-                yield TermsChange("loosened", "criteria", f"{one} (a person decides)", f"{one} (the commands decide)")
+        for term in before.get("criteria") or ():
+            if term in (after.get("criteria") or ()) and (not term.endswith("]") or term.endswith(" []")):
+                yield TermsChange("loosened", "criteria", f"{term} (a person decides)", f"{term} (the commands decide)")
 
 
-def have_same_shape(one: Terms, other: Terms) -> bool:
-    """Whether the terms have the same fields, each with a value of the same kind."""
-    # Missions, and a mirror, were agreed to before there were any.
-    names = {*one, *other} - {"missions", "github"}
-    missions = [terms.get("missions", {}) for terms in (one, other)]
+def have_same_shape(before: Terms, after: Terms) -> bool:
+    """Whether the terms have the same fields, each with a value of the same type."""
+    # Optional fields: a project may have been agreed before it had missions or a mirror.
+    names = {*before, *after} - {"missions", "github"}
+    missions = [terms.get("missions", {}) for terms in (before, after)]
     return (
-        names <= set(one)
-        and names <= set(other)
-        and all(_is_like(name, one[name], other[name]) for name in names)
-        and all(isinstance(terms, dict) and all(isinstance(of, dict) for of in terms.values()) for terms in missions)
-        and all(isinstance(terms.get("github", {}), dict) for terms in (one, other))
+        names <= set(before)
+        and names <= set(after)
+        and all(_has_same_type(name, before[name], after[name]) for name in names)
+        and all(
+            isinstance(table, dict) and all(isinstance(term, dict) for term in table.values()) for table in missions
+        )
+        and all(isinstance(terms.get("github", {}), dict) for terms in (before, after))
     )
 
 
-def _is_like(name: str, one: Any, other: Any) -> bool:
-    if type(one) is not type(other) or (name == "stakes" and other not in STAKES):
+def _has_same_type(name: str, before: Any, after: Any) -> bool:
+    if type(before) is not type(after) or (name == "stakes" and after not in STAKES):
         return False
     if name == "truth_mode":
-        return other in ("off", "strict")
-    if isinstance(other, list):
-        return all(isinstance(item, str) for item in other)
+        return after in ("off", "strict")
+    if isinstance(after, list):
+        return all(isinstance(item, str) for item in after)
     if name == "baselines":
-        return all(isinstance(item, dict) and set(item) == {"executed", "skipped"} for item in other.values())
+        return all(isinstance(item, dict) and set(item) == {"executed", "skipped"} for item in after.values())
     if name == "exemptions":
-        return all(isinstance(item, str) for item in other.values())
+        return all(isinstance(item, str) for item in after.values())
     return True
 
 
 def normal_command(text: str) -> str:
-    """A command with the white space that does not matter taken out; one that can't be run stays as it is."""
+    """A command without insignificant white space; a command that can't be run is returned unchanged."""
     try:
         return shlex.join(split_command(text))
     except DonewhenError:
@@ -153,10 +156,10 @@ def normal_command(text: str) -> str:
 
 
 def criterion_term(criterion: Criterion) -> str:
-    """A criterion as it stands in the terms."""
+    """A criterion as written in the terms."""
     check = criterion.check
     if check is None:
-        # Prose that ends like a check must not be taken for one.
+        # Text that ends like a check must not be mistaken for a check.
         return f"{criterion.text} []" if criterion.text.endswith("]") else criterion.text
     return f"{criterion.text} [check: {check.normal}]"
 
@@ -165,7 +168,7 @@ def _sorted(values: Iterable[str]) -> list[str]:
     return sorted(set(values))
 
 
-def _set_by_hand(table: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+def _non_default_settings(table: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     """Each setting that differs from its default, by its dotted name."""
     defaults = _defaults()
     for name, value in _settings(table, prefix):
@@ -189,124 +192,127 @@ def _defaults() -> dict[str, Any]:
 
 
 def _baselines(settings: Settings) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    baselines: dict[str, Any] = {}
     for guard in (settings.stop, settings.subagent_stop, settings.task_completed):
         path = guard.tests.baseline if guard.tests is not None else None
-        if path is not None and path not in found:
+        if path is not None and path not in baselines:
             try:
                 baseline = SuiteBaseline.load(settings.root / path)
             except ConfigError:
                 continue
-            found[path] = {"executed": _marks(baseline.executed), "skipped": _marks(baseline.skipped)}
-    return found
+            baselines[path] = {"executed": _short_hashes(baseline.executed), "skipped": _short_hashes(baseline.skipped)}
+    return baselines
 
 
 def _missions(folders: Mapping[str, Path]) -> dict[str, Any]:
-    # Where there are none, nothing that judges is loaded.
+    # Imported late: a project without missions does not load the judging code.
     from donewhen.judging.mission_terms import mission_terms
 
     return {name: mission_terms(folder) for name, folder in folders.items()}
 
 
-def _marks(ids: Iterable[str]) -> list[str]:
-    """Test ids shortened to what tells them apart: a suite has thousands, and the ledger keeps them."""
-    return sorted({hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()[:12] for one in ids})
+def _short_hashes(ids: Iterable[str]) -> list[str]:
+    """Test ids as short hashes: a suite has thousands of tests, and the ledger stores them."""
+    return sorted({hashlib.sha256(test.encode("utf-8", "surrogatepass")).hexdigest()[:12] for test in ids})
 
 
 Rule: TypeAlias = Callable[[str, Any, Any], "list[TermsChange]"]
 
 
-def _replaced(name: str, before: Any, after: Any) -> list[TermsChange]:
-    """Nobody can tell which of two texts asks for more: the old one is removed, the new one added."""
+def _compare_replaced(name: str, before: Any, after: Any) -> list[TermsChange]:
+    """Values without an order: the old value counts as removed, the new one as added."""
     if canonical_json(before) == canonical_json(after):
         return []
-    gone = [] if before in (None, [], {}) else [TermsChange("removed", name, _shown(before), None)]
-    return gone + ([] if after in (None, [], {}) else [TermsChange("added", name, None, _shown(after))])
+    removed = [] if before in (None, [], {}) else [TermsChange("removed", name, _as_text(before), None)]
+    return removed + ([] if after in (None, [], {}) else [TermsChange("added", name, None, _as_text(after))])
 
 
-def _items(name: str, before: Any, after: Any) -> list[TermsChange]:
-    """More items ask for more."""
+def _compare_items(name: str, before: Any, after: Any) -> list[TermsChange]:
+    """Lists in which more items are stricter."""
     old, new = before or [], after or []
-    return [TermsChange("removed", name, one, None) for one in old if one not in new] + [
-        TermsChange("added", name, None, one) for one in new if one not in old
+    return [TermsChange("removed", name, item, None) for item in old if item not in new] + [
+        TermsChange("added", name, None, item) for item in new if item not in old
     ]
 
 
-def _permissions(name: str, before: Any, after: Any) -> list[TermsChange]:
-    """More items allow more."""
+def _compare_permissions(name: str, before: Any, after: Any) -> list[TermsChange]:
+    """Lists in which more items are looser."""
     old, new = before or [], after or []
-    return [TermsChange("tightened", name, one, None) for one in old if one not in new] + [
-        TermsChange("loosened", name, None, one) for one in new if one not in old
+    return [TermsChange("tightened", name, item, None) for item in old if item not in new] + [
+        TermsChange("loosened", name, None, item) for item in new if item not in old
     ]
 
 
-def _inputs(name: str, before: Any, after: Any) -> list[TermsChange]:
-    """No list stands for the whole tracked tree, so naming some files narrows what is watched."""
+def _compare_inputs(name: str, before: Any, after: Any) -> list[TermsChange]:
+    """An empty list means the whole tracked tree, so naming files is looser."""
     if before and not after:
         return [TermsChange("tightened", name, ", ".join(before), "the tracked tree")]
     if after and not before:
         return [TermsChange("loosened", name, "the tracked tree", ", ".join(after))]
-    return _items(name, before, after)
+    return _compare_items(name, before, after)
 
 
-def _ordered(rank: Callable[[Any], Any]) -> Rule:
-    """The higher the rank, the more is asked for."""
+def _ordered_by(rank: Callable[[Any], Any]) -> Rule:
+    """A rule for values of which a higher rank is stricter."""
 
     def rule(name: str, before: Any, after: Any) -> list[TermsChange]:
         if before == after:
             return []
         tighter = before is None or (after is not None and rank(after) > rank(before))
-        return [TermsChange("tightened" if tighter else "loosened", name, _shown(before), _shown(after))]
+        return [TermsChange("tightened" if tighter else "loosened", name, _as_text(before), _as_text(after))]
 
     return rule
 
 
-def _exemptions(name: str, before: Any, after: Any) -> list[TermsChange]:
+def _compare_exemptions(name: str, before: Any, after: Any) -> list[TermsChange]:
     old, new = before or {}, after or {}
     return [
-        TermsChange("loosened" if one in new else "tightened", f"{name}.{one}", old.get(one), new.get(one))
-        for one in sorted({*old, *new})
-        if old.get(one) != new.get(one)
+        TermsChange("loosened" if field in new else "tightened", f"{name}.{field}", old.get(field), new.get(field))
+        for field in sorted({*old, *new})
+        if old.get(field) != new.get(field)
     ]
 
 
-def _baseline_rule(name: str, before: Any, after: Any) -> list[TermsChange]:
+def _compare_baselines(name: str, before: Any, after: Any) -> list[TermsChange]:
     old, new = before or {}, after or {}
     return [
         TermsChange(
-            _compared(old.get(path), new.get(path)), f"{name}.{path}", _counted(old.get(path)), _counted(new.get(path))
+            _baseline_change(old.get(path), new.get(path)),
+            f"{name}.{path}",
+            _test_counts(old.get(path)),
+            _test_counts(new.get(path)),
         )
         for path in sorted({*old, *new})
         if old.get(path) != new.get(path)
     ]
 
 
-def _mission_rule(name: str, before: Any, after: Any) -> list[TermsChange]:
-    """A judge that is new asks for nothing that somebody wanted; another one may be milder, whatever is another."""
+def _compare_missions(name: str, before: Any, after: Any) -> list[TermsChange]:
+    """A new judge affects no existing criterion. Any other change may make a judge more lenient."""
     old, new = before or {}, after or {}
-    found: list[TermsChange] = []
-    for one in sorted({*old, *new}):
-        if one not in new:
-            found.append(TermsChange("removed", f"{name}.{one}", "a judge", None))
-        elif one not in old:
-            found.append(TermsChange("added", f"{name}.{one}", None, "a judge"))
+    changes: list[TermsChange] = []
+    for mission in sorted({*old, *new}):
+        if mission not in new:
+            changes.append(TermsChange("removed", f"{name}.{mission}", "a judge", None))
+        elif mission not in old:
+            changes.append(TermsChange("added", f"{name}.{mission}", None, "a judge"))
         else:
-            for field in sorted({*old[one], *new[one]}):
-                rule = _MORE if field in _MORE_IS_STRICTER else _otherwise
-                found += rule(f"{name}.{one}.{field}", old[one].get(field), new[one].get(field))
-    return found
+            for field in sorted({*old[mission], *new[mission]}):
+                rule = _MORE if field in _MORE_IS_STRICTER else _any_change_loosens
+                changes += rule(f"{name}.{mission}.{field}", old[mission].get(field), new[mission].get(field))
+    return changes
 
 
 _MORE_IS_STRICTER = ("min_verdict_agreement", "spot_check", "alarm_below")
 
 
-def _otherwise(name: str, before: Any, after: Any) -> list[TermsChange]:
+def _any_change_loosens(name: str, before: Any, after: Any) -> list[TermsChange]:
     if canonical_json(before) == canonical_json(after):
         return []
-    return [TermsChange("loosened", name, _shown(before), _shown(after))]
+    return [TermsChange("loosened", name, _as_text(before), _as_text(after))]
 
 
-def _compared(before: Any, after: Any) -> ChangeKind:
+def _baseline_change(before: Any, after: Any) -> ChangeKind:
     if before is None or after is None:
         return "added" if before is None else "removed"
     lost = {*before["executed"]} - {*after["executed"]}
@@ -314,51 +320,51 @@ def _compared(before: Any, after: Any) -> ChangeKind:
     return "loosened" if lost or forgotten else "tightened"
 
 
-def _counted(baseline: Any) -> str | None:
+def _test_counts(baseline: Any) -> str | None:
     if baseline is None:
         return None
     return f"{len(baseline['executed'])} tests, {len(baseline['skipped'])} skipped"
 
 
-def _shown(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {_shown(one)}" for name, one in value.items())
+        return "; ".join(f"{name}: {_as_text(item)}" for name, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-_MORE = _ordered(lambda value: value)
-_LESS = _ordered(lambda value: -value)
+_MORE = _ordered_by(lambda value: value)
+_LESS = _ordered_by(lambda value: -value)
 
 _RULES: dict[str, Rule] = {
-    "criteria": _items,
-    "outputs": _items,
-    "verification_evidence": _items,
-    "inputs": _inputs,
-    "commands": _items,
-    "depends_on": _items,
-    "stakes": _ordered(STAKES.index),
+    "criteria": _compare_items,
+    "outputs": _compare_items,
+    "verification_evidence": _compare_items,
+    "inputs": _compare_inputs,
+    "commands": _compare_items,
+    "depends_on": _compare_items,
+    "stakes": _ordered_by(STAKES.index),
     "reward_target": _MORE,
     "max_iterations": _LESS,
-    "truth_mode": _ordered(("off", "strict").index),
-    "truth_checks": _items,
+    "truth_mode": _ordered_by(("off", "strict").index),
+    "truth_checks": _compare_items,
     "execution_log_required": _MORE,
     "lesson_capture_required": _MORE,
     "read_only": _LESS,
-    "exemptions": _exemptions,
-    "hooks": _items,
+    "exemptions": _compare_exemptions,
+    "hooks": _compare_items,
     "hooks_switched_off": _LESS,
-    "baselines": _baseline_rule,
-    "missions": _mission_rule,
+    "baselines": _compare_baselines,
+    "missions": _compare_missions,
 }
 
 _SETTINGS: dict[str, Rule] = {
-    "files": _items,
-    "commands": _items,
-    "from_base": _items,
-    "pass_env": _permissions,
-    "keys": _permissions,
+    "files": _compare_items,
+    "commands": _compare_items,
+    "from_base": _compare_items,
+    "pass_env": _compare_permissions,
+    "keys": _compare_permissions,
     "ci": _LESS,
     "trial_accepts": _LESS,
     "jobs": _MORE,

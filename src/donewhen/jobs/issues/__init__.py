@@ -1,1 +1,1 @@
-"""A job as an issue on GitHub: what it should say, and whether the last sync saw that."""
+"""A job's GitHub issue: its expected content, and whether the last sync matched it."""

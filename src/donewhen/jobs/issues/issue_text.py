@@ -1,7 +1,7 @@
-"""What a job's issue on GitHub should be: a pure function of its plan, so that parity can be decided without asking.
+"""The expected content of a job's GitHub issue: a pure function of its plan, so that parity needs no network access.
 
-Everything here is somebody's text, and it is shown where people and robots read along. So nothing in it can mention a
-person, point at another issue, close one, or end our part of the body early.
+The text is untrusted and shown to people and bots. So it is escaped: it can't mention a person, link to or close
+another issue, or end our part of the body early.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from donewhen.jobs.plan.ids import slug
 from donewhen.jobs.plan.job import Job
 
 State = Literal["open", "completed", "not_planned"]
-"""An issue is open, or closed for a reason."""
+"""Open, or closed with a reason."""
 
 STATUS_LABEL = "status:"
 WORKSTREAM_LABEL = "ws:"
@@ -26,11 +26,11 @@ _LONGEST_SLUG = 32
 _LONGEST_MILESTONE = 200
 _LONGEST_OBJECTIVE = 4000
 _LONGEST_CRITERION = 500
-# Theirs has to fit in as well, and GitHub takes 65 536 characters in all.
+# The users' own text has to fit in as well; GitHub accepts 65 536 characters in total.
 _LONGEST_CRITERIA = 20_000
 _STATES: dict[str, State] = {"done": "completed", "cancelled": "not_planned"}
 
-# What GitHub takes for a person or for something that can be closed. A look-alike reads the same and does nothing.
+# What GitHub treats as a mention or a reference. The replacement looks the same and has no effect.
 _TRIGGERS = (
     (re.compile(r"@(?=[A-Za-z0-9])"), "＠"),
     (re.compile(r"#(?=[0-9])"), "＃"),
@@ -42,32 +42,32 @@ _AT_LINE_START = re.compile(r"^([#+=-])")
 
 
 class IssueContent(NamedTuple):
-    """The part of an issue that is ours: as it should be, or as it was seen."""
+    """The part of an issue that donewhen manages: as expected, or as seen on GitHub."""
 
     title: str
     body: str
-    """Our part of the body, between its marks and with them; empty where it is not there."""
+    """Our part of the body, including its markers; empty if it is missing."""
     status: str
-    """What the status label says; empty where there is none, or more than one."""
+    """The status of the status label; empty if there is none, or more than one."""
     workstream: str
-    """The label of the workstream; empty where there is none."""
+    """The label of the workstream; empty if there is none."""
     milestone: str
     state: State
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(one for one in (self.workstream, f"{STATUS_LABEL}{self.status}") if one)
+        return tuple(label for label in (self.workstream, f"{STATUS_LABEL}{self.status}") if label)
 
     def marks(self) -> dict[str, str]:
-        """What the ledger keeps of it: short things as they are, texts by their hash."""
+        """What the ledger stores: short values as they are, title and body as hashes."""
         return self._asdict() | {"title": digest(self.title.encode()), "body": digest(self.body.encode())}
 
 
 def wanted_issue(job: Job, where: str, workstream: str | None, milestone: str) -> IssueContent:
-    """The issue of a job; ``where`` is its plan file, ``workstream`` the title of the one that it is in."""
+    """The expected issue of a job; ``where`` is its plan file, ``workstream`` the title of its workstream."""
     return IssueContent(
         title=shorten(f"[{job.id}] {one_line(without_mentions(plain_text(job.title)), LONGEST_TITLE)}", LONGEST_TITLE),
-        body=_block(job, where),
+        body=_body_block(job, where),
         status=job.status,
         workstream="" if workstream is None else workstream_label(workstream),
         milestone=milestone,
@@ -81,12 +81,12 @@ def workstream_label(title: str) -> str:
 
 
 def milestone_title(wave: str, title: str) -> str:
-    """What the milestone of a wave is called."""
+    """The title of a wave's milestone."""
     return one_line(without_mentions(plain_text(f"{wave} {title}")), _LONGEST_MILESTONE)
 
 
 def begin_mark(job: str) -> str:
-    """What our part of an issue's body begins with, and by which the issue is found again."""
+    """The marker at the start of our part of an issue's body; it also identifies the issue."""
     return f"<!-- donewhen: {job} -->"
 
 
@@ -95,31 +95,31 @@ def end_mark(job: str) -> str:
 
 
 def without_mentions(text: str) -> str:
-    """Text in which nobody is mentioned and nothing is pointed at; it still reads the same."""
-    for pattern, harmless in _TRIGGERS:
-        text = pattern.sub(harmless, text)
+    """Replace mentions and references with text that looks the same and has no effect."""
+    for pattern, replacement in _TRIGGERS:
+        text = pattern.sub(replacement, text)
     return text
 
 
 def escape_markdown(text: str) -> str:
-    """Text that is shown as it stands: no markup, no HTML, no mention."""
-    lines = (_escaped(line.strip()) for line in without_mentions(plain_text(text)).splitlines())
+    """Escape text so that it is displayed literally: no markup, no HTML, no mentions."""
+    lines = (_escape_line(line.strip()) for line in without_mentions(plain_text(text)).splitlines())
     return "\n".join(lines).strip()
 
 
-def _escaped(line: str) -> str:
+def _escape_line(line: str) -> str:
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _AT_LINE_START.sub(r"\\\1", _MARKUP.sub(r"\\\1", line))
 
 
-def _block(job: Job, where: str) -> str:
-    found = find_section(job.document.body, "Objective")
-    said = "" if found is None else "\n".join(one for one in found.text.split("\n") if not is_placeholder(one))
-    objective = escape_markdown(shorten(said.strip(), _LONGEST_OBJECTIVE)) or "The plan names no objective."
+def _body_block(job: Job, where: str) -> str:
+    section = find_section(job.document.body, "Objective")
+    lines = [] if section is None else [line for line in section.text.split("\n") if not is_placeholder(line)]
+    objective = escape_markdown(shorten("\n".join(lines).strip(), _LONGEST_OBJECTIVE)) or "The plan names no objective."
     parts = [
         begin_mark(job.id),
         f"**Objective**\n\n{objective}",
-        f"**Acceptance criteria**\n\n{_criteria(job)}",
+        f"**Acceptance criteria**\n\n{_criteria_list(job)}",
         f"**Plan**: {escape_markdown(one_line(where, 500))}",
         "This part is written by donewhen, and is replaced by the next sync. Write above or below it.",
         end_mark(job.id),
@@ -127,7 +127,7 @@ def _block(job: Job, where: str) -> str:
     return "\n\n".join(parts)
 
 
-def _criteria(job: Job) -> str:
+def _criteria_list(job: Job) -> str:
     lines: list[str] = []
     room = _LONGEST_CRITERIA
     for criterion in job.criteria:
@@ -141,24 +141,24 @@ def _criteria(job: Job) -> str:
 
 
 def first_difference(wanted: Mapping[str, str], then: Mapping[str, str], seen: Mapping[str, str]) -> str:
-    """What an issue as it was last seen lacks of what is wanted now, in a few words; empty where it lacks nothing.
+    """Describe the first difference between the expected issue and the issue as last seen; empty if there is none.
 
-    ``then`` is what was wanted when it was seen.
+    ``then`` is the content that was expected when the issue was seen.
     """
     if wanted["status"] != seen.get("status"):
-        said = seen.get("status")
-        return f"the issue still says {one_line(said, 40)}" if said else "the issue says no status"
+        status = seen.get("status")
+        return f"the issue still has the status {one_line(status, 40)}" if status else "the issue has no status label"
     if wanted["state"] != seen.get("state"):
         state = str(seen.get("state", "")).replace("_", " ")
         return f"the issue is {'open' if state == 'open' else f'closed as {one_line(state, 40)}'}"
-    for name, told in _TOLD.items():
+    for name, label in _FIELD_LABELS.items():
         if wanted[name] != seen.get(name):
             changed = wanted[name] != then.get(name)
-            return f"{told} changed since the last sync" if changed else f"the last sync could not set {told}"
+            return f"{label} changed since the last sync" if changed else f"the last sync could not set {label}"
     return ""
 
 
-_TOLD = {
+_FIELD_LABELS = {
     "title": "the title",
     "body": "the objective or a criterion",
     "workstream": "the workstream",

@@ -1,1 +1,1 @@
-"""What happened, and on whose word: hash-chained entries, approvals, signatures, and the codes of findings."""
+"""The hash-chained event log, approvals, signatures, and the codes of findings."""

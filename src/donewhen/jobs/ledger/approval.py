@@ -1,7 +1,7 @@
-"""Who says so: a person at a terminal, a key, a CI run that was allowed to; everything else is an agent.
+"""Who approves: a person at a terminal, a key, or an allowed CI run; everything else counts as an agent.
 
-This keeps agents from approving their own work by accident or by habit. It can't stop one that has all the rights of
-the person and pretends to be one; see the threat model.
+This keeps agents from approving their own work by accident or by habit. It can't stop an agent that has all the rights
+of a person and pretends to be that person; see the threat model.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.jobs.ledger.ledger import Actor, Entry
 
 _CI_VARIABLES = ("GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION")
-_FARTHEST_ANCESTOR = 64
+_MAX_ANCESTORS = 64
 
 
 class Policy(NamedTuple):
-    """Who besides a person may approve, as a person has agreed to it."""
+    """Who may approve besides a person, as agreed in the project's terms."""
 
     ci: bool = False
     keys: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, project_terms: Mapping[str, Any] | None) -> Policy:
-        """The policy in the sealed terms of a project; without any, only a person will do."""
+        """The policy in the sealed terms of a project; without terms, only a person may approve."""
         settings = (project_terms or {}).get("settings", {})
         return cls(settings.get("approval.ci") is True, frozenset(settings.get("approval.keys", ())))
 
 
 class Approval(NamedTuple):
-    """Who approves; ``sign`` makes the signature where a key does."""
+    """Who approves; ``sign`` makes the signature if a key approves."""
 
     by: Actor
     key: str | None = None
     sign: Callable[[bytes], str] | None = None
 
     def counts(self, policy: Policy) -> bool:
-        """Whether what they say will be more than a record."""
+        """Whether the approval takes effect; otherwise it is only recorded."""
         match self.by.kind:
             case "person":
                 return True
@@ -55,14 +55,14 @@ class Approval(NamedTuple):
 
 
 def is_approval(entry: Entry, chain: str, policy: Policy) -> bool:
-    """Whether an entry of this chain is by somebody whose word counts."""
+    """Whether an entry of this chain was made by an approver that the policy accepts."""
     match entry.by.kind:
         case "person":
             return True
         case "ci":
             return policy.ci
         case "key":
-            return _signed(entry, chain, policy)
+            return _has_valid_signature(entry, chain, policy)
         case "agent":
             return False
 
@@ -70,7 +70,7 @@ def is_approval(entry: Entry, chain: str, policy: Policy) -> bool:
 def signature(
     approval: Approval, chain: str, previous: str | None, kind: str, data: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The part of an entry that proves who approves it."""
+    """The signature field of an entry; empty if the approval is not by a key."""
     if approval.sign is None:
         return {}
     subject = approval_subject(chain, previous, kind, data)
@@ -78,17 +78,17 @@ def signature(
 
 
 def approval_subject(chain: str, previous: str | None, kind: str, data: Mapping[str, Any]) -> bytes:
-    """What a key signs: the content of an entry at its place in a chain, so that the signature fits nothing else."""
+    """The bytes that a key signs: an entry's content and its place in the chain, so that no other entry has them."""
     content = {name: value for name, value in data.items() if name != "signature"}
     return f"donewhen/approval/v1\n{chain}\n{previous}\n{kind}\n{digest_of(content)}\n".encode()
 
 
 def detected_agent(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The sign by which an agent is recognised: a variable of its runtime, or a program above this one."""
+    """The environment variable or parent process that shows that an agent runs this, or None."""
     for name in AGENT_VARIABLES:
         if environ.get(name):
             return name
-    return next((name for name in _ancestors() if name in AGENT_PROGRAMS), None)
+    return next((name for name in _ancestor_programs() if name in AGENT_PROGRAMS), None)
 
 
 def is_ci(environ: Mapping[str, str] = os.environ) -> bool:
@@ -97,29 +97,29 @@ def is_ci(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_at_terminal() -> bool:
-    """Whether somebody sits there: both what is read and what is shown is a terminal."""
+    """Whether stdin and stderr are both terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def person_at_terminal() -> Actor:
-    """The person, by the name of their account."""
-    return Actor(_account(), "person")
+    """The current user, as a person."""
+    return Actor(_account_name(), "person")
 
 
 def unproved_actor() -> Actor:
-    """Whoever runs this command without having proved more."""
-    return Actor(_account(), "agent")
+    """The current user, as an agent: nothing proves that a person runs this command."""
+    return Actor(_account_name(), "agent")
 
 
-def _account() -> str:
-    # Not from the environment, which anybody can set.
+def _account_name() -> str:
+    # Not from the environment, which any process can set.
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f"user {os.getuid()}"
 
 
-def _signed(entry: Entry, chain: str, policy: Policy) -> bool:
+def _has_valid_signature(entry: Entry, chain: str, policy: Policy) -> bool:
     signature = entry.data.get("signature")
     if not isinstance(signature, Mapping):
         return False
@@ -132,11 +132,11 @@ def _signed(entry: Entry, chain: str, policy: Policy) -> bool:
     return verify_signature(key, str(signature.get("value", "")), subject)
 
 
-def _ancestors() -> list[str]:
-    """The names of the programs that led to this one, on systems that tell."""
+def _ancestor_programs() -> list[str]:
+    """The names of this process's ancestors, nearest first; empty on systems without ``/proc``."""
     names: list[str] = []
     process = os.getppid()
-    while process > 1 and len(names) < _FARTHEST_ANCESTOR:
+    while process > 1 and len(names) < _MAX_ANCESTORS:
         try:
             text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:

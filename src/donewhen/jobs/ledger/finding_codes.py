@@ -1,4 +1,4 @@
-"""What can be wrong with jobs and their record: a closed set of codes, each with its meaning and the next step."""
+"""The findings about jobs and their record: a closed set of codes, each with its meaning and next step."""
 
 from __future__ import annotations
 
@@ -75,31 +75,31 @@ class FindingCode(StrEnum):
 
 FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.PROPOSED: Reason(
-        "Nobody has agreed to it yet.",
-        "Look at it and agree: donewhen agree",
+        "It has not been agreed yet.",
+        "Review it and agree: donewhen agree",
     ),
     FindingCode.UNSEALED: Reason(
-        "A file says agreed or done, but the ledger has nothing to show for it.",
-        "Look at what it says and seal it: donewhen agree",
+        "A plan file says agreed or done, but the ledger has no entry for it.",
+        "Review it and agree: donewhen agree",
     ),
     FindingCode.VOIDED: Reason(
-        "Something that was agreed has been loosened or removed since.",
-        "Undo the edit, or let a person agree anew; donewhen contract diff shows the lines.",
+        "A term of the agreement was loosened or removed after it was agreed.",
+        "Undo the edit, or have a person agree again. See the changes: donewhen contract diff",
     ),
     FindingCode.APPROVER: Reason(
-        "The word of this approver is recorded, but does not count here.",
-        "Let a person do it at a terminal, or somebody whom the sealed contract allows.",
+        "This approval was recorded, but the approver is not allowed to approve here.",
+        "Have a person approve at a terminal, or use an approver that the sealed contract allows.",
     ),
     FindingCode.NOT_AGREED: Reason(
-        "The word that was shown was not typed, so nothing was agreed.",
+        "The confirmation word didn't match. Nothing was agreed.",
         "Try again and type the word that is shown.",
     ),
     FindingCode.NOT_DECIDED: Reason(
-        "The word that was shown was not typed, so nothing was decided.",
+        "The confirmation word didn't match. Nothing was decided.",
         "Try again and type the word that is shown.",
     ),
     FindingCode.PLACEHOLDER: Reason(
-        "A criterion is a placeholder or the words of a template.",
+        "A criterion is a placeholder or template text.",
         "Write what must be true for the job to be done.",
     ),
     FindingCode.CRITERIA_MISSING: Reason(
@@ -108,110 +108,110 @@ FINDINGS: dict[FindingCode, Reason] = {
     ),
     FindingCode.COMMAND: Reason(
         "A verification command can't be run without a shell.",
-        "Give one plain command, or put the line into a script and run that.",
+        "Use a single command, or put the line into a script and run that.",
     ),
     FindingCode.PATH_OUTSIDE: Reason(
-        "A path leads out of the job and the project.",
-        "Write it relative to the job, or with a slash in front relative to the project.",
+        "A path leads out of the job's folder and the project.",
+        "Write it relative to the job's folder, or with a leading slash relative to the project.",
     ),
     FindingCode.MISSION_MISSING: Reason(
-        "A criterion names a judge that is not there, so nobody could know by whom it would be judged.",
-        "Make the mission first, or name another: donewhen mission new missions/NAME",
+        "A criterion names a mission that does not exist, so it has no judge.",
+        "Create the mission, or name another one: donewhen mission new missions/NAME",
     ),
     FindingCode.NOT_SHOWN: Reason(
-        "Something that the job has to show was never shown.",
-        "Run it: donewhen run JOB; what is checked by hand is signed off: donewhen sign-off",
+        "A requirement of the job has no evidence.",
+        "Run the checks: donewhen run JOB. For manual criteria: donewhen sign-off",
     ),
     FindingCode.EVIDENCE_FAILED: Reason(
-        "The gate ran it, and it did not pass.",
+        "The check was run and did not pass.",
         "Read the output, fix the cause, and run it again.",
     ),
     FindingCode.EVIDENCE_STALE: Reason(
-        "It was shown, but for other inputs, another program or another environment.",
-        "Run it again: donewhen run JOB; donewhen why JOB names what has changed.",
+        "The evidence is stale: the inputs, the program or the environment have changed.",
+        "Run it again: donewhen run JOB. See what has changed: donewhen why JOB",
     ),
     FindingCode.EVIDENCE_ASSERTED: Reason(
-        "Somebody says so, but nobody whose word counts.",
-        "Let a person sign it off at a terminal.",
+        "It was only asserted, by someone who is not allowed to approve.",
+        "Have a person sign it off at a terminal.",
     ),
     FindingCode.NEEDS_HUMAN: Reason(
-        "The votes of a judge don't agree, so a person decides.",
-        "Let a person look at it: donewhen review",
+        "The judge's votes disagree, so a person has to decide.",
+        "Have a person review it: donewhen review",
     ),
     FindingCode.EVIDENCE_MISSING: Reason(
-        "The ledger names a content that is not in the evidence folder.",
+        "The ledger refers to evidence that is missing from the evidence folder.",
         "Restore it from version control, or run the command again.",
     ),
     FindingCode.EVIDENCE_CHANGED: Reason(
-        "A content in the evidence folder is not what its name says.",
+        "A file in the evidence folder does not match the hash in its name.",
         "Restore it from version control, or run the command again.",
     ),
     FindingCode.LABEL_UNPROVED: Reason(
-        "A label is in the log of a mission that nobody has given, by the ledger.",
-        "Take the line out of reviews.jsonl, or restore the file from version control.",
+        "A label in a mission's review log has no entry in the ledger.",
+        "Remove the line from reviews.jsonl, or restore the file from version control.",
     ),
     FindingCode.LABELS_EDITED: Reason(
-        "The tickets that people's labels come to were edited by hand.",
-        "Restore reviewed.jsonl from version control; the next review writes it anew.",
+        "The tickets generated from people's labels were edited by hand.",
+        "Restore reviewed.jsonl from version control; the next review rewrites it.",
     ),
     FindingCode.TAMPERED: Reason(
-        "A field that only shows what the ledger says was edited by hand.",
-        "Undo the edit. The ledger decides, not the field.",
+        "A plan field that donewhen writes from the ledger was edited by hand.",
+        "Undo the edit. The ledger decides, not the plan file.",
     ),
     FindingCode.INTERRUPTED: Reason(
-        "A writer was cut off between the ledger and the plan file.",
-        "Nothing: the next command that writes there finishes it.",
+        "A write was interrupted between the ledger and the plan file.",
+        "Nothing to do: the next command that writes there completes it.",
     ),
     FindingCode.CHAIN_BROKEN: Reason(
-        "An entry of the ledger was changed, removed or put in after it was written.",
+        "A ledger entry was changed, removed or inserted later.",
         "Restore the file from version control.",
     ),
     FindingCode.TORN: Reason(
-        "The last line of a chain is incomplete: a writer was cut off.",
-        "Nothing: the next event sets it aside, in a file beside the chain.",
+        "The last line of a chain is incomplete: a write was interrupted.",
+        "Nothing to do: the next event moves the line to a .torn file beside the chain.",
     ),
     FindingCode.REWRITTEN: Reason(
-        "A chain holds together, but is not a continuation of what was committed.",
-        "Compare it with the commit, and restore it.",
+        "A chain is consistent, but does not continue the committed one.",
+        "Compare it with the commit and restore it.",
     ),
     FindingCode.GIT: Reason(
-        "There is a repository that git can't read, so the ledger can't be compared with what was committed.",
-        "Repair the repository or its configuration: git status says what is wrong.",
+        "git can't read the repository, so the ledger can't be compared with the committed one.",
+        "Repair the repository or its configuration. See what is wrong: git status",
     ),
     FindingCode.ANCHOR_MISMATCH: Reason(
-        "A chain no longer has the entry that a git note or trailer remembers.",
-        "Restore the ledger from the commit that is named.",
+        "A chain lacks the entry that a git note or trailer anchors.",
+        "Restore the ledger from the named commit.",
     ),
     FindingCode.ANCHOR_ABSENT: Reason(
-        "No head of the ledger is kept elsewhere, so a ledger written anew would not show.",
-        "Keep them in a git note: donewhen anchor",
+        "No ledger head is anchored, so a rewritten ledger would not be detected.",
+        "Anchor the heads in a git note: donewhen anchor",
     ),
     FindingCode.JOB_MISSING: Reason(
-        "The ledger knows a job whose plan file is gone.",
-        "Restore the plan file from version control; a job that is not wanted is cancelled, not deleted.",
+        "The ledger has a job whose plan file is missing.",
+        "Restore the plan file from version control. Cancel unwanted jobs instead of deleting them.",
     ),
     FindingCode.DUPLICATE_ID: Reason(
         "Two jobs have the same id.",
-        "Give one of them another id, in its folder's name and in its plan file.",
+        "Change the id of one of them, in its folder name and in its plan file.",
     ),
     FindingCode.DEPENDENCY_DANGLING: Reason(
-        "A job depends on one that does not exist.",
-        "Restore it, or agree to other dependencies.",
+        "A job depends on a job that does not exist.",
+        "Restore that job, or agree to other dependencies.",
     ),
     FindingCode.DEPENDENCY_CIRCLE: Reason(
-        "Jobs depend on each other in a circle, so none of them can be first.",
-        "Agree to dependencies without a circle.",
+        "Jobs depend on each other in a cycle.",
+        "Agree to dependencies without a cycle.",
     ),
     FindingCode.DONE_TOO_EARLY: Reason(
-        "A job says done while one that it depends on is not.",
-        "Complete the other one; then complete this one again.",
+        "A job is marked done, but a job that it depends on is not done.",
+        "Complete the dependency first, then complete this job again.",
     ),
     FindingCode.DONE_INVALID: Reason(
-        "A job was done on something that has changed since.",
-        "Look at it again, start it and complete it anew.",
+        "A job is done, but its inputs have changed since.",
+        "Review it, then start and complete it again.",
     ),
     FindingCode.NOT_ON_BASE: Reason(
-        "A branch says that a job is done which nobody has agreed to on the base branch.",
+        "A branch marks a job as done that was not agreed on the base branch.",
         "Merge the agreement first, then the work.",
     ),
     FindingCode.NOTHING_VERIFIED: Reason(
@@ -219,103 +219,103 @@ FINDINGS: dict[FindingCode, Reason] = {
         "Complete a job on the branch, or name one: donewhen verify --base REF --job JOB",
     ),
     FindingCode.JUDGING_CHANGED: Reason(
-        "A branch changes a file that judges its work. The work was judged with the file of the base branch as well.",
-        "Look at the change in the review.",
+        "A branch changes a file that its work is checked with. The base branch's version was used as well.",
+        "Check this change in the code review.",
     ),
     FindingCode.RECEIPT_UNFOUNDED: Reason(
-        "A completion is on record that nothing on record bears out.",
-        "Take it back, and complete the job with donewhen complete JOB",
+        "A completion in the ledger is not supported by the evidence in the ledger.",
+        "Revert it, and complete the job with donewhen complete JOB",
     ),
     FindingCode.RECEIPT_REFUTED: Reason(
-        "A branch says that a job is done, and running what was agreed again says that it is not.",
-        "Repair what did not pass, and complete the job again.",
+        "A branch marks a job as done, but running its checks again fails.",
+        "Fix what failed, and complete the job again.",
     ),
     FindingCode.IMPORT_LEFT_OUT: Reason(
-        "The source has it, but not as work to be done: a draft, or something that was put away.",
-        "Nothing, if that is right. Otherwise move it to where the source keeps its work, and import again.",
+        "Skipped: in the source it is a draft or archived, not open work.",
+        "Nothing to do if that is right. Otherwise move it to the source's open work and import again.",
     ),
     FindingCode.IMPORT_NOT_UNDERSTOOD: Reason(
-        "A part of the source can't be read as its format says, so nothing was made of it.",
-        "Repair the line that is named, and import again: what is there already is not made twice.",
+        "A part of the source could not be parsed and was skipped.",
+        "Fix the named line and import again. Jobs that already exist are not created twice.",
     ),
     FindingCode.IMPORT_NO_CRITERIA: Reason(
-        "The source does not say when it would be done, so the job has no criteria yet.",
-        "Write them into the plan; nobody can agree to the job before.",
+        "The source has no acceptance criteria, so the job has none yet.",
+        "Write them into the plan. The job can't be agreed without them.",
     ),
     FindingCode.IMPORT_DEPENDENCY: Reason(
-        "The source names a dependency that is not there, or that leads in a circle; it was not taken over.",
-        "Write depends_on into the plan as it is meant, before somebody agrees.",
+        "The source names a dependency that does not exist or forms a cycle. It was not imported.",
+        "Set depends_on in the plan before the job is agreed.",
     ),
     FindingCode.IMPORT_COMMAND: Reason(
-        "The source names a command. A source's text never becomes something that donewhen runs.",
-        "Read it, and write it into the plan as a check, or give it with --run.",
+        "The source names a command. Commands from a source are never imported.",
+        "Review it, then add it to the plan as a check, or pass it with --run.",
     ),
     FindingCode.IMPORT_SHORTENED: Reason(
-        "A text of the source is too long for a plan, and was cut.",
-        "Read the source, and write down in the plan what the rest asks for.",
+        "A text in the source is too long for a plan and was truncated.",
+        "Read the source and add the missing requirements to the plan.",
     ),
     FindingCode.IMPORT_CHANGED: Reason(
-        "The source says something else now than when the job was made of it. The job was not touched.",
-        "Edit the plan where the source is right, and agree again where that loosens something.",
+        "The source has changed since the job was imported. The job was not changed.",
+        "Update the plan if the source is right, and agree again if that loosens a term.",
     ),
     FindingCode.IMPORT_GONE: Reason(
-        "A job was made of something that the source has no more. The job was not touched.",
-        "Cancel it, if it is not wanted: donewhen decide JOB --cancel",
+        "A job was imported from something that is no longer in the source. The job was not changed.",
+        "Cancel it if it is no longer wanted: donewhen decide JOB --cancel",
     ),
     FindingCode.NOT_DONE: Reason(
-        "The job is not done now, so there is nothing that could be attested.",
+        "The job is not done, so there is nothing to attest.",
         "Complete it first: donewhen complete JOB",
     ),
     FindingCode.OUTPUT_CHANGED: Reason(
-        "An output is not what it was when the job was completed.",
-        "Restore it, or start the job and complete it anew.",
+        "An output has changed since the job was completed.",
+        "Restore it, or start and complete the job again.",
     ),
     FindingCode.NO_SUBJECT: Reason(
-        "There is no file that an attestation could be about: the job has no outputs, or one that is no file.",
-        "Agree to outputs that are files, and complete the job anew.",
+        "There is no file to attest: the job has no outputs, or an output is not a file.",
+        "Agree to outputs that are files, and complete the job again.",
     ),
     FindingCode.PRIVATE: Reason(
-        "The record of the job has what looks like a secret, or a path of this machine, so it is not given away.",
-        "Look at the entry that is named; a secret that stands in a ledger has to be replaced by another.",
+        "The job's record contains a possible secret or a local path, so it was not exported.",
+        "Check the named entry. Revoke and replace a secret that is in the ledger.",
     ),
     FindingCode.ATTESTATION_FORM: Reason(
-        "The file is not an attestation of donewhen, or not in the one form in which everybody reads the same.",
-        "Ask whoever sent it for the file as donewhen attest wrote it.",
+        "The file is not a donewhen attestation, or not in canonical form.",
+        "Ask the sender for the unmodified output of donewhen attest.",
     ),
     FindingCode.RECEIPT_WRONG: Reason(
-        "The chain in an attestation has no completion that stands, or another one than the receipt names.",
+        "The chain in the attestation has no valid completion, or a different one than the receipt names.",
         "Don't rely on it. Ask for a new one: donewhen attest JOB",
     ),
     FindingCode.PREDICATE_WRONG: Reason(
-        "An attestation says something else than the chain in it.",
+        "The attestation contradicts the chain in it.",
         "Don't rely on it. Ask for a new one: donewhen attest JOB",
     ),
     FindingCode.OTHER_JOB: Reason(
-        "The attestation is about another job than the one that was asked for.",
+        "The attestation is for a different job than requested.",
         "Ask for the attestation of the right job.",
     ),
     FindingCode.SIGNATURE_WRONG: Reason(
-        "A signature names a key that was given, and does not fit: something was changed after it was signed.",
+        "A signature by a trusted key is invalid: the attestation was changed after it was signed.",
         "Don't rely on it. Ask for a new one: donewhen attest JOB --key FILE",
     ),
     FindingCode.SIGNER_UNKNOWN: Reason(
-        "The attestation is signed, but by no key that was given, so nobody whom you know vouches for it.",
-        "Get the signer's public key from them, by another way, and give it: --key",
+        "The attestation is signed, but not by a key that you trust.",
+        "Get the signer's public key through another channel and pass it with --key",
     ),
     FindingCode.UNSIGNED: Reason(
-        "Nobody has signed the attestation. It holds together, and anybody could have written it.",
-        "Ask for one that is signed: donewhen attest JOB --key FILE",
+        "The attestation is consistent but not signed, so anyone could have written it.",
+        "Ask for a signed one: donewhen attest JOB --key FILE",
     ),
     FindingCode.MIRROR_MISSING: Reason(
-        "A job has no issue on GitHub: it was never made, or it was deleted, moved or taken for another.",
-        "Make it: donewhen github sync; where it was moved, a person says what is meant.",
+        "A job has no issue on GitHub: it was never created, or was deleted, moved or reused.",
+        "Create it: donewhen github sync. If it was moved, a person has to decide.",
     ),
     FindingCode.MIRROR_DIFFERS: Reason(
-        "A job's issue on GitHub does not say what the job says.",
-        "Bring it up to date: donewhen github sync",
+        "A job's issue on GitHub does not match the job.",
+        "Update it: donewhen github sync",
     ),
     FindingCode.MIRROR_DOUBLED: Reason(
-        "More than one issue on GitHub carries the mark of a job; the oldest is taken for it.",
-        "Close the others, and take the mark out of their text.",
+        "More than one issue on GitHub has a job's marker; the oldest one is used.",
+        "Close the others and remove the marker from their text.",
     ),
 }

@@ -1,4 +1,4 @@
-"""What a gate says."""
+"""The result of a gate: its reasons, their codes, and what each code means."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class GateReason(NamedTuple):
 
 
 class GateResult(NamedTuple):
-    """A gate's answer: open without reasons, and what to do about the first of them."""
+    """The result of one gate. It passes if there are no reasons; ``next`` is what to do about the first reason."""
 
     gate: GateName
     reasons: tuple[GateReason, ...]
@@ -66,95 +66,100 @@ class GateResult(NamedTuple):
 
 
 GATE_REASONS: dict[GateCode, Reason] = {
-    GateCode.NOT_AGREED_YET: Reason("Nobody has agreed to what done means.", "Let a person agree: donewhen agree"),
+    GateCode.NOT_AGREED_YET: Reason(
+        "The job's acceptance criteria have not been agreed yet.", "Have a person agree: donewhen agree"
+    ),
     GateCode.AGREEMENT_UNSEALED: Reason(
-        "A file says agreed, but nobody has sealed what.", "Let a person look at it and agree: donewhen agree"
+        "The plan file says agreed, but the ledger has no agreement.",
+        "Have a person review it and agree: donewhen agree",
     ),
     GateCode.AGREEMENT_VOIDED: Reason(
-        "Something that was agreed has been loosened or removed since.",
-        "Undo the edit, or let a person agree anew; the lines: donewhen contract diff",
+        "A term of the agreement was loosened or removed after it was agreed.",
+        "Undo the edit, or have a person agree again. See the changes: donewhen contract diff",
     ),
     GateCode.BUDGET_EXCEEDED: Reason(
-        "The job has taken more iterations than it may.",
-        "Let a person decide: donewhen decide JOB --raise-budget N, --rescope, --split, --stakes or --target",
+        "The job has used up its iteration budget.",
+        "Have a person decide: donewhen decide JOB --raise-budget N, --rescope, --split, --stakes or --target",
     ),
     GateCode.CANCELLED: Reason(
-        "The job was cancelled by a decision.", "Let a person decide otherwise: donewhen decide JOB --rescope"
+        "The job was cancelled by a decision.", "Have a person reopen it: donewhen decide JOB --rescope"
     ),
     GateCode.NOT_STARTED: Reason(
-        "The job was never started, so nobody knows which tests and which inputs there were before.",
-        "Start it: donewhen start JOB. What was made since it was agreed still counts.",
+        "The job was never started, so there is no record of its tests and inputs before the work.",
+        "Start it: donewhen start JOB. Work done since the agreement still counts.",
     ),
     GateCode.DEPENDENCY_OPEN: Reason(
-        "A job that has to be done before is not done.", "Do that job first: donewhen ready"
+        "A job that this one depends on is not done.", "Do that job first: donewhen ready"
     ),
     GateCode.DEPENDENCY_INVALID: Reason(
-        "A job that has to be done before was done on something that has changed since.",
+        "A job that this one depends on is done, but its inputs have changed since.",
         "Complete that job again, then this one.",
     ),
     GateCode.DEPENDENCY_MISSING: Reason(
-        "The job depends on one that does not exist.", "Restore it, or let a person agree to other dependencies."
+        "The job depends on a job that does not exist.",
+        "Restore that job, or have a person agree to other dependencies.",
     ),
     GateCode.DEPENDENCY_CYCLE: Reason(
-        "Jobs depend on each other in a circle.", "Let a person agree to dependencies without one."
+        "Jobs depend on each other in a cycle.", "Have a person agree to dependencies without a cycle."
     ),
     GateCode.UPSTREAM_CHANGED: Reason(
-        "What the job builds on has changed since it was started.", "Look at it and begin again: donewhen start JOB"
+        "The outputs of an upstream job have changed since this job was started.",
+        "Review the change and start again: donewhen start JOB",
     ),
     GateCode.OUTPUT_MISSING: Reason(
         "An output is missing, empty, not a regular file, or outside of the project.", "Make the output."
     ),
     GateCode.OUTPUT_UNCHANGED: Reason(
-        "No output has changed since the job was started, so nothing seems to have been done.",
-        "Do the work; a job that changes nothing is agreed with read_only: true.",
+        "No output has changed since the job was started.",
+        "Do the work. For a job that changes nothing, agree on read_only: true.",
     ),
     GateCode.EVIDENCE_FILE_MISSING: Reason(
-        "A file that the job lists as its evidence is missing or empty.", "Write it; it is kept as an assertion."
+        "A file that the job lists as evidence is missing or empty.", "Write it. It counts as an assertion."
     ),
-    GateCode.CRITERION_FAILED: Reason("A criterion is not met.", "See why and repair it: donewhen why JOB"),
+    GateCode.CRITERION_FAILED: Reason("A criterion is not met.", "See why and fix it: donewhen why JOB"),
     GateCode.CRITERION_STALE: Reason(
-        "A criterion was shown for something that has changed since.", "Show it again: donewhen run JOB"
+        "The evidence for a criterion is stale: something it depends on has changed.", "Run it again: donewhen run JOB"
     ),
     GateCode.CRITERION_NOT_SHOWN: Reason(
-        "Nothing shows that a criterion is met.",
-        "Run it: donewhen run JOB; by hand: donewhen sign-off JOB --criterion ID",
+        "There is no evidence that a criterion is met.",
+        "Run the checks: donewhen run JOB. For manual criteria: donewhen sign-off JOB --criterion ID",
     ),
     GateCode.CRITERIA_ABSENT: Reason(
         "There are no acceptance criteria, or only placeholders. Zero checks is never a pass.",
-        "Write what must be true, and let a person agree.",
+        "Write what must be true, and have a person agree.",
     ),
     GateCode.COMMAND_NOT_PASSED: Reason(
-        "A verification command has not passed.", "See why and repair it: donewhen why JOB"
+        "A verification command has not passed.", "See why and fix it: donewhen why JOB"
     ),
-    GateCode.REPORT_TESTS_LOST: Reason("Tests that were there before are gone from the report.", "Bring them back."),
-    GateCode.REPORT_TESTS_SKIPPED: Reason("Tests that ran before are skipped now.", "Let them run again."),
+    GateCode.REPORT_TESTS_LOST: Reason("Tests that existed before are missing from the report.", "Restore them."),
+    GateCode.REPORT_TESTS_SKIPPED: Reason("Tests that ran before are now skipped.", "Enable them again."),
     GateCode.REPORT_CONFIG_CHANGED: Reason(
-        "A conftest.py or the configuration of pytest is another than when the job was first started.",
-        "Put it back; where changing it is part of the work, let a person agree to it as an output.",
+        "A conftest.py or the pytest configuration has changed since the job was first started.",
+        "Revert it. If changing it is part of the work, have a person agree to it as an output.",
     ),
     GateCode.EXECUTION_NOT_LOGGED: Reason(
-        "The gate has run nothing for this job since it was started.", "Show something: donewhen run JOB"
+        "No check has been run for this job since it was started.", "Run its checks: donewhen run JOB"
     ),
     GateCode.LESSON_NOT_CAPTURED: Reason(
-        "A lesson is asked for and none that says something is linked to the job.",
-        "Write one down: donewhen lessons add",
+        "The job requires a lesson, and no lesson with content is linked to it.",
+        "Add one: donewhen lessons add",
     ),
     GateCode.RECORD_TAMPERED: Reason(
-        "A field that only shows what the ledger says was edited by hand.", "Undo the edit: donewhen audit"
+        "A plan field that donewhen writes from the ledger was edited by hand.", "Undo the edit: donewhen audit"
     ),
     GateCode.RECORD_BROKEN: Reason(
-        "The job's ledger does not hold together.", "Restore it from version control: donewhen audit"
+        "The job's ledger fails its integrity check.", "Restore it from version control: donewhen audit"
     ),
     GateCode.NEEDS_HUMAN: Reason(
-        "The votes of a judge don't agree on a criterion, so a person decides. Until then an agent may rest.",
-        "Let a person look at it: donewhen review",
+        "The judge's votes on a criterion disagree, so a person has to decide. The agent may stop until then.",
+        "Have a person review it: donewhen review",
     ),
     GateCode.SCORE_TOO_LOW: Reason(
-        "The score is below what was agreed.", "See what is missing: donewhen reward JOB --explain"
+        "The score is below the agreed target.", "See what is missing: donewhen reward JOB --explain"
     ),
     GateCode.GATE_ERROR: Reason(
-        "The gate itself broke, so it blocks: a broken check proves nothing.",
+        "The gate itself failed with an error, so it blocks: a broken check proves nothing.",
         "Run it again with DONEWHEN_DEBUG=1 and report the traceback.",
     ),
 }
-"""What each code means, and what to do about it."""
+"""The meaning and the next step of each code."""

@@ -1,7 +1,7 @@
-"""What happened, in the order it happened: append-only, one chain a job and one for the project.
+"""The append-only event log: one hash chain for each job and one for the project.
 
-Every line names the hash of the line before it. That shows a change to the past; it proves nothing against somebody
-who rewrites the whole chain, which is why heads can be anchored elsewhere and CI checks for itself.
+Every line contains the hash of the line before it, so a change to the past is detected. A writer who rewrites the whole
+chain is not detected, which is why heads can be anchored elsewhere and CI runs the checks itself.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIELDS = ("seq", "prev", "type", "at", "by", "data")
 _CHUNK = 8192
-_TORN = "the last line was torn off; the next event sets it aside"
+_TORN = "the last line is incomplete; the next event moves it to a .torn file"
 
 
 class LedgerError(DonewhenError):
-    """The ledger can't be used as it is."""
+    """The ledger can't be read or written."""
 
     code = "ledger"
 
 
 class Actor(NamedTuple):
-    """Who did it. Everything that is not proved to be more counts as an agent."""
+    """Who did it. Without proof of being something else, an actor counts as an agent."""
 
     name: str
     kind: ApproverClass = "agent"
@@ -68,12 +68,12 @@ class Entry(NamedTuple):
     hash: str
 
     def line(self) -> bytes:
-        """The entry as it stands in the file."""
+        """The entry as it is written in the file."""
         return canonical_json({**_content(self), "hash": self.hash}) + b"\n"
 
 
 class Break(NamedTuple):
-    """A place where a chain does not hold."""
+    """A line at which a chain fails verification."""
 
     chain: str
     line: int
@@ -81,20 +81,20 @@ class Break(NamedTuple):
 
     @property
     def torn(self) -> bool:
-        """Whether a writer was merely cut off; nobody's entry was touched."""
+        """Whether a writer was interrupted in the last line; complete entries are not affected."""
         return self.problem == _TORN
 
 
 class Chain(NamedTuple):
-    """A chain as far as it holds, and where it does not."""
+    """The readable entries of a chain, and the lines that fail verification."""
 
     entries: tuple[Entry, ...]
     breaks: tuple[Break, ...]
 
     @property
     def whole(self) -> bool:
-        """Whether it holds; a writer that was merely cut off has touched nobody's entry."""
-        return all(one.torn for one in self.breaks)
+        """Whether every complete line passes verification; an incomplete last line doesn't count."""
+        return all(failure.torn for failure in self.breaks)
 
     @property
     def head(self) -> str | None:
@@ -107,7 +107,7 @@ class Chain(NamedTuple):
 
 
 class Ledger:
-    """The chains in one folder. Appending costs the same however long a chain is; many processes may append."""
+    """The chains in one folder. Appending takes constant time; many processes may append."""
 
     def __init__(self, folder: Path, locks: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._folder = folder
@@ -115,17 +115,17 @@ class Ledger:
         self._clock = clock
 
     def append(self, chain: str, kind: EventKind, data: Mapping[str, Any], by: Actor) -> Entry:
-        """Add an event: on disk, complete and flushed, when this returns. A torn last line is set aside first."""
+        """Append an event and flush it to disk. An incomplete last line is moved to a ``.torn`` file first."""
         if kind not in _KINDS:
-            raise LedgerError(f"{kind!r} is not an event that the ledger knows.")
+            raise LedgerError(f"Unknown ledger event: {kind!r}.")
         path = self._path(chain)
         with locked(self._locks / f"ledger-{chain}.lock"):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
-                last = self._last(descriptor, path)
-                entry = _sealed(chain, last, kind, self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
-                _write_at_end(descriptor, _readable_line(entry))
+                last = self._recover_last_entry(descriptor, path)
+                entry = _new_entry(chain, last, kind, self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
+                _write_at_end(descriptor, _verified_line(entry))
             finally:
                 os.close(descriptor)
             if last is None:
@@ -133,7 +133,7 @@ class Ledger:
         return entry
 
     def read(self, chain: str) -> Chain:
-        """The whole chain, verified."""
+        """Read and verify a chain."""
         try:
             content = self._path(chain).read_bytes()
         except FileNotFoundError:
@@ -150,17 +150,17 @@ class Ledger:
 
     def _path(self, chain: str) -> Path:
         if not CHAIN_NAME.fullmatch(chain):
-            raise LedgerError(f"{chain!r} can't name a chain.")
+            raise LedgerError(f"{chain!r} is not a valid chain name.")
         return self._folder / f"{chain}.jsonl"
 
-    def _last(self, descriptor: int, path: Path) -> Entry | None:
-        """The last whole entry; what a crash left behind it is moved to a file beside the chain."""
+    def _recover_last_entry(self, descriptor: int, path: Path) -> Entry | None:
+        """Return the last complete entry; move an incomplete line after it to a ``.torn`` file."""
         line, tail = _last_line(descriptor)
         if tail:
-            with path.with_suffix(".torn").open("ab") as aside:
-                aside.write(tail + b"\n")
-                aside.flush()
-                os.fsync(aside.fileno())
+            with path.with_suffix(".torn").open("ab") as torn:
+                torn.write(tail + b"\n")
+                torn.flush()
+                os.fsync(torn.fileno())
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(tail))
         if line is None:
             return None
@@ -175,7 +175,7 @@ class Ledger:
 
 
 def verify_chain(chain: str, content: bytes) -> Chain:
-    """Check every line of a chain: whole, in sequence, linked to the one before, and what its hash says."""
+    """Check that every line of a chain is complete, in sequence, linked to the line before, and matches its hash."""
     entries: list[Entry] = []
     breaks: list[Break] = []
     lines = content.split(b"\n")
@@ -188,32 +188,32 @@ def verify_chain(chain: str, content: bytes) -> Chain:
             breaks.append(Break(chain, number, entry))
             continue
         if entry.seq != number:
-            breaks.append(Break(chain, number, f"sequence number {entry.seq} where {number} belongs"))
+            breaks.append(Break(chain, number, f"expected sequence number {number}, found {entry.seq}"))
         if entry.prev != (previous.hash if previous else first_link(chain)):
-            breaks.append(Break(chain, number, "it does not follow the line before it"))
+            breaks.append(Break(chain, number, "its hash link does not match the line before it"))
         entries.append(entry)
         previous = entry
     return Chain(tuple(entries), tuple(breaks))
 
 
 def first_link(chain: str) -> str:
-    """What the first entry follows: the chain's own name, so that no chain can stand in for another."""
+    """The link of a first entry: a hash of the chain's name, so that one chain can't be passed off as another."""
     return digest(f"donewhen chain {chain}".encode())
 
 
 def parse_entry(line: bytes) -> Entry | str:
-    """One line as an entry, or what is wrong with it."""
+    """Parse a line; return the entry, or what is wrong with it."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError):
         return "the line is not JSON"
     if not isinstance(data, dict) or set(data) != {*_FIELDS, "hash"}:
-        return "the line has other fields than an entry"
+        return "the line does not have the fields of an entry"
     try:
         by = Actor(str(data["by"]["name"]), data["by"]["kind"])
         entry = Entry(data["seq"], data["prev"], data["type"], data["at"], by, data["data"], data["hash"])
     except (KeyError, TypeError):
-        return "the line does not say who did it"
+        return "the line does not name an actor"
     if (
         type(data["seq"]) is not int
         or not isinstance(data["data"], dict)
@@ -221,32 +221,32 @@ def parse_entry(line: bytes) -> Entry | str:
         or data["type"] not in _KINDS
         or by.kind not in get_args(ApproverClass)
     ):
-        return "the line has a value that no entry can have"
+        return "the line has a value of the wrong type, or an unknown event or actor kind"
     try:
         as_written = line + b"\n" == entry.line() and entry.hash == digest(canonical_json(_content(entry)))
     except (ValueError, RecursionError):
-        # Numbers and characters that JSON does not have, but Python's reader accepts.
+        # Python's parser accepts numbers and characters that are not valid JSON.
         as_written = False
     if not as_written:
         return "the entry was changed after it was written"
     return entry
 
 
-def _sealed(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
+def _new_entry(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
     seq, prev = (1, first_link(chain)) if last is None else (last.seq + 1, last.hash)
     entry = Entry(seq, prev, kind, at, by, data, "")
     try:
         return entry._replace(hash=digest(canonical_json(_content(entry))))
     except (TypeError, ValueError, RecursionError) as error:
-        raise LedgerError(f"The event {kind!r} can't be written down: {error}.") from error
+        raise LedgerError(f"The event {kind!r} can't be written: {error}.") from error
 
 
-def _readable_line(entry: Entry) -> bytes:
-    """Nothing is written that could not be read again: it would be the end of the chain."""
+def _verified_line(entry: Entry) -> bytes:
+    """The line of an entry. Raise LedgerError if it could not be read again, which would end the chain."""
     line = entry.line()
     problem = parse_entry(line[:-1])
     if isinstance(problem, str):
-        raise LedgerError(f"The event {entry.type!r} can't be written down: {problem}.")
+        raise LedgerError(f"The event {entry.type!r} can't be written: {problem}.")
     return line
 
 
@@ -262,7 +262,7 @@ def _content(entry: Entry) -> dict[str, Any]:
 
 
 def _last_line(descriptor: int) -> tuple[bytes | None, bytes]:
-    """The last complete line (None: there is none), and what stands after it without an end."""
+    """The last complete line (None if there is none), and the bytes after it."""
     position = os.fstat(descriptor).st_size
     buffer = b""
     while position > 0 and buffer.count(b"\n") < 2:
@@ -281,7 +281,7 @@ def _write_at_end(descriptor: int, line: bytes) -> None:
             written += os.write(descriptor, line[written:])
         os.fsync(descriptor)
     except OSError:
-        # No space, or the like: the chain stays as it was.
+        # For example a full disk: restore the chain as it was.
         with suppress(OSError):
             os.ftruncate(descriptor, size)
         raise

@@ -1,4 +1,4 @@
-"""Ed25519 keys under a passphrase, for people who agree where there is no terminal of theirs."""
+"""Ed25519 keys protected by a passphrase, for approving without a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _PREFIX = "ed25519:"
-_PUBLIC = "Print it with: donewhen key show FILE"
+_HOW_TO_SHOW_KEY = "Print it with: donewhen key show FILE"
 _LARGEST_PEM = 1 << 16
 
 
@@ -28,14 +28,14 @@ class SigningError(DonewhenError):
 
 
 def new_key(path: Path, passphrase: str) -> str:
-    """Make a key, keep it under a passphrase in a file of its own, and return its public half."""
+    """Generate a key, write it encrypted to a new file, and return its public key."""
     from donewhen.foundation.files import write_atomically
 
     if not passphrase:
-        raise SigningError("A key needs a passphrase: without one, whoever can read the file can agree.")
+        raise SigningError("A key needs a passphrase. Without one, everyone who can read the file could approve.")
     if path.exists() or path.is_symlink():
-        raise SigningError("There is a file already, and keys are never overwritten.", where=str(path))
-    serialization, ed25519 = _library()
+        raise SigningError("The file already exists, and keys are never overwritten.", where=str(path))
+    serialization, ed25519 = _import_cryptography()
     key = ed25519.Ed25519PrivateKey.generate()
     pem = key.private_bytes(
         serialization.Encoding.PEM,
@@ -46,18 +46,18 @@ def new_key(path: Path, passphrase: str) -> str:
         write_atomically(path, pem, mode=0o600)
     except OSError as error:
         raise SigningError(f"The key can't be written: {error.strerror}.", where=str(path)) from error
-    return _public(key)
+    return _public_key_of(key)
 
 
 def open_key(path: Path, passphrase: str) -> tuple[str, Callable[[bytes], str]]:
-    """The public half of a key, and what signs with it."""
-    key = _loaded(path, passphrase)
-    return _public(key), lambda subject: base64.b64encode(key.sign(subject)).decode()
+    """Return the public key of a key file, and a function that signs with it."""
+    key = _load_private_key(path, passphrase)
+    return _public_key_of(key), lambda subject: base64.b64encode(key.sign(subject)).decode()
 
 
 def verify_signature(public: str, signature: str, subject: bytes) -> bool:
-    """Whether a signature fits; a key or a signature that can't be read fits nothing."""
-    _, ed25519 = _library()
+    """Whether a signature is valid; an unreadable key or signature is not."""
+    _, ed25519 = _import_cryptography()
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -69,60 +69,62 @@ def verify_signature(public: str, signature: str, subject: bytes) -> bool:
 
 
 def key_id(public: str) -> str:
-    """The name by which in-toto and securesystemslib know a key: a hash of its kind, its scheme and its public half."""
-    form = {"keytype": "ed25519", "scheme": "ed25519", "keyval": {"public": _raw(public).hex()}}
+    """The key id that in-toto and securesystemslib use: a hash of key type, scheme and public key."""
+    form = {"keytype": "ed25519", "scheme": "ed25519", "keyval": {"public": _public_bytes(public).hex()}}
     return hashlib.sha256(canonical_json(form)).hexdigest()
 
 
 def public_pem(public: str) -> str:
-    """The public half as other programs read it."""
-    serialization, ed25519 = _library()
-    key = ed25519.Ed25519PublicKey.from_public_bytes(_raw(public))
+    """The public key in PEM form."""
+    serialization, ed25519 = _import_cryptography()
+    key = ed25519.Ed25519PublicKey.from_public_bytes(_public_bytes(public))
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     pem: bytes = key.public_bytes(serialization.Encoding.PEM, form)
     return pem.decode()
 
 
-def public_key(given: str) -> str:
-    """A public half in our form, from that form or from a PEM file."""
-    if given.startswith(_PREFIX):
-        _raw(given)
-        return given
-    serialization, ed25519 = _library()
+def public_key(key_or_path: str) -> str:
+    """A public key as ``ed25519:…``, from that form or from a PEM file."""
+    if key_or_path.startswith(_PREFIX):
+        _public_bytes(key_or_path)
+        return key_or_path
+    serialization, ed25519 = _import_cryptography()
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
-        with Path(given).open("rb") as file:
+        with Path(key_or_path).open("rb") as file:
             key = serialization.load_pem_public_key(file.read(_LARGEST_PEM))
     except OSError as error:
-        raise SigningError(f"The key can't be read: {error.strerror}.", where=given, next_step=_PUBLIC) from error
+        raise SigningError(
+            f"The key can't be read: {error.strerror}.", where=key_or_path, next_step=_HOW_TO_SHOW_KEY
+        ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise SigningError("The file is not the public half of a key.", where=given, next_step=_PUBLIC) from error
+        raise SigningError("The file is not a public key.", where=key_or_path, next_step=_HOW_TO_SHOW_KEY) from error
     if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise SigningError("The key is not an ed25519 key.", where=given, next_step=_PUBLIC)
+        raise SigningError("The key is not an ed25519 key.", where=key_or_path, next_step=_HOW_TO_SHOW_KEY)
     return f"{_PREFIX}{base64.b64encode(key.public_bytes_raw()).decode()}"
 
 
-def _raw(public: str) -> bytes:
-    """The 32 bytes of a public half; what could be written otherwise is refused."""
+def _public_bytes(public: str) -> bytes:
+    """The 32 bytes of a public key. Raise SigningError unless it is in its canonical base64 form."""
     text = public.removeprefix(_PREFIX)
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != 32 or f"{_PREFIX}{base64.b64encode(raw).decode()}" != public:
-        raise SigningError(f"{public[:80]!r} is not the public half of an ed25519 key.", next_step=_PUBLIC)
+        raise SigningError(f"{public[:80]!r} is not an ed25519 public key.", next_step=_HOW_TO_SHOW_KEY)
     return raw
 
 
-def _loaded(path: Path, passphrase: str) -> Ed25519PrivateKey:
-    serialization, ed25519 = _library()
+def _load_private_key(path: Path, passphrase: str) -> Ed25519PrivateKey:
+    serialization, ed25519 = _import_cryptography()
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), passphrase.encode())
     except OSError as error:
         raise SigningError(f"The key can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, TypeError) as error:
-        raise SigningError("The passphrase is wrong, or the file is no key.", where=str(path)) from error
+        raise SigningError("Wrong passphrase, or the file is not a private key.", where=str(path)) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise SigningError(
             "The key is not an ed25519 key.", where=str(path), next_step="Make one: donewhen key new FILE"
@@ -130,13 +132,13 @@ def _loaded(path: Path, passphrase: str) -> Ed25519PrivateKey:
     return key  # type: ignore[no-any-return]
 
 
-def _public(key: Ed25519PrivateKey) -> str:
-    serialization, _ = _library()
+def _public_key_of(key: Ed25519PrivateKey) -> str:
+    serialization, _ = _import_cryptography()
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     return f"{_PREFIX}{base64.b64encode(raw).decode()}"
 
 
-def _library() -> tuple[Any, Any]:
+def _import_cryptography() -> tuple[Any, Any]:
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519

@@ -1,1 +1,1 @@
-"""The plan files: Markdown with frontmatter, read as typed jobs and projects, and the workspace that holds them."""
+"""Plan files: Markdown with frontmatter, parsed into typed jobs and projects, and the workspace that holds them."""

@@ -1,4 +1,4 @@
-"""New projects, workstreams and jobs: complete or not there at all, each with an id of its own."""
+"""Creates projects, workstreams and jobs: atomically, each with a unique id."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import Prefix, id_in, next_id, slug
 from donewhen.jobs.plan.job import Job, Stakes
 from donewhen.jobs.plan.templates import job_plan, project_plan, workstream_plan
-from donewhen.jobs.plan.workspace import PLAN, Form, Workspace, sweep
+from donewhen.jobs.plan.workspace import PLAN, Form, Workspace, remove_temporary_files
 
 JOB_FOLDERS = ("inputs", "outputs", "artifacts", "notes", "logs")
 _LONGEST_TITLE = 200
 
 
 def create_project(folder: Path, title: str, *, form: Form = "small", clock: Clock = SYSTEM_CLOCK) -> Workspace:
-    """Make a project: ``jobs/`` beside the code, or in the big form a folder of its own below ``folder``."""
-    title = _title(title or folder.resolve().name)
+    """Create a project: ``jobs/`` beside the code, or in the big form a new folder in ``folder``."""
+    title = _checked_title(title or folder.resolve().name)
     now = clock.now()
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     if form == "big":
         with locked_folder(folder):
-            taken = [found for path in folder.iterdir() if (found := id_in(path.name))]
+            taken = [project_id for path in folder.iterdir() if (project_id := id_in(path.name))]
             identifier = next_id("PJ", now, taken)
-            _swept(folder)
-            root = _new_folder(folder, f"{identifier}-{slug(title)}", project_plan(identifier, title, stamp), ())
+            _remove_unfinished_folders(folder)
+            root = _create_folder(folder, f"{identifier}-{slug(title)}", project_plan(identifier, title, stamp), ())
         prepare_state_folder(root)
         return Workspace(root.resolve(), "big", clock)
     prepare_state_folder(folder)
     workspace = Workspace(folder.resolve(), "small", clock)
     with workspace.locked(workspace.project_file):
         if workspace.project_file.exists():
-            raise UsageError("There is a project here already.", where=str(workspace.project_file))
+            raise UsageError("There already is a project here.", where=str(workspace.project_file))
         workspace.project_file.parent.mkdir(exist_ok=True)
-        sweep(workspace.project_file.parent)
+        remove_temporary_files(workspace.project_file.parent)
         identifier = next_id("PJ", now, workspace.ledger.chains())
         write_atomically(workspace.project_file, project_plan(identifier, title, stamp))
     return workspace
 
 
 class NewJob(NamedTuple):
-    """What a new job is to say; everything else is as in every new job."""
+    """The content of a new job; everything else has default values."""
 
     title: str
     stakes: Stakes = "normal"
@@ -65,7 +65,7 @@ class NewJob(NamedTuple):
     priority: int = 2
     wave: str = ""
     more: Mapping[str, Value] = MappingProxyType({})
-    """Fields that are no part of the format."""
+    """Additional fields that are not part of the format."""
 
 
 def add_job(
@@ -80,40 +80,40 @@ def add_job(
     criteria: Sequence[str] = (),
     workstream: str | None = None,
 ) -> Job:
-    """Make a job; in the big form in a workstream, by its id or title, which is made where there is none."""
-    new = NewJob(_title(title), stakes, depends_on, outputs, inputs, commands, criteria)
+    """Create a job. In the big form it goes into a workstream (by id or title), which is created if missing."""
+    new = NewJob(_checked_title(title), stakes, depends_on, outputs, inputs, commands, criteria)
     with workspace.locked(workspace.project_file):
-        new = new._replace(depends_on=tuple(workspace.place(one).id for one in depends_on))
-        with _making(workspace, workstream) as make:
+        new = new._replace(depends_on=tuple(workspace.place(name).id for name in depends_on))
+        with _job_maker(workspace, workstream) as make:
             path = make(new)
     return workspace.job_at(path)
 
 
 @contextmanager
 def job_maker(workspace: Workspace, workstream: str | None = None) -> Iterator[Callable[[NewJob], Path]]:
-    """Make any number of jobs while nobody else makes one. Each is there, whole, once its plan's path is given back.
+    """Yield a function that creates a job and returns its plan file, while the project's lock is held.
 
-    What they depend on are ids that the caller knows to be there.
+    The caller makes sure that the ids in ``depends_on`` exist.
     """
-    with workspace.locked(workspace.project_file), _making(workspace, workstream) as make:
+    with workspace.locked(workspace.project_file), _job_maker(workspace, workstream) as make:
         yield make
 
 
 @contextmanager
-def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[NewJob], Path]]:
-    above = find_workstream_folder(workspace, workstream)
-    if above is None and workstream is not None:
-        above = _new_workstream(workspace, workstream)
-    jobs = (above or workspace.root) / "jobs"
+def _job_maker(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[NewJob], Path]]:
+    stream = find_workstream_folder(workspace, workstream)
+    if stream is None and workstream is not None:
+        stream = _create_workstream(workspace, workstream)
+    jobs = (stream or workspace.root) / "jobs"
     jobs.mkdir(exist_ok=True)
-    _swept(jobs)
+    _remove_unfinished_folders(jobs)
     taken = [place.id for place in workspace.places()]
     last = ""
 
     def make(new: NewJob) -> Path:
         nonlocal last
-        title = _title(new.title)
-        # Looking at all ids for each of thousands takes minutes; the last one is the highest while its day lasts.
+        title = _checked_title(new.title)
+        # Reading all ids for each of thousands of jobs takes minutes; on the same day the last id is the highest.
         same_day = last.startswith(f"WI-{workspace.clock.now():%Y%m%d}-")
         identifier = _free_id(workspace, "WI", taken) if not same_day else next_id("WI", workspace.clock.now(), [last])
         plan = job_plan(
@@ -131,20 +131,20 @@ def _making(workspace: Workspace, workstream: str | None) -> Iterator[Callable[[
             wave=new.wave,
             more=new.more,
         )
-        folder = _new_folder(jobs, f"{identifier}-{slug(title)}", plan, JOB_FOLDERS)
+        folder = _create_folder(jobs, f"{identifier}-{slug(title)}", plan, JOB_FOLDERS)
         last = identifier
         return folder / PLAN
 
     try:
         yield make
     finally:
-        if above is not None:
-            _listed(workspace, above / PLAN, "jobs", jobs)
-            _listed(workspace, workspace.project_file, "workstreams", above.parent)
+        if stream is not None:
+            _add_to_list(workspace, stream / PLAN, "jobs", jobs)
+            _add_to_list(workspace, workspace.project_file, "workstreams", stream.parent)
 
 
 def find_workstream_folder(workspace: Workspace, name: str | None) -> Path | None:
-    """The folder of the workstream that is meant; None where it is still to be made, or where the form has none."""
+    """The folder of a workstream; None if it does not exist yet, or if the project has no workstreams."""
     if workspace.form == "small":
         if name is not None:
             raise UsageError("This project has no workstreams.", where=str(workspace.root))
@@ -152,9 +152,10 @@ def find_workstream_folder(workspace: Workspace, name: str | None) -> Path | Non
     known = list(workspace.workstream_folders())
     if name is None:
         if len(known) != 1:
-            told = ", ".join(one.name for one in known) or "none"
+            names = ", ".join(folder.name for folder in known) or "none"
             raise UsageError(
-                f"Which workstream? There are: {told}.", next_step="Name one, or a new one: --workstream NAME"
+                f"Which workstream? Existing workstreams: {names}.",
+                next_step="Name an existing or a new one: --workstream NAME",
             )
         return known[0]
     wanted = slug(name)
@@ -164,25 +165,25 @@ def find_workstream_folder(workspace: Workspace, name: str | None) -> Path | Non
     return None
 
 
-def _new_workstream(workspace: Workspace, name: str) -> Path:
-    title = _title(name)
-    taken = (found for folder in workspace.workstream_folders() if (found := id_in(folder.name)))
+def _create_workstream(workspace: Workspace, name: str) -> Path:
+    title = _checked_title(name)
+    taken = (stream_id for folder in workspace.workstream_folders() if (stream_id := id_in(folder.name)))
     identifier = _free_id(workspace, "WS", taken)
     streams = workspace.root / "workstreams"
     streams.mkdir(exist_ok=True)
-    _swept(streams)
+    _remove_unfinished_folders(streams)
     plan = workstream_plan(identifier, title, workspace.now())
-    return _new_folder(streams, f"{identifier}-{slug(name)}", plan, ("jobs",))
+    return _create_folder(streams, f"{identifier}-{slug(name)}", plan, ("jobs",))
 
 
 def _free_id(workspace: Workspace, prefix: Prefix, taken: Iterable[str]) -> str:
-    """An id that nobody has, nor ever had: the ledger remembers jobs whose folders are gone."""
+    """An id that was never used: the ledger still has the ids of jobs whose folders were deleted."""
     return next_id(prefix, workspace.clock.now(), [*taken, *workspace.ledger.chains()])
 
 
-def _new_folder(above: Path, name: str, plan: bytes, folders: Sequence[str]) -> Path:
-    """A folder with everything in it, put in place by one rename: killed at any moment, it is there or it is not."""
-    temporary = above / f".donewhen-{os.urandom(8).hex()}.new"
+def _create_folder(parent: Path, name: str, plan: bytes, folders: Sequence[str]) -> Path:
+    """Create a folder with its content atomically: it is built under a temporary name, then renamed."""
+    temporary = parent / f".donewhen-{os.urandom(8).hex()}.new"
     temporary.mkdir()
     try:
         for folder in folders:
@@ -191,30 +192,32 @@ def _new_folder(above: Path, name: str, plan: bytes, folders: Sequence[str]) -> 
                 # git does not keep empty folders.
                 (temporary / folder / ".gitkeep").touch()
         write_atomically(temporary / PLAN, plan)
-        return temporary.rename(above / name)
+        return temporary.rename(parent / name)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def _swept(above: Path) -> None:
-    """Remove what makers that were killed have left behind; whoever holds the project's lock is the only maker."""
-    for left in above.glob(".donewhen-*.new"):
-        shutil.rmtree(left, ignore_errors=True)
+def _remove_unfinished_folders(parent: Path) -> None:
+    """Remove folders that a killed process left unfinished. The caller holds the project's lock."""
+    for unfinished in parent.glob(".donewhen-*.new"):
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _listed(workspace: Workspace, path: Path, field: str, folder: Path) -> None:
-    """List everything that stands in a folder, also what a maker that was killed could not list any more."""
+def _add_to_list(workspace: Workspace, path: Path, field: str, folder: Path) -> None:
+    """Add the missing ids of a folder to a plan's list, including those that a killed process did not add."""
     document = workspace.read(path)
     known = document.fields.get(field)
     ids: list[Value] = list(known) if isinstance(known, list) else []
-    missing = [found for one in sorted(folder.iterdir()) if (found := id_in(one.name)) and found not in ids]
+    missing = [
+        identifier for child in sorted(folder.iterdir()) if (identifier := id_in(child.name)) and identifier not in ids
+    ]
     if missing:
         workspace.write(document, path, {field: [*ids, *missing], "updated_at": workspace.now()})
 
 
-def _title(text: str) -> str:
+def _checked_title(text: str) -> str:
     title = one_line(text, _LONGEST_TITLE)
     if not title:
-        raise UsageError("A title is needed.")
+        raise UsageError("The title is empty.")
     return title

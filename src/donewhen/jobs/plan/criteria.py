@@ -1,4 +1,4 @@
-"""Acceptance criteria: what a job must show, and how each is checked."""
+"""Acceptance criteria in a plan's Markdown, and how each of them is checked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CheckKind = Literal["run", "file", "judge", "manual", "verification"]
 
 @dataclass(frozen=True)
 class Check:
-    """How a criterion is decided. ``verification`` stands for the job's own verification commands."""
+    """How a criterion is checked. ``verification`` means the job's own verification commands."""
 
     kind: CheckKind
     text: str = ""
@@ -51,7 +51,7 @@ class Check:
 
     @property
     def normal(self) -> str:
-        """The check in its normal form: without the white space that does not matter, with all that does."""
+        """The check in normal form, without insignificant white space."""
         if self.kind == "run":
             return f"run {shlex.join(self.argv)}"
         if self.regex is not None:
@@ -65,12 +65,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion, and the line of the file on which it stands."""
+    """A criterion, and its line in the file."""
 
     id: str
     text: str
     check: Check | None
-    """None where the criterion does not say; the job's verification covers it then, or a person does."""
+    """None if the criterion names no check: then the job's verification commands decide, or a person."""
     line: int
 
     @property
@@ -80,7 +80,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class MarkdownSection:
-    """The lines below a heading, up to the next heading of the same or a higher level."""
+    """A heading and its lines, up to the next heading of the same or a higher level."""
 
     title: str
     level: int
@@ -93,7 +93,7 @@ class MarkdownSection:
 
 
 def markdown_sections(body: str, first_line: int = 1) -> list[MarkdownSection]:
-    """Every heading of a Markdown text with what stands below it; headings inside code fences are text."""
+    """The sections of a Markdown text; headings inside code fences are ignored."""
     lines = LINE_END.split(body)
     if not lines[-1]:
         lines.pop()
@@ -106,21 +106,21 @@ def markdown_sections(body: str, first_line: int = 1) -> list[MarkdownSection]:
             not fence
             and line[:1] == "#"
             and (heading := _HEADING.fullmatch(line))
-            and (title := _without_closing(heading[2]))
+            and (title := _strip_closing_hashes(heading[2]))
         ):
             headings.append((index, len(heading[1]), title))
-    found = []
-    for place, (index, level, title) in enumerate(headings):
-        # By index: a copy of the rest for every heading would take minutes for a file of nothing but headings.
-        after = range(place + 1, len(headings))
-        end = next((headings[other][0] for other in after if headings[other][1] <= level), len(lines))
+    sections = []
+    for position, (index, level, title) in enumerate(headings):
+        # By index: copying the rest for every heading would take minutes for a file of nothing but headings.
+        following = range(position + 1, len(headings))
+        end = next((headings[later][0] for later in following if headings[later][1] <= level), len(lines))
         below = tuple((first_line + number, lines[number]) for number in range(index + 1, end))
-        found.append(MarkdownSection(title, level, first_line + index, below))
-    return found
+        sections.append(MarkdownSection(title, level, first_line + index, below))
+    return sections
 
 
 def fence_after(line: str, fence: str) -> str:
-    """The code fence that is open after a line, where ``fence`` was open before it."""
+    """The code fence that is open after a line, if ``fence`` was open before it."""
     marker = _FENCE.fullmatch(line)
     if marker is None:
         return fence
@@ -129,14 +129,14 @@ def fence_after(line: str, fence: str) -> str:
     return "" if marker[1][0] == "`" and "`" in marker[2] else marker[1]
 
 
-def _without_closing(title: str) -> str:
+def _strip_closing_hashes(title: str) -> str:
     stripped = title.strip(" \t")
     bare = stripped.rstrip("#")
     return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else stripped
 
 
 def find_section(body: str, title: str, first_line: int = 1) -> MarkdownSection | None:
-    """The first section with this title, in any case."""
+    """The first section with this title; case is ignored."""
     wanted = title.casefold()
     return next(
         (section for section in markdown_sections(body, first_line) if section.title.casefold() == wanted), None
@@ -144,7 +144,7 @@ def find_section(body: str, title: str, first_line: int = 1) -> MarkdownSection 
 
 
 def read_criteria(section: MarkdownSection | None, where: str) -> tuple[Criterion, ...]:
-    """The criteria of an *Acceptance Criteria* section; those without ids are numbered by their order."""
+    """Parse the criteria of a section; those without ids are numbered in order."""
     if section is None:
         return ()
     criteria: list[Criterion] = []
@@ -152,14 +152,14 @@ def read_criteria(section: MarkdownSection | None, where: str) -> tuple[Criterio
         with_id = _WITH_ID.fullmatch(text)
         name, prose = (with_id[1], with_id[2]) if with_id else (f"AC-{len(criteria) + 1}", text)
         if any(criterion.id == name for criterion in criteria):
-            raise ConfigError(f"The criterion {name} stands there twice.", where=f"{where}:{line}")
+            raise ConfigError(f"Duplicate criterion id {name}.", where=f"{where}:{line}")
         parsed = None if check is None else parse_check(check[1], f"{where}:{check[0]}")
         criteria.append(Criterion(name, " ".join(prose.split()), parsed, line))
     return tuple(criteria)
 
 
 def parse_check(text: str, where: str) -> Check:
-    """``run CMD…``, ``file PATH [matches /RE/ | schema PATH | rows >= N]``, ``judge:MISSION`` or ``manual``."""
+    """Parse ``run CMD…``, ``file PATH [matches /RE/ | schema PATH | rows >= N]``, ``judge:MISSION`` or ``manual``."""
     words = text.split(None, 1)
     kind, rest = (words[0], words[1].strip() if len(words) > 1 else "") if words else ("", "")
     if kind == "manual" and not rest:
@@ -174,14 +174,14 @@ def parse_check(text: str, where: str) -> Check:
     if kind == "file" and (probe := _PROBE.fullmatch(rest)):
         return _file_check(rest, probe, where)
     raise ConfigError(
-        f"The check {text.strip()!r} is not one that donewhen knows.",
+        f"Unknown check {text.strip()!r}.",
         where=where,
         next_step="Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge:MISSION, or manual.",
     )
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text says nothing: empty, a template's words, or a single letter."""
+    """Whether a text is a placeholder: empty, template text, or a single letter."""
     stripped = unicodedata.normalize("NFKC", plain_text(text)).strip().strip("*_`'\"").strip()
     return len(stripped) < 2 or _PLACEHOLDER.fullmatch(stripped) is not None
 
@@ -191,13 +191,15 @@ def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
         try:
             re.compile(probe["regex"])
         except (re.error, OverflowError, RecursionError) as error:
-            raise ConfigError(f"The pattern /{probe['regex']}/ can't be used: {error}.", where=where) from error
+            raise ConfigError(
+                f"The pattern /{probe['regex']}/ can't be compiled: {error}.", where=where
+            ) from error
     rows = int(probe["rows"]) if probe["rows"] is not None else None
     return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
 
 
 def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
-    """Each list item at the left margin: its line, its text with what continues it, and its check."""
+    """Yield each list item at the left margin: its line, its text with continuation lines, and its check."""
     line, texts, check, fence = 0, [""], None, ""
     for number, content in section.lines:
         fence = fence_after(content, fence)
@@ -210,12 +212,16 @@ def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tup
         elif stated and line:
             if check is not None:
                 raise ConfigError(
-                    "The criterion has a second check.", where=f"{where}:{number}", next_step="Make it two criteria."
+                    "The criterion has more than one check.",
+                    where=f"{where}:{number}",
+                    next_step="Split it into two criteria.",
                 )
             check = (number, stated[1])
         elif not fence and content.startswith("check:"):
             raise ConfigError(
-                "A check belongs to a criterion.", where=f"{where}:{number}", next_step="Indent it below its criterion."
+                "The check belongs to no criterion.",
+                where=f"{where}:{number}",
+                next_step="Indent it below its criterion.",
             )
         elif content.strip() and line and content[:1] in " \t":
             texts.append(content.strip())

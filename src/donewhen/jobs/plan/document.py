@@ -1,6 +1,6 @@
-"""A plan file: YAML frontmatter that is read as any YAML and rewritten line by line, and a Markdown body.
+"""A plan file: YAML frontmatter, which is rewritten line by line, and a Markdown body.
 
-A rewrite touches the values of the fields that change. Everything else stays as it is, byte for byte: comments, order,
+A rewrite changes only the values of the given fields. Everything else stays the same, byte for byte: comments, order,
 unknown keys, quoting, line ends and the body.
 """
 
@@ -29,14 +29,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9 _./,()+=@%-]*")
 
 @dataclass(frozen=True)
 class Document:
-    """A plan file as it is on disk, and what it says."""
+    """A plan file's text and its parsed fields."""
 
     text: str
     fields: Mapping[str, Value]
     spans: Mapping[str, Span]
     body_start: int
     frontmatter_end: int
-    """Where the closing line begins: new fields go before it."""
+    """The offset of the closing line; new fields are inserted before it."""
 
     @property
     def body(self) -> str:
@@ -52,13 +52,13 @@ class Document:
         return line_number(self.text, self.body_start)
 
     def line_of(self, name: str) -> int | None:
-        """The line (from 1) on which a field stands."""
+        """The line (from 1) of a field."""
         span = self.spans.get(name)
         return None if span is None else span.line
 
 
 def parse_document(raw: bytes, where: str) -> Document:
-    """Read a plan file; ``where`` is its name for the reader of an error."""
+    """Parse a plan file; ``where`` is its name in error messages."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -68,31 +68,33 @@ def parse_document(raw: bytes, where: str) -> Document:
     opening = _FENCE.match(text, offset)
     if opening is None:
         raise DocumentError(
-            "The file has no frontmatter.", where=f"{where}:1", next_step="Begin it with a line of three dashes."
+            "The file has no frontmatter.", where=f"{where}:1", next_step="Start it with a line of three dashes (---)."
         )
     closing = _CLOSE.search(text, opening.end())
     if closing is None:
-        raise DocumentError("The frontmatter has no end: a second line of three dashes is missing.", where=f"{where}:1")
+        raise DocumentError(
+            "The frontmatter is not closed: the second line of three dashes (---) is missing.", where=f"{where}:1"
+        )
     fields, spans = read_frontmatter(text, opening.end(), closing.start(), where)
-    after = LINE_END.match(text, closing.end())
-    return Document(text, fields, spans, after.end() if after else closing.end(), closing.start())
+    line_end = LINE_END.match(text, closing.end())
+    return Document(text, fields, spans, line_end.end() if line_end else closing.end(), closing.start())
 
 
 def rewrite_fields(document: Document, changes: Mapping[str, Value]) -> bytes:
-    """The file with these fields changed; a field that is not there yet is added at the end of the frontmatter."""
+    """Return the file with these fields changed; missing fields are added at the end of the frontmatter."""
     edits: list[tuple[int, int, str]] = []
     added: list[str] = []
     differing: dict[str, Value] = {}
     newline = _newline(document.text)
     for name, value in changes.items():
-        if name in document.fields and _same(document.fields[name], value):
+        if name in document.fields and _is_same(document.fields[name], value):
             continue
         differing[name] = value
         span = document.spans.get(name)
         if span is None:
-            added.append(f"{_key(name)}:{_rendered(value, newline)}{newline}")
+            added.append(f"{_render_key(name)}:{_render_value(value, newline)}{newline}")
         else:
-            edits.append(_edit(document.text, span, _rendered(value, newline)))
+            edits.append(_replacement(document.text, span, _render_value(value, newline)))
     if added:
         edits.append((document.frontmatter_end, document.frontmatter_end, "".join(added)))
     text = document.text
@@ -100,38 +102,40 @@ def rewrite_fields(document: Document, changes: Mapping[str, Value]) -> bytes:
         text = text[:start] + replacement + text[end:]
     raw = text.encode("utf-8")
     if differing:
-        _expect(raw, {**document.fields, **differing}, document, next(iter(differing)))
+        _verify_rewrite(raw, {**document.fields, **differing}, document, next(iter(differing)))
     return raw
 
 
 def render_fields(fields: Mapping[str, Value]) -> str:
     """The lines of a new frontmatter."""
-    return "".join(f"{_key(name)}:{_rendered(value, _NEW_LINE)}{_NEW_LINE}" for name, value in fields.items())
+    return "".join(
+        f"{_render_key(name)}:{_render_value(value, _NEW_LINE)}{_NEW_LINE}" for name, value in fields.items()
+    )
 
 
-def _expect(raw: bytes, fields: Mapping[str, Value], document: Document, name: str) -> None:
-    """Nothing is written that does not read as it was meant: YAML has corners (anchors, tags) where it would not."""
+def _verify_rewrite(raw: bytes, fields: Mapping[str, Value], document: Document, name: str) -> None:
+    """Raise DocumentError unless the new text parses to these fields; with YAML anchors or tags it may not."""
     try:
-        found = parse_document(raw, "the new text").fields
+        parsed = parse_document(raw, "the new text").fields
     except DocumentError:
-        found = {}
-    if found != fields:
+        parsed = {}
+    if parsed != fields:
         line = document.line_of(name)
         raise DocumentError(
-            f"The field {name!r} is written in a way that can't be changed line by line.",
+            f"The field {name!r} is written in YAML that donewhen can't edit.",
             where=f"line {line}" if line else None,
-            next_step="Write the frontmatter without anchors and tags, one field a line.",
+            next_step="Write the frontmatter without anchors and tags, one field per line.",
         )
 
 
-def _edit(text: str, span: Span, rendered: str) -> tuple[int, int, str]:
+def _replacement(text: str, span: Span, rendered: str) -> tuple[int, int, str]:
     start, end = span.start, span.end
-    # A block scalar ends after its line break; that break stays.
+    # A block scalar includes its final line break; keep that.
     while end > start and text[end - 1] in "\r\n":
         end -= 1
     gap = re.compile(r"[ \t]*").match(text, start)
     if not span.indented and gap is not None and rendered.startswith(" "):
-        # The spacing between the colon and the value is the writer's.
+        # Keep the author's spacing between the colon and the value.
         kept = gap.group() or " "
         return start, end, kept + rendered[1:]
     comment = re.compile(r"[ \t]+#[^\r\n]*").match(text, start, end)
@@ -140,20 +144,20 @@ def _edit(text: str, span: Span, rendered: str) -> tuple[int, int, str]:
     return start, end, rendered
 
 
-def _rendered(value: Value, newline: str) -> str:
-    """A value with what stands between it and the colon, in a form that simple readers of this format understand."""
+def _render_value(value: Value, newline: str) -> str:
+    """The text after a field's colon, in YAML that simple parsers understand."""
     if isinstance(value, list):
         if not value:
             return " []"
-        return "".join(f"{newline}  - {_one_line(one)}" for one in value)
+        return "".join(f"{newline}  - {_render_inline(item)}" for item in value)
     if isinstance(value, dict):
         if not value:
             return " {}"
-        return "".join(f"{newline}  {_key(name)}: {_one_line(one)}" for name, one in value.items())
-    return f" {_one_line(value)}"
+        return "".join(f"{newline}  {_render_key(name)}: {_render_inline(item)}" for name, item in value.items())
+    return f" {_render_inline(value)}"
 
 
-def _one_line(value: Value, *, flow: bool = False) -> str:
+def _render_inline(value: Value, *, flow: bool = False) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -162,16 +166,16 @@ def _one_line(value: Value, *, flow: bool = False) -> str:
         try:
             return repr(value)
         except ValueError as error:
-            raise DocumentError("The number has too many digits to be written.") from error
+            raise DocumentError("The number has too many digits.") from error
     if isinstance(value, str):
-        return value if _is_plain(value) and not (flow and "," in value) else _quoted(value)
+        return value if _is_plain(value) and not (flow and "," in value) else _quote(value)
     if isinstance(value, list):
-        return f"[{', '.join(_one_line(one, flow=True) for one in value)}]"
-    return f"{{{', '.join(f'{_key(name)}: {_one_line(one, flow=True)}' for name, one in value.items())}}}"
+        return f"[{', '.join(_render_inline(item, flow=True) for item in value)}]"
+    return f"{{{', '.join(f'{_render_key(name)}: {_render_inline(item, flow=True)}' for name, item in value.items())}}}"
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name) else _quoted(name)
+def _render_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name) else _quote(name)
 
 
 def _is_plain(text: str) -> bool:
@@ -180,9 +184,9 @@ def _is_plain(text: str) -> bool:
     return is_plain_word(text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(_escape(one) for one in escaped) + '"'
+    return '"' + "".join(_escape(character) for character in escaped) + '"'
 
 
 def _escape(character: str) -> str:
@@ -200,11 +204,11 @@ def _escape(character: str) -> str:
     return character
 
 
-def _same(value: Value, other: Value) -> bool:
-    # 1, 1.0 and True are equal to Python, also inside lists; what would be written tells them apart.
-    return value == other and _rendered(value, "\n") == _rendered(other, "\n")
+def _is_same(value: Value, other: Value) -> bool:
+    # Python considers 1, 1.0 and True equal, also inside lists; their rendered forms differ.
+    return value == other and _render_value(value, "\n") == _render_value(other, "\n")
 
 
 def _newline(text: str) -> str:
-    found = LINE_END.search(text)
-    return found.group() if found else "\n"
+    match = LINE_END.search(text)
+    return match.group() if match else "\n"

@@ -1,4 +1,4 @@
-"""Names: ``WI-20260214-001-kebab-title``."""
+"""Ids and folder names: ``WI-20260214-001-kebab-title``."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _LONGEST_SLUG = 60
 
 
 def id_in(folder: str) -> str | None:
-    """The id that a folder's name begins with."""
-    found = _ID.match(folder)
-    return found.group() if found and folder[found.end() : found.end() + 1] in ("", "-") else None
+    """The id at the start of a folder's name, or None."""
+    match = _ID.match(folder)
+    return match.group() if match and folder[match.end() : match.end() + 1] in ("", "-") else None
 
 
 def next_id(prefix: Prefix, today: datetime, taken: Iterable[str]) -> str:
-    """The next free id of a day: the highest number and one."""
+    """The next free id of a day: the highest number plus one."""
     start = f"{prefix}-{today:%Y%m%d}-"
-    ids = (found for one in taken if (found := id_in(one)) is not None)
-    numbers = [int(one.removeprefix(start)) for one in ids if one.startswith(start)]
+    ids = (identifier for name in taken if (identifier := id_in(name)) is not None)
+    numbers = [int(identifier.removeprefix(start)) for identifier in ids if identifier.startswith(start)]
     return f"{start}{max(numbers, default=0) + 1:03d}"
 
 
 def slug(title: str) -> str:
-    """A title as a part of a folder's name."""
+    """A title as part of a folder's name: lower-case ASCII words joined by dashes."""
     ascii_text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     words = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
     return words[:_LONGEST_SLUG].rstrip("-") or "untitled"

@@ -1,4 +1,4 @@
-"""A job and a project as typed values, read from their plan files."""
+"""Jobs and projects as typed values, read from their plan files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TruthMode = Literal["strict", "off"]
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 STAKES: tuple[Stakes, ...] = get_args(Stakes)
-"""From the least to the most."""
+"""In ascending order."""
 TARGETS: dict[Stakes, int] = {"low": 70, "normal": 80, "high": 90, "critical": 95}
 BUDGETS: dict[Stakes, int] = {"low": 2, "normal": 3, "high": 5, "critical": 7}
 TRUTH_CHECKS = (
@@ -36,7 +36,7 @@ T = TypeVar("T", bound=str)
 
 
 class FieldError(DonewhenError):
-    """A field of a plan file has a value that it can't have."""
+    """A field of a plan file has an invalid value."""
 
     code = "field"
     exit_code = ExitCode.USAGE
@@ -44,7 +44,7 @@ class FieldError(DonewhenError):
 
 @dataclass(frozen=True)
 class Job:
-    """One job, as its plan file has it now."""
+    """A job, as read from its plan file."""
 
     id: str
     title: str
@@ -65,7 +65,7 @@ class Job:
     lesson_capture_required: bool
     exemptions: Mapping[str, str]
     read_only: bool
-    """Whether it was agreed that the job changes nothing; a job with outputs must change them otherwise."""
+    """Whether the job is agreed to change nothing; otherwise a job with outputs has to change them."""
     criteria: tuple[Criterion, ...]
     completion_promise: str
     path: Path
@@ -76,13 +76,13 @@ class Job:
         return self.path.parent
 
     def line_of(self, field: str) -> int | None:
-        """Where a field stands in the plan file."""
+        """The line of a field in the plan file."""
         return self.document.line_of(field)
 
 
 @dataclass(frozen=True)
 class Project:
-    """The project, as its plan file has it now."""
+    """The project, as read from its plan file."""
 
     id: str
     title: str
@@ -90,21 +90,23 @@ class Project:
     agreement_status: Literal["proposed", "agreed"]
     github_enabled: bool
     github_repo: str
-    """``owner/name``; empty where the plan does not say."""
+    """``owner/name``; empty if the plan does not name one."""
     criteria: tuple[Criterion, ...]
     path: Path
     document: Document
 
 
 def read_job(document: Document, path: Path, where: str) -> Job:
-    """The job that a plan file describes; missing fields have the defaults of the format."""
+    """The job in a plan file; missing fields get the defaults of the format."""
     get = _Getter(document, where)
     stakes = get.choice("stakes", STAKES, "normal")
     identifier = get.text("work_item_id") or get.text("id")
     if not identifier:
         raise FieldError("The job has no work_item_id.", where=where)
     if not CHAIN_NAME.fullmatch(identifier):
-        raise get.error("work_item_id", f"can't be {identifier!r}: letters, digits, dots, dashes and underscores")
+        raise get.error(
+            "work_item_id", f"is {identifier!r}; use only letters, digits, dots, dashes and underscores (at most 100)"
+        )
     return Job(
         id=identifier,
         title=get.text("title") or identifier,
@@ -137,11 +139,11 @@ def read_job(document: Document, path: Path, where: str) -> Job:
 
 
 def missing_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """The fields that every job has to have and this plan lacks, with their defaults."""
+    """The required fields that a job's plan lacks, with their defaults."""
     if "work_item_id" not in fields:
         return {}
-    stakes: Stakes = next((one for one in STAKES if one == fields.get("stakes")), "normal")
-    wanted: dict[str, Value] = {
+    stakes: Stakes = next((stakes for stakes in STAKES if stakes == fields.get("stakes")), "normal")
+    defaults: dict[str, Value] = {
         "stakes": "normal",
         "reward_target": TARGETS[stakes],
         "max_iterations": BUDGETS[stakes],
@@ -152,11 +154,11 @@ def missing_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
         "reward_last_eval_at": "",
         "reward_last_next_action": "",
     }
-    return {name: value for name, value in wanted.items() if name not in fields}
+    return {name: value for name, value in defaults.items() if name not in fields}
 
 
 def read_project(document: Document, path: Path, where: str) -> Project:
-    """The project that a plan file describes."""
+    """The project in a plan file."""
     get = _Getter(document, where)
     return Project(
         id=get.text("id") or path.parent.name,
@@ -184,7 +186,7 @@ def _known_checks(get: _Getter) -> tuple[str, ...]:
 
 
 class _Getter:
-    """Reads typed values out of the frontmatter; an empty value counts as missing."""
+    """Reads typed values from the frontmatter; an empty value counts as missing."""
 
     def __init__(self, document: Document, where: str) -> None:
         self._document = document
@@ -195,9 +197,9 @@ class _Getter:
         if value is None:
             return ""
         if isinstance(value, list | dict):
-            raise self.error(name, "must be one line of text")
+            raise self.error(name, "must be a single text value")
         if not isinstance(value, str) and (span := self._document.spans.get(name)) is not None:
-            # 1.10 and true are words here: what stands there counts, not what YAML makes of it.
+            # 1.10 and true are text here: use what is written, not the value that YAML makes of it.
             return self._document.text[span.start : span.end].strip()
         return str(value).strip()
 
@@ -209,16 +211,16 @@ class _Getter:
             return ()
         if isinstance(value, str):
             return (value,)
-        if not isinstance(value, list) or any(isinstance(one, list | dict) or one is None for one in value):
-            raise self.error(name, "must be a list of texts")
-        return tuple(str(one) for one in value)
+        if not isinstance(value, list) or any(isinstance(item, list | dict) or item is None for item in value):
+            raise self.error(name, "must be a list of strings")
+        return tuple(str(item) for item in value)
 
     def number(self, name: str, default: int) -> int:
         value = self._raw(name)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0 or value < 0:
-            raise self.error(name, f"must be a whole number that is not negative, not {value!r}")
+            raise self.error(name, f"must be a non-negative whole number, not {value!r}")
         return int(value)
 
     def flag(self, name: str, default: bool) -> bool:
@@ -234,10 +236,10 @@ class _Getter:
         word = self.text(name)
         if not word:
             return default
-        found = next((one for one in known if one == word), None)
-        if found is None:
+        choice = next((value for value in known if value == word), None)
+        if choice is None:
             raise self.error(name, f"has the unknown value {word!r}{_hint(word, known)}")
-        return found
+        return choice
 
     def error(self, name: str, problem: str) -> FieldError:
         line = self._document.line_of(name)
@@ -250,4 +252,4 @@ class _Getter:
 
 def _hint(word: str, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
+    return f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(known)}"

@@ -13,7 +13,7 @@ PLACEHOLDER = "[What must be true for this to be done? Replace this line.]"
 
 
 def project_plan(identifier: str, title: str, now: str) -> bytes:
-    """A project that nobody has agreed to yet."""
+    """The plan file of a new project."""
     fields: dict[str, Value] = {
         "schema": SCHEMA,
         "kind": "project",
@@ -38,7 +38,7 @@ def project_plan(identifier: str, title: str, now: str) -> bytes:
 
 
 def workstream_plan(identifier: str, title: str, now: str) -> bytes:
-    """A workstream without jobs."""
+    """The plan file of a new workstream."""
     fields: dict[str, Value] = {
         "schema": SCHEMA,
         "kind": "workstream",
@@ -72,7 +72,7 @@ def job_plan(
     wave: str = "",
     more: Mapping[str, Value] | None = None,
 ) -> bytes:
-    """A job with everything that the format asks for, and ``more`` that is no part of it."""
+    """The plan file of a new job: all fields of the format, plus ``more``."""
     fields: dict[str, Value] = {
         "schema": SCHEMA,
         "kind": "job",

@@ -1,6 +1,6 @@
-"""The jobs on disk: where they are, one reader and one writer for each, and nobody in each other's way.
+"""The jobs on disk: finding, reading, locking and writing plan files.
 
-Two forms are one model. A single repository has ``jobs/plan.md`` and ``jobs/WI-…/plan.md`` beside its code; a project
+There are two layouts. A single repository has ``jobs/plan.md`` and ``jobs/WI-…/plan.md`` beside its code; a project
 with workstreams has ``plan.md`` and ``workstreams/WS-…/jobs/WI-…/plan.md`` in a folder of its own.
 """
 
@@ -34,14 +34,14 @@ Form = Literal["small", "big"]
 
 
 class WorkspaceError(DonewhenError):
-    """There are no jobs here, or not the one that is meant."""
+    """There are no jobs here, or the requested one was not found."""
 
     code = "workspace"
     exit_code = ExitCode.USAGE
 
 
 class JobPlace(NamedTuple):
-    """A job's plan file, found by its folder; nothing has been read yet."""
+    """The id and the plan file of a job, by its folder's name; the file has not been read."""
 
     id: str
     path: Path
@@ -61,12 +61,12 @@ class Workspace:
 
     @property
     def base(self) -> Path:
-        """Where the project's own outputs, notes and logs stand."""
+        """The folder of the project's own outputs, notes and logs."""
         return self.project_file.parent
 
     @property
     def folder(self) -> Path:
-        """``.donewhen/``; it need not exist."""
+        """``.donewhen/``; it may not exist yet."""
         return self.root / FOLDER
 
     @property
@@ -74,20 +74,20 @@ class Workspace:
         return Ledger(self.folder / "ledger", self.folder / "state" / "locks", clock=self.clock)
 
     def settings(self) -> Settings:
-        """The settings that hold here: the gate's own configuration."""
+        """The settings of this project."""
         return load(self.root)
 
     def now(self) -> str:
-        """This moment, as the files write it."""
+        """The current time, as written in the files."""
         return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def where(self, path: Path) -> str:
-        """A file's name for people: relative to the project."""
-        # Thousands of times in a survey, so without pathlib's own way.
+        """A file's name relative to the project, for messages."""
+        # Called thousands of times in a survey; pathlib's own way is slower.
         return str(path).removeprefix(f"{self.root}/")
 
     def places(self) -> Iterator[JobPlace]:
-        """Every folder that is, or should be, a job, in the order of their names."""
+        """Every folder that is a job, or is named like one, sorted by name."""
         for folder, name in self.names():
             identifier = id_in(name)
             path = Path(f"{folder}/{name}/{PLAN}")
@@ -95,13 +95,13 @@ class Workspace:
                 yield JobPlace(identifier or name, path)
 
     def names(self) -> Iterator[tuple[Path, str]]:
-        """Every folder that could be a job: the folder above it, and its name. Nothing in it is looked at."""
+        """Every folder that could be a job, as its parent folder and its name; the folder itself is not read."""
         for folder in self.job_folders():
             for entry in _folders(folder):
                 yield folder, entry.name
 
     def job_folders(self) -> Iterator[Path]:
-        """The folders in which jobs stand."""
+        """The folders that contain jobs."""
         if self.form == "small":
             yield self.root / "jobs"
             return
@@ -109,54 +109,54 @@ class Workspace:
             yield workstream / "jobs"
 
     def workstream_folders(self) -> Iterator[Path]:
-        """The folders of the workstreams; there are none in the small form."""
-        above = self.root / "workstreams"
-        for entry in _folders(above):
-            yield above / entry.name
+        """The folders of the workstreams; none in the small form."""
+        parent = self.root / "workstreams"
+        for entry in _folders(parent):
+            yield parent / entry.name
 
     def place(self, name: str) -> JobPlace:
-        """The job with this id, or the one job whose id or folder ends with what was typed."""
-        return _chosen(name, self._named(name), self)
+        """The job with this id, or the only job whose id or folder name ends with ``name``."""
+        return _single_match(name, self._matching_places(name), self)
 
     def read(self, path: Path) -> Document:
-        """A plan file, read now. A link is not followed: what it says could change outside of the project."""
-        return parse_document(self._bytes(path), self.where(path))
+        """Read a plan file. Symlinks are refused: their content could change outside of the project."""
+        return parse_document(self._read_bytes(path), self.where(path))
 
     def job(self, name: str) -> Job:
-        """One job, read now."""
+        """Read a job by its id, or by the end of its id or folder name."""
         return self.job_at(self.place(name).path)
 
     def job_at(self, path: Path) -> Job:
-        """The job in this plan file, read now."""
+        """Read the job in this plan file."""
         job = read_job(self.read(path), path, self.where(path))
-        stated = id_in(path.parent.name)
-        if stated is not None and stated != job.id:
+        folder_id = id_in(path.parent.name)
+        if folder_id is not None and folder_id != job.id:
             raise WorkspaceError(
-                f"The folder says {stated}, but the plan file says {job.id}.",
+                f"The folder has the id {folder_id}, but the plan file has {job.id}.",
                 where=f"{self.where(path)}:{job.document.line_of('work_item_id') or 1}",
-                next_step="Give both the same id.",
+                next_step="Use the same id in both.",
             )
         return job
 
     def project(self) -> Project:
-        """The project, read now."""
+        """Read the project."""
         return read_project(self.read(self.project_file), self.project_file, self.where(self.project_file))
 
     def prepare(self) -> None:
-        """Make ``.donewhen/`` where it is not there yet."""
+        """Create ``.donewhen/`` if it does not exist."""
         prepare_state_folder(self.root)
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:
-        """Nobody else writes to this plan file or its chain meanwhile. Whoever needs two takes the project's first."""
+        """Hold the write lock of this plan file and its chain. If you need two, take the project's first."""
         name = "project" if path == self.project_file else id_in(path.parent.name) or path.parent.name
         self.prepare()
         with locked(self.folder / "state" / "locks" / f"{name}.lock"):
             yield
 
     def write(self, document: Document, path: Path, changes: Mapping[str, Value]) -> Document:
-        """Change fields of a plan file, as it was read under the lock that the caller holds."""
-        sweep(path.parent)
+        """Change fields of a plan file. The caller holds its lock and has read ``document`` under it."""
+        remove_temporary_files(path.parent)
         try:
             raw = rewrite_fields(document, changes)
         except DocumentError as error:
@@ -169,20 +169,20 @@ class Workspace:
         return parse_document(raw, self.where(path))
 
     def put(self, path: Path, data: bytes) -> None:
-        """Replace a file that donewhen writes. A link is not written through: a branch can bring one with it."""
+        """Replace a file that donewhen writes. Symlinks are refused: a branch can contain one."""
         if path.is_symlink() or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
             raise WorkspaceError(
-                "It is a link, or a link leads out of the project here, so nothing was written.",
+                "The path is a symlink, or leads out of the project through one. Nothing was written.",
                 where=self.where(path),
-                next_step="Remove the link.",
+                next_step="Remove the symlink.",
             )
         write_atomically(path, data)
 
-    def _named(self, name: str) -> list[JobPlace]:
+    def _matching_places(self, name: str) -> list[JobPlace]:
         names = list(self.names())
-        # The whole id is the usual case; only what looks like it is looked at closely.
-        near = [(folder, one) for folder, one in names if one.startswith(name)]
-        exact = [place for place in _job_places(near) if name in (place.id, place.path.parent.name)]
+        # The whole id is the usual case, so the names that start with it are checked first.
+        candidates = [(folder, folder_name) for folder, folder_name in names if folder_name.startswith(name)]
+        exact = [place for place in _job_places(candidates) if name in (place.id, place.path.parent.name)]
         if exact:
             return exact
         places = _job_places(names)
@@ -191,22 +191,24 @@ class Workspace:
         ]
         return ending or [place for place in self.places() if place.id == name]
 
-    def _bytes(self, path: Path) -> bytes:
+    def _read_bytes(self, path: Path) -> bytes:
         where = self.where(path)
         try:
             return read_regular(path)
         except FileNotFoundError:
-            raise DocumentError("The plan file is missing.", where=where, next_step="Restore it.") from None
+            raise DocumentError(
+                "The plan file is missing.", where=where, next_step="Restore it from version control."
+            ) from None
         except IsADirectoryError:
             raise DocumentError("The plan file is a folder.", where=where) from None
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise DocumentError("The plan file is a link, and links are not followed.", where=where) from None
+                raise DocumentError("The plan file is a symlink. Symlinks are not followed.", where=where) from None
             raise DocumentError(f"The plan file can't be read: {error.strerror}.", where=where) from error
 
 
 def find_workspace(start: Path, *, clock: Clock = SYSTEM_CLOCK) -> Workspace:
-    """The jobs that belong to ``start``: in this folder, or in the nearest one above."""
+    """The workspace that ``start`` belongs to: in this folder, or in the nearest parent that has one."""
     first = Path(os.path.realpath(start))
     for folder in (first, *first.parents):
         form = _form_of(folder)
@@ -225,7 +227,7 @@ def find_workspace(start: Path, *, clock: Clock = SYSTEM_CLOCK) -> Workspace:
         if (folder / ".git").exists():
             break
     raise WorkspaceError(
-        "There are no jobs in this folder, nor in one above.", where=str(first), next_step="Begin with: donewhen init"
+        "There are no jobs in this folder or its parents.", where=str(first), next_step="Start with: donewhen init"
     )
 
 
@@ -238,31 +240,33 @@ def _form_of(folder: Path) -> Form | None:
 
 
 def _job_places(names: Iterable[tuple[Path, str]]) -> list[JobPlace]:
-    return [JobPlace(found, folder / one / PLAN) for folder, one in names if (found := id_in(one)) is not None]
+    return [
+        JobPlace(identifier, folder / name / PLAN) for folder, name in names if (identifier := id_in(name)) is not None
+    ]
 
 
-def _chosen(name: str, found: list[JobPlace], workspace: Workspace) -> JobPlace:
-    if len(found) == 1:
-        return found[0]
-    if not found:
+def _single_match(name: str, places: list[JobPlace], workspace: Workspace) -> JobPlace:
+    if len(places) == 1:
+        return places[0]
+    if not places:
         raise UsageError(f"There is no job {name!r}.", where=str(workspace.root), next_step="donewhen status")
-    names = ", ".join(workspace.where(one.path.parent) for one in found[:5])
-    raise UsageError(f"{name!r} could be {len(found)} jobs: {names}.", next_step="Give the whole id.")
+    names = ", ".join(workspace.where(place.path.parent) for place in places[:5])
+    raise UsageError(f"{name!r} matches {len(places)} jobs: {names}.", next_step="Give the full id.")
 
 
-def _folders(above: Path) -> list[os.DirEntry[str]]:
-    """The folders in a folder, sorted; links and hidden ones are left out."""
+def _folders(parent: Path) -> list[os.DirEntry[str]]:
+    """The folders in a folder, sorted by name; symlinks and hidden folders are skipped."""
     try:
-        with os.scandir(above) as entries:
-            found = [
+        with os.scandir(parent) as entries:
+            folders = [
                 entry for entry in entries if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
             ]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(found, key=lambda one: one.name)
+    return sorted(folders, key=lambda entry: entry.name)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a writer that was killed has left behind; whoever holds the lock is the only writer."""
+def remove_temporary_files(folder: Path) -> None:
+    """Remove temporary files that a killed writer left behind. The caller holds the lock."""
     for path in folder.glob(f"{_TEMPORARY}*.tmp"):
         path.unlink(missing_ok=True)

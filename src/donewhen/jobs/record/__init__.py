@@ -1,1 +1,1 @@
-"""What the ledger says about a job, and how its plan file shows it."""
+"""The state of a job according to the ledger, and how it is written into the plan file."""

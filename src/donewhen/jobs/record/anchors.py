@@ -1,6 +1,6 @@
-"""Heads of the ledger's chains, kept in a second place: a git note or a trailer of a commit message.
+"""Anchors: heads of the ledger's chains, copied to a git note or a trailer of a commit message.
 
-A chain proves nothing against its only writer, who can write it anew. Against a head that stands elsewhere it does.
+A chain alone can be rewritten by its writer without a trace. An anchored head makes that detectable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINE = re.compile(rf"{TRAILER}: (\S+) ([1-9][0-9]{{0,17}}) (sha256:[0-9a-f]{{64
 
 
 class Anchor(NamedTuple):
-    """What a chain looked like when it was anchored: its entry number ``seq`` had this hash."""
+    """An anchored head: the chain's entry number ``seq`` had this hash."""
 
     chain: str
     seq: int
@@ -33,13 +33,13 @@ class Anchor(NamedTuple):
 
 
 class AnchorError(DonewhenError):
-    """The heads can't be put anywhere."""
+    """The heads can't be anchored."""
 
     code = "anchor"
 
 
 def anchor_lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
-    """The heads as lines, which serve as trailers and as a note."""
+    """The heads as lines, for trailers and for a note."""
     return tuple(
         f"{TRAILER}: {name} {chain.entries[-1].seq} {chain.entries[-1].hash}"
         for name, chain in sorted(chains.items())
@@ -48,36 +48,36 @@ def anchor_lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
 
 
 def write_note(workspace: Workspace, chains: Mapping[str, Chain]) -> str:
-    """Put the heads into a note on the current commit, whose hash is returned."""
+    """Write the heads into a git note on the current commit; return the commit's hash."""
     heads = anchor_lines(chains)
     if not heads:
-        raise AnchorError("There is no head to anchor: nothing has happened yet.", next_step="donewhen agree")
+        raise AnchorError("There is nothing to anchor: the ledger is empty.", next_step="donewhen agree")
     commit = git(workspace.root, "rev-parse", "HEAD")
     if commit is None:
-        raise AnchorError("There is no commit to put a note on.", next_step="Commit first, in a git repository.")
+        raise AnchorError("There is no commit to add a note to.", next_step="Commit first, in a git repository.")
     known = {name: chain.entries for name, chain in chains.items()}
     lost = [anchor for anchor in read_anchors(workspace) if not anchor.holds(known.get(anchor.chain, ()))]
     if lost:
         raise AnchorError(
-            f"{lost[0].chain} is not what commit {lost[0].commit[:10]} anchored, and is not anchored in its place.",
+            f"{lost[0].chain} does not match its anchor at commit {lost[0].commit[:10]}. Nothing was anchored.",
             next_step="donewhen audit",
         )
     text = "\n".join(heads).encode() + b"\n"
     identity = ("-c", "user.name=donewhen", "-c", "user.email=donewhen@localhost")
     if git(workspace.root, *identity, "notes", f"--ref={NOTES}", "add", "-f", "-F", "-", "HEAD", given=text) is None:
-        raise AnchorError("git did not take the note.", next_step="Try: git notes --ref=donewhen add")
+        raise AnchorError("git could not add the note.", next_step="Try: git notes --ref=donewhen add")
     return commit.decode().strip()
 
 
 def read_anchors(workspace: Workspace) -> tuple[Anchor, ...]:
-    """Every head in the notes and trailers of the commits up to this one."""
-    return tuple(_read(workspace))
+    """Every anchor in the notes and trailers of the commits up to HEAD."""
+    return tuple(_anchors_in_log(workspace))
 
 
-def _read(workspace: Workspace) -> Iterator[Anchor]:
+def _anchors_in_log(workspace: Workspace) -> Iterator[Anchor]:
     form = f"--format=%x1e%H%n%(trailers:key={TRAILER})%N"
-    answer = git(workspace.root, "log", f"--notes={NOTES}", form, "HEAD")
-    for block in (answer or b"").decode("utf-8", "replace").split("\x1e")[1:]:
+    log = git(workspace.root, "log", f"--notes={NOTES}", form, "HEAD")
+    for block in (log or b"").decode("utf-8", "replace").split("\x1e")[1:]:
         commit, _, text = block.partition("\n")
-        for found in _LINE.finditer(text):
-            yield Anchor(found[1], int(found[2]), found[3], commit.strip())
+        for match in _LINE.finditer(text):
+            yield Anchor(match[1], int(match[2]), match[3], commit.strip())

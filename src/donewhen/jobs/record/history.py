@@ -1,4 +1,4 @@
-"""What the ledger says about a job: how it stands, how often it was tried, what it was completed with."""
+"""The history of a job, folded from its ledger chain: status, iterations, completion and scores."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.record.projection import adopted_fields
 
-_RESTING = frozenset({"block", "ask", "dispute"})
-_FREEING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
+_SETTING_ASIDE = frozenset({"block", "ask", "dispute"})
+_UNBLOCKING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
 
 
 class History(NamedTuple):
-    """A chain, read for the gates. Every value comes from entries; nothing from the plan file."""
+    """The state of a chain. Every value comes from ledger entries, none from the plan file."""
 
     status: str
     iteration: int
     started: Entry | None
     completed: Entry | None
-    """The completion that still stands; None once the job was started again, invalidated, refused or cancelled."""
+    """The completion that is still valid; None after the job was started again, invalidated, refused or cancelled."""
     decided_since_block: bool
-    """Whether somebody who may has decided something since the budget ran out."""
+    """Whether an accepted approver has made a decision since the budget ran out."""
     auto_blocked: bool
     scores: tuple[int, ...]
-    """The scores of the tries to complete it since it was last done. One in which a gate broke, or nothing but a
-    person's word was missing, has none."""
+    """The scores of the attempts to complete it since it was last done. Attempts in which a gate had an error, or
+    only a person's decision was missing, are not counted."""
     waiting: Entry | None
-    """Why it rests: blocked with a reason, or a question to a person, and nothing has happened since."""
+    """The entry that set the job aside (blocked, question or dispute), if nothing has happened since."""
     unanswered: frozenset[str] = frozenset()
-    """Where it waits because of a dispute: the criteria on which no person has given a word yet."""
+    """In a dispute: the criteria on which no person has decided yet."""
 
     @property
     def done(self) -> bool:
@@ -38,7 +38,7 @@ class History(NamedTuple):
 
 
 def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
-    """Fold a chain."""
+    """Fold the entries of a chain into its current state."""
     first = adopted_fields(_table(entries[0].data.get("adopted"))) if entries else {}
     status: Any = first.get("status", "planned")
     iteration: Any = first.get("iteration", 0)
@@ -49,11 +49,11 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     waiting: Entry | None = None
     unanswered: frozenset[str] = frozenset()
     for entry in entries:
-        status = _written(entry, "status", status)
-        iteration = _written(entry, "iteration", iteration)
+        status = _value_after(entry, "status", status)
+        iteration = _value_after(entry, "iteration", iteration)
         if entry.type in ("started", "ran", "refused", "completed", "decided"):
-            waiting = entry if entry.data.get("decision") in _RESTING else None
-            unanswered = _disputed(entry)
+            waiting = entry if entry.data.get("decision") in _SETTING_ASIDE else None
+            unanswered = _disputed_criteria(entry)
         elif entry.type == "overridden" and waiting is not None and is_approval(entry, chain, policy):
             unanswered -= {str(entry.data.get("criterion"))}
             waiting = waiting if unanswered else None
@@ -67,26 +67,26 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
                 completed = None
             case "refused" if entry.data.get("auto_blocked"):
                 blocked, decided = True, False
-            case "decided" if entry.data.get("decision") in _FREEING and is_approval(entry, chain, policy):
+            case "decided" if entry.data.get("decision") in _UNBLOCKING and is_approval(entry, chain, policy):
                 decided = True
-        said_something = not _broken(entry) and not entry.data.get("waits_for_person")
-        if entry.type == "refused" and isinstance(entry.data.get("score"), int) and said_something:
+        is_attempt = not _has_gate_error(entry) and not entry.data.get("waits_for_person")
+        if entry.type == "refused" and isinstance(entry.data.get("score"), int) and is_attempt:
             scores.append(entry.data["score"])
         if status != "done":
             completed = None
     return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting, unanswered)
 
 
-def _disputed(entry: Entry) -> frozenset[str]:
+def _disputed_criteria(entry: Entry) -> frozenset[str]:
     criteria = _table(entry.data.get("value")).get("criteria") if entry.data.get("decision") == "dispute" else ()
     return frozenset(map(str, criteria)) if isinstance(criteria, list) else frozenset()
 
 
-def _broken(entry: Entry) -> bool:
+def _has_gate_error(entry: Entry) -> bool:
     return any("gate_error" in codes for codes in _table(entry.data.get("gates")).values())
 
 
-def _written(entry: Entry, name: str, before: Any) -> Any:
+def _value_after(entry: Entry, name: str, before: Any) -> Any:
     pair = _table(entry.data.get("writes")).get(name)
     return pair[1] if isinstance(pair, list) and len(pair) == 2 else before
 

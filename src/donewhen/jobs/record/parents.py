@@ -1,4 +1,4 @@
-"""The workstream and the project above a job: at work while a job is, and never done while one is not."""
+"""Keeps the workstream and the project of a job in progress while the job is not done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from donewhen.jobs.record.projection import finish_interrupted_write, record_and
 
 
 def parent_plans(workspace: Workspace, job: Job) -> Iterator[Path]:
-    """The plan files of the workstream, where there is one, and of the project."""
+    """The plan files of the job's workstream, if any, and of the project."""
     if workspace.form == "big":
         yield job.folder.parent.parent / PLAN
     yield workspace.project_file
@@ -27,9 +27,9 @@ def chain_name(workspace: Workspace, path: Path) -> str:
 
 
 def mark_parents_in_progress(workspace: Workspace, job: Job, policy: Policy, by: Actor, *, begin: bool = True) -> None:
-    """What is above a job that is worked on is in progress; if it was done before, it is not any more.
+    """Record the workstream and the project of a job as in progress, also if they were done before.
 
-    Without ``begin``, only what was done is set back.
+    Without ``begin``, only those that were done are changed.
     """
     for path in parent_plans(workspace, job):
         with workspace.locked(path):

@@ -1,7 +1,7 @@
-"""Fields of a plan file that only show what the ledger says. The ledger is the truth; the file is for reading.
+"""Projected fields: plan fields that are copied from the ledger, which is authoritative.
 
-Every entry that changes a plan file names each field with its value before and after. So it can be told which value
-belongs into a file, whether somebody typed another one, and whether a writer was killed between ledger and file.
+Every entry that changes a plan file records each field with its value before and after. This shows which value belongs
+in the file, whether it was edited by hand, and whether a writer was killed between the ledger and the file.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ PROJECTED: dict[str, Value] = {
     "truth_last_checked_at": "",
     "truth_last_failures": [],
 }
-"""Each projected field with its value in a plan that nothing has happened to."""
+"""Each projected field with its value in a new plan."""
 
 WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | {
     *("updated_at", "stakes", "reward_target", "max_iterations"),
     *("github_issue_number", "github_issue_url"),
 }
-"""The fields that some command of ours writes; no evidence depends on them."""
+"""The fields that donewhen writes; no evidence depends on them."""
 
 
 Writes: TypeAlias = Mapping[str, "list[Value]"]
@@ -47,7 +47,7 @@ Writes: TypeAlias = Mapping[str, "list[Value]"]
 
 
 class Mismatch(NamedTuple):
-    """A projected field that does not say what the ledger says."""
+    """A projected field that differs from the ledger."""
 
     field: str
     found: Value
@@ -55,59 +55,59 @@ class Mismatch(NamedTuple):
 
 
 def adopted_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """What is taken over from a plan file that others have written; never that something is agreed, true or done."""
-    refused = unproved_claims(fields)
+    """The fields to adopt from an existing plan file; never that something is agreed, true or done."""
+    unproved = unproved_claims(fields)
     return {
         name: fields[name]
         for name in PROJECTED
-        if name in fields and name not in (*refused, "agreement_status") and not _blank(fields[name])
+        if name in fields and name not in (*unproved, "agreement_status") and not _is_blank(fields[name])
     }
 
 
 def unproved_claims(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """What a plan file claims and nothing shows, with what is to stand there instead."""
-    found: dict[str, Value] = {}
+    """The fields of a plan file that claim something without proof, with the values to replace them."""
+    replacements: dict[str, Value] = {}
     if fields.get("status") == "done":
-        found |= {"status": "in_progress", "completed_at": ""}
+        replacements |= {"status": "in_progress", "completed_at": ""}
     if fields.get("truth_last_status") == "pass":
-        found["truth_last_status"] = "unknown"
-    return found
+        replacements["truth_last_status"] = "unknown"
+    return replacements
 
 
 def expected_fields(entries: Iterable[Entry]) -> dict[str, Value]:
-    """The projected fields, as the entries of a chain have made them."""
+    """The values of the projected fields after these entries."""
     values = dict(PROJECTED)
     for number, entry in enumerate(entries):
-        taken_over = entry.data.get("adopted")
-        if number == 0 and isinstance(taken_over, Mapping):
-            values.update(adopted_fields(taken_over))
-        values.update({name: after for name, (_, after) in _writes(entry).items() if name in PROJECTED})
+        adopted = entry.data.get("adopted")
+        if number == 0 and isinstance(adopted, Mapping):
+            values.update(adopted_fields(adopted))
+        values.update({name: after for name, (_, after) in _writes_of(entry).items() if name in PROJECTED})
     return values
 
 
 def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[Mismatch, ...]:
-    """Where a plan file and its chain differ; a write that was cut short is not counted."""
+    """The fields in which a plan file differs from its chain, except those of an interrupted write."""
     return compare_fields(fields, expected_fields(entries), last_writes(entries))
 
 
 def compare_fields(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:
-    """The same, from what the chain comes to."""
-    late = _late(fields, last)
+    """The same, from the expected values and the last writes of a chain."""
+    unwritten = _unwritten_fields(fields, last)
     return tuple(
         Mismatch(name, fields.get(name), value)
         for name, value in values.items()
-        if name in PROJECTED and name not in late and not _same(_or_default(fields, name), value)
+        if name in PROJECTED and name not in unwritten and not _is_same(_value_or_default(fields, name), value)
     )
 
 
 def pending_writes(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:
-    """What the last entry wrote and the file does not have, because the writer was killed in between."""
-    return _late(fields, last_writes(entries))
+    """The fields of the last entry that are missing in the file because the writer was killed."""
+    return _unwritten_fields(fields, last_writes(entries))
 
 
 def last_writes(entries: Sequence[Entry]) -> Writes:
-    """What the last entry of a chain writes: each field with its value before and after."""
-    return _writes(entries[-1]) if entries else {}
+    """The fields that the last entry writes, with their values before and after."""
+    return _writes_of(entries[-1]) if entries else {}
 
 
 def record_and_project(
@@ -120,10 +120,10 @@ def record_and_project(
     approval: Approval,
     writes: Mapping[str, Value],
 ) -> tuple[Entry, Document]:
-    """Append an entry and bring the plan file up to date with it; the caller holds the lock.
+    """Append an entry and update the plan file; the caller holds the lock.
 
-    The ledger comes first: what is in the file and not in the ledger would be a forgery, what is in the ledger and not
-    in the file can be repaired.
+    The ledger is written first: a value that is only in the ledger can be repaired, a value that is only in the file
+    would look like a forgery.
     """
     ledger = workspace.ledger
     head = ledger.head(chain)
@@ -141,34 +141,34 @@ def record_and_project(
 def finish_interrupted_write(
     workspace: Workspace, document: Document, path: Path, entries: Sequence[Entry]
 ) -> Document:
-    """Finish a write that was cut short; the caller holds the lock."""
+    """Complete an interrupted write; the caller holds the lock."""
     missing = pending_writes(document.fields, entries)
     return workspace.write(document, path, missing) if missing else document
 
 
-def _late(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:
-    # A file is replaced as a whole: where one field has its new value, the write came through, and others were edited.
-    changed = {name: pair for name, pair in writes.items() if not _same(*pair)}
-    cut_short = all(_same(fields.get(name), before) for name, (before, _) in changed.items())
-    return {name: after for name, (_, after) in changed.items()} if cut_short else {}
+def _unwritten_fields(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:
+    # A file is replaced as a whole: if any field has its new value, the write succeeded and the others were edited.
+    changed = {name: pair for name, pair in writes.items() if not _is_same(*pair)}
+    interrupted = all(_is_same(fields.get(name), before) for name, (before, _) in changed.items())
+    return {name: after for name, (_, after) in changed.items()} if interrupted else {}
 
 
-def _writes(entry: Entry) -> Writes:
-    found = entry.data.get("writes")
-    if not isinstance(found, Mapping):
+def _writes_of(entry: Entry) -> Writes:
+    writes = entry.data.get("writes")
+    if not isinstance(writes, Mapping):
         return {}
-    return {name: pair for name, pair in found.items() if isinstance(pair, list) and len(pair) == 2}
+    return {name: pair for name, pair in writes.items() if isinstance(pair, list) and len(pair) == 2}
 
 
-def _or_default(fields: Mapping[str, Value], name: str) -> Value:
-    """A field that is not there says what it says in a new plan."""
+def _value_or_default(fields: Mapping[str, Value], name: str) -> Value:
+    """The value of a field; an empty field has the value of a new plan."""
     value = fields.get(name)
-    return PROJECTED[name] if _blank(value) else value
+    return PROJECTED[name] if _is_blank(value) else value
 
 
-def _same(value: Value, other: Value) -> bool:
-    return value == other or (_blank(value) and _blank(other))
+def _is_same(value: Value, other: Value) -> bool:
+    return value == other or (_is_blank(value) and _is_blank(other))
 
 
-def _blank(value: Value) -> bool:
+def _is_blank(value: Value) -> bool:
     return value is None or value in ("", [])
