@@ -158,7 +158,7 @@ def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chai
         if entry.type != "ran":
             continue
         for kind, blob in _blobs(store, entry.data):
-            content = store.found(blob)
+            content = store.get_unverified(blob)
             where = f"{_ledger_file(workspace, name)}:{entry.seq}"
             if content is None:
                 severity: Severity = "warning" if kind == "manifest" else "error"
