@@ -92,7 +92,9 @@ def accept_guidance(
     ``run`` is the run whose trial supports it.
     """
     if not mission.store.exists or mission.store.at(guidance.step).hash != guidance.hash:
-        raise UsageError(f"{name} has no such guidance at step {guidance.step}.", next_step=f"donewhen guidance log {name}")
+        raise UsageError(
+            f"{name} has no such guidance at step {guidance.step}.", next_step=f"donewhen guidance log {name}"
+        )
     path = workspace.project_file
     with workspace.locked(path):
         project = workspace.project()
