@@ -230,7 +230,7 @@ def test_somebody_who_was_quicker_between_the_look_and_the_lock_is_noticed(
     put_out(a, "yes, secretly\n")
     seen = find_invalid_jobs(shop, ANYBODY, survey_jobs(shop))
     invalidate_jobs(shop, ANYBODY, Actor("other"))
-    monkeypatch.setattr(invalidation, "find_invalid", lambda *_: seen)
+    monkeypatch.setattr(invalidation, "_invalid_jobs", lambda *_: seen)
     assert invalidate_jobs(shop, ANYBODY, BOT) == ()
     assert [entry.type for entry in shop.ledger.read(b.id).entries].count("invalidated") == 1
 

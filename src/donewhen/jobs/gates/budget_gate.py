@@ -16,7 +16,7 @@ def budget_gate(facts: Facts) -> GateResult:
     # Any decision since the block allows another try; the next refusal blocks again.
     unblocked = history.auto_blocked and history.decided_since_block
     if history.iteration > limit and not unblocked:
-        message = f"{job.id} has used {history.iteration} of {limit} iterations."
+        message = f"{job.id} has used {history.iteration} iterations; the limit is {limit}."
     elif history.auto_blocked and not unblocked:
         message = f"{job.id} used up its iterations and needs a decision."
     else:
