@@ -187,5 +187,5 @@ def test_parts_tell_in_what_they_differ() -> None:
 def test_the_names_are_those_that_other_tools_compute(store: EvidenceStore, tmp_path: Path) -> None:
     path = tmp_path / "content"
     path.write_bytes(b"hello")
-    told = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True).stdout.split()[0]
-    assert store.put(b"hello") == f"sha256:{told}"
+    message = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True).stdout.split()[0]
+    assert store.put(b"hello") == f"sha256:{message}"

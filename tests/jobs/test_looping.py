@@ -335,13 +335,13 @@ def test_placeholders_are_replaced_in_every_word_and_once(shop: Workspace, agent
     job = made(shop, "Keep {job} and {prompt} as they are")
     worker = agent("out('yes')")
     looped(shop, job, worker, "{job}", "--plan={plan}:{job}", "{prompt}", "{other}")
-    told = worker.told(1)
+    message = worker.told(1)
     prompt = worker.prompt(1)
     plan = shop.where(job.path)
-    assert told["argv"] == [job.id, f"--plan={plan}:{job.id}", prompt, "{other}"]
+    assert message["argv"] == [job.id, f"--plan={plan}:{job.id}", prompt, "{other}"]
     assert "Keep {job} and {prompt} as they are" in prompt
-    assert told["cwd"] == str(shop.root)
-    env = told["env"]
+    assert message["cwd"] == str(shop.root)
+    env = message["env"]
     assert isinstance(env, dict)
     assert env["DONEWHEN_JOB"] == job.id
 

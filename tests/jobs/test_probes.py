@@ -62,12 +62,12 @@ def test_a_path_with_a_slash_in_front_stands_in_the_project(place: Place) -> Non
 @pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n\x0b\x0c"], ids=["empty", "a newline", "white space"])
 def test_a_file_with_nothing_in_it_does_not_pass(place: Place, content: bytes) -> None:
     place.write("x", content)
-    assert place.look("x") == FileCheckResult(False, "it is empty", "empty")
-    assert place.look("x matches /^/") == FileCheckResult(False, "it is empty", "empty")
+    assert place.look("x") == FileCheckResult(False, "the file is empty", "empty")
+    assert place.look("x matches /^/") == FileCheckResult(False, "the file is empty", "empty")
 
 
 def test_a_file_that_is_not_there_does_not_pass(place: Place) -> None:
-    assert place.look("x") == FileCheckResult(False, "it is not there", "missing")
+    assert place.look("x") == FileCheckResult(False, "file not found", "missing")
     place.write("file", "text")
     found = place.look("file/below")
     assert not found.passed
@@ -76,13 +76,13 @@ def test_a_file_that_is_not_there_does_not_pass(place: Place) -> None:
 
 def test_a_folder_is_no_file(place: Place) -> None:
     before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
-    assert place.look("outputs") == FileCheckResult(False, "it is not a regular file", "not_a_file")
+    assert place.look("outputs") == FileCheckResult(False, "not a regular file", "not_a_file")
     assert not before or set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_pipe_is_no_file_and_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.job.folder / "pipe")
-    assert place.look("pipe") == FileCheckResult(False, "it is not a regular file", "not_a_file")
+    assert place.look("pipe") == FileCheckResult(False, "not a regular file", "not_a_file")
 
 
 def test_a_link_is_not_followed(place: Place) -> None:

@@ -116,9 +116,9 @@ def run_as_evidence(
     evidence = _command_text(argv)
     before = run_conditions(workspace, job, argv)
     if not again:
-        known = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
-        if known is not None and known.data["passed"] is True:
-            return EvidenceRun(known, reused=True)
+        fresh_run = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
+        if fresh_run is not None and fresh_run.data["passed"] is True:
+            return EvidenceRun(fresh_run, reused=True)
     started_at = workspace.now()
     limit = workspace.settings().jobs.command_timeout if timeout is None else timeout
     result, report, problem = _run_with_report(workspace, argv, before, limit)
@@ -188,9 +188,9 @@ def record_file_check(
 ) -> EvidenceRun:
     """Run a file check and record the result; a recorded result for the same content is reused."""
     key = file_check_key(workspace, job, check, evidence)
-    known = None if again else find_fresh_run(workspace.ledger.read(job.id).entries, evidence, key, "file")
-    if known is not None:
-        return EvidenceRun(known, reused=True)
+    fresh_run = None if again else find_fresh_run(workspace.ledger.read(job.id).entries, evidence, key, "file")
+    if fresh_run is not None:
+        return EvidenceRun(fresh_run, reused=True)
     result = run_file_check(workspace, job, check)
     data = {
         "what": "file",

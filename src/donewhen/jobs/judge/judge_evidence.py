@@ -113,9 +113,9 @@ def ask_judge(
     entries = workspace.ledger.read(job.id).entries
     try:
         question = judge_question(workspace, job, requirement, entries)
-        known = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
-        if known is not None:
-            return EvidenceRun(known, reused=True, output=str(known.data.get("told", "")))
+        fresh_run = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
+        if fresh_run is not None:
+            return EvidenceRun(fresh_run, reused=True, output=str(fresh_run.data.get("told", "")))
         verdict, model = judge_ticket(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
         # The ledger is shared, so it must not contain the project's path on this machine.
@@ -247,7 +247,7 @@ def judge_ticket(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[
     model = executors.InProcessExecutor().open(mission.settings.model)
     began = mission.clock.monotonic()
     meter = Meter(spending_limits(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
-    # No answer cache: anybody can write to the one in the mission's folder. The ledger records what was asked.
+    # No answer cache: anybody can write to the cache in the mission's folder. The ledger records what was asked.
     judge = Judge(mission.able_to_judge(), guidance, MeteredModel(model, meter))
     return _judge_outside_loop(judge, ticket), model.name
 

@@ -194,7 +194,7 @@ def _write_done(
 
 def _record_refusal(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job, now = facts.job, workspace.now()
-    # Free of charge: a gate that raised an error, waiting for a person, and a budget that is already used up.
+    # Not counted as an iteration: a gate that raised an error, waiting for a person, a budget that is already used up.
     used_up_before = any(reason.code == GateCode.BUDGET_EXCEEDED for reason in evaluation.reasons)
     free = evaluation.broken or evaluation.waits_for_person or used_up_before
     iteration = facts.history.iteration + (0 if free else 1)

@@ -24,15 +24,15 @@ class InvalidatedJob(NamedTuple):
     entry: Entry | None = None
 
 
-def find_invalid_jobs(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[InvalidatedJob, ...]:
+def find_invalid_jobs(workspace: Workspace, policy: Policy, survey: Survey) -> tuple[InvalidatedJob, ...]:
     """Return the done jobs of a survey whose dependencies or inputs have changed since."""
-    known = {job.id: job.built for job in seen.jobs if job.built}
-    return _invalid_jobs(ValidityChecker(workspace, policy, known=known), seen)
+    known = {job.id: job.built for job in survey.jobs if job.built}
+    return _invalid_jobs(ValidityChecker(workspace, policy, known=known), survey)
 
 
-def _invalid_jobs(validities: ValidityChecker, seen: Survey) -> tuple[InvalidatedJob, ...]:
+def _invalid_jobs(validities: ValidityChecker, survey: Survey) -> tuple[InvalidatedJob, ...]:
     # Also jobs that are done by the ledger only: editing the status in a plan must not hide them.
-    done = [(job.id, validities.of(job.id)) for job in seen.jobs if "done" in (job.status, job.recorded)]
+    done = [(job.id, validities.of(job.id)) for job in survey.jobs if "done" in (job.status, job.recorded)]
     return tuple(
         InvalidatedJob(name, (name, *validity.chain), validity.why)
         for name, validity in done
@@ -43,10 +43,10 @@ def _invalid_jobs(validities: ValidityChecker, seen: Survey) -> tuple[Invalidate
 def invalidate_jobs(workspace: Workspace, policy: Policy, by: Actor) -> tuple[InvalidatedJob, ...]:
     """Record which done jobs are no longer done, and set their status to in_progress."""
     recorded = []
-    seen = survey_jobs(workspace)
+    survey = survey_jobs(workspace)
     # The survey may come from the index, so it only selects the candidates; validity is computed from the files.
-    validities = ValidityChecker(workspace, policy, places={job.id: job.path for job in seen.jobs})
-    for job in _invalid_jobs(validities, seen):
+    validities = ValidityChecker(workspace, policy, places={job.id: job.path for job in survey.jobs})
+    for job in _invalid_jobs(validities, survey):
         path = workspace.place(job.id).path
         with workspace.locked(path):
             entries = workspace.ledger.read(job.id).entries

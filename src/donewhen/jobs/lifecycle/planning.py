@@ -64,11 +64,11 @@ def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
     return tuple(cycles.values())
 
 
-def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[AgreementProblem, ...]:
+def check_plan(workspace: Workspace, survey: Survey, policy: Policy) -> tuple[AgreementProblem, ...]:
     """Return every problem of the plan: those that the survey found, and those between jobs."""
-    by_id = {job.id: job for job in seen.jobs}
-    problems = list(seen.problems)
-    for job in seen.jobs:
+    by_id = {job.id: job for job in survey.jobs}
+    problems = list(survey.problems)
+    for job in survey.jobs:
         where = workspace.where(job.path)
         problems += [
             AgreementProblem(
@@ -87,10 +87,10 @@ def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[Agre
         ]
         if job.status == "done":
             problems += _done_too_early(job, by_id, where)
-    for cycle in dependency_cycles(seen.jobs):
+    for cycle in dependency_cycles(survey.jobs):
         message = f"Circular dependency: {' → '.join((*cycle, cycle[0]))}."
         problems.append(AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, message, workspace.where(by_id[cycle[0]].path)))
-    for invalid in find_invalid_jobs(workspace, policy, seen):
+    for invalid in find_invalid_jobs(workspace, policy, survey):
         chain = " → ".join(invalid.chain)
         message = f"{invalid.id} is no longer done, because something it depends on changed ({chain}): {invalid.why}."
         problems.append(AgreementProblem(FindingCode.DONE_INVALID, message, workspace.where(by_id[invalid.id].path)))

@@ -72,7 +72,7 @@ def start_job(
         closed = _closed_gate(facts)
         if closed is not None:
             return StartResult(job, closed.reasons, closed.next, None)
-        # Before the ledger entry: lessons are not part of the record, and after a crash the next start finds them.
+        # Before the ledger entry: lessons decide nothing, and after a crash the next start finds them in the plan.
         lessons = lessons_for(workspace, job, workspace.ledger.read(job.id).entries)
         job = write_lessons_into_plan(workspace, job, lessons)
         now = workspace.now()
