@@ -118,7 +118,7 @@ def test_a_gate_that_breaks_is_closed_and_the_others_are_still_asked(
     found = evaluate(make_facts())
     assert {gate.gate: gate.passed for gate in found.gates} == {item: item != name for item in GATES}
     assert [(reason.code, reason.message) for reason in found.reasons] == [
-        (GateCode.GATE_ERROR, "The gate broke: RuntimeError: no idea at all")
+        (GateCode.GATE_ERROR, "The gate raised an error: RuntimeError: no idea at all")
     ]
     assert (found.passed, found.broken) == (False, True)
     assert found.next is not None

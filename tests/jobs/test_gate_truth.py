@@ -104,7 +104,7 @@ def test_tests_that_are_skipped_now_close_the_gate_and_are_named(make_facts: Mak
     suite = SuiteFact("pytest", lost=(), skipped=("t::a", "t::b", "t::c"), before=3, now=3)
     (reason,) = truth_gate(make_facts(suites=(suite,))).reasons
     assert reason.code == GateCode.REPORT_TESTS_SKIPPED
-    assert reason.message == "3 test(s) that ran are skipped now in `pytest`: t::a, t::b, t::c."
+    assert reason.message == "3 test(s) that used to run are skipped in `pytest`: t::a, t::b, t::c."
 
 
 def test_more_tests_than_before_are_welcome(make_facts: MakeFacts) -> None:

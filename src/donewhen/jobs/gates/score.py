@@ -189,7 +189,7 @@ def _parity(facts: Facts) -> Component:
 def _stall_penalty(facts: Facts) -> Penalty:
     stalled = stalled_tries(facts.history.scores)
     points = min(_MAX_STALL_PENALTY, _PENALTY_PER_STALLED_TRY * stalled)
-    return Penalty(points, f"{stalled} tries without progress")
+    return Penalty(points, f"{stalled} {'try' if stalled == 1 else 'tries'} without progress")
 
 
 def _budget_penalty(facts: Facts) -> Penalty:
