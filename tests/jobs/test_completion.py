@@ -431,7 +431,7 @@ def test_one_module_mints_promises_and_completions() -> None:
         "jobs/lifecycle/completion.py"
     ]
     minting = sorted(name for name, text in sources.items() if " promise_of(" in text and "/promise.py" not in name)
-    assert minting == ["jobs/lifecycle/completion.py", "jobs/lifecycle/agent_loop.py"]
+    assert minting == ["jobs/lifecycle/agent_loop.py", "jobs/lifecycle/completion.py"]
     assert completion.complete is complete
 
 
