@@ -80,7 +80,7 @@ def facts(job: Job | None = None, *, states: Mapping[str, str] | None = None, **
         history=history(),
         evidence=shown,
         outputs=tuple(FileFact(output, "good") for output in job.outputs),
-        evidence_files=tuple(FileFact(one, "good") for one in job.verification_evidence),
+        evidence_files=tuple(FileFact(item, "good") for item in job.verification_evidence),
         dependencies=(),
         upstream_changed=(),
         suites=(),

@@ -49,8 +49,10 @@ def without_anchor(found: Audit) -> list[AuditFinding]:
     return [finding for finding in found.findings if finding.code != "anchor_absent"]
 
 
-def told(workspace: Workspace) -> list[tuple[str, str, str]]:
-    return [(one.severity, str(one.code), one.where) for one in without_anchor(audit_workspace(workspace))]
+def findings_in(workspace: Workspace) -> list[tuple[str, str, str]]:
+    return [
+        (finding.severity, str(finding.code), finding.where) for finding in without_anchor(audit_workspace(workspace))
+    ]
 
 
 def chain_of(workspace: Workspace, name: str) -> Path:
@@ -110,7 +112,7 @@ def test_a_changed_past_breaks_the_chain_at_its_line(
     path.write_bytes(change(path.read_bytes()))
     broken = [finding for finding in audit_workspace(shop).findings if finding.code == "chain_broken"]
     assert broken[0].where == f"{shop.where(path)}:{line}"
-    assert {one.severity for one in broken} == {"error"}
+    assert {item.severity for item in broken} == {"error"}
     assert not audit_workspace(shop).clean
 
 
@@ -118,10 +120,10 @@ def test_a_torn_last_line_is_a_warning_and_goes_with_the_next_event(shop: Worksp
     path = chain_of(shop, "one")
     with path.open("ab") as file:
         file.write(b'{"at":"2026')
-    assert told(shop) == [("warning", "torn", f"{shop.where(path)}:3")]
+    assert findings_in(shop) == [("warning", "torn", f"{shop.where(path)}:3")]
     assert audit_workspace(shop).clean
     decide(shop, shop.job("one"), Decision("split", "too large"), ME)
-    assert told(shop) == []
+    assert findings_in(shop) == []
 
 
 def test_a_line_cut_short_in_the_middle_of_the_chain_is_not_called_torn(shop: Workspace) -> None:
@@ -141,27 +143,27 @@ def test_a_chain_that_was_written_anew_holds_and_is_found_by_what_was_committed(
     for entry in entries:
         forged.append(job.id, entry.type, dict(entry.data) | {"forged": True}, entry.by)
     assert shop.ledger.read(job.id).breaks == ()
-    assert told(shop) == [("error", "rewritten", shop.where(path))]
+    assert findings_in(shop) == [("error", "rewritten", shop.where(path))]
 
 
 def test_a_chain_that_was_shortened_or_removed_is_found_by_what_was_committed(shop: Workspace) -> None:
     path = chain_of(shop, "one")
     path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
-    assert ("error", "rewritten", shop.where(path)) in told(shop)
+    assert ("error", "rewritten", shop.where(path)) in findings_in(shop)
     path.unlink()
-    assert ("error", "rewritten", shop.where(path)) in told(shop)
+    assert ("error", "rewritten", shop.where(path)) in findings_in(shop)
 
 
 def test_a_chain_that_has_grown_since_it_was_committed_is_in_order(shop: Workspace) -> None:
     decide(shop, shop.job("one"), Decision("split", "too large"), ME)
     seal(shop, add_job(shop, "Three", criteria=["It works"]))
-    assert told(shop) == []
+    assert findings_in(shop) == []
 
 
 def test_without_a_repository_there_is_no_history_to_hold_against(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop")
     seal(made, add_job(made, "One", criteria=["It works"]))
-    assert told(made) == []
+    assert findings_in(made) == []
 
 
 def test_a_project_below_the_top_of_its_repository_has_a_history_too(repository: Path, git: Git) -> None:
@@ -170,21 +172,21 @@ def test_a_project_below_the_top_of_its_repository_has_a_history_too(repository:
     seal(made, job)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "work")
-    assert told(made) == []
+    assert findings_in(made) == []
     path = chain_of(made, job.id)
     path.write_bytes(b"")
-    assert ("error", "rewritten", made.where(path)) in told(made)
+    assert ("error", "rewritten", made.where(path)) in findings_in(made)
 
 
 @pytest.mark.parametrize(("kind", "severity"), [("record", "error"), ("output", "error"), ("manifest", "warning")])
 def test_evidence_that_is_gone_is_missing(shop: Workspace, kind: str, severity: str) -> None:
     entry = shop.ledger.read(shop.job("one").id).entries[-1]
-    shared = {one.data[kind] for one in shop.ledger.read(shop.job("two").id).entries if kind in one.data}
+    shared = {item.data[kind] for item in shop.ledger.read(shop.job("two").id).entries if kind in item.data}
     blob(shop, entry.data[kind]).unlink()
     expected = [(severity, "evidence_missing", f"{shop.where(chain_of(shop, 'one'))}:2")]
     if entry.data[kind] in shared:
         expected.append((severity, "evidence_missing", f"{shop.where(chain_of(shop, 'two'))}:2"))
-    assert told(shop) == expected
+    assert findings_in(shop) == expected
 
 
 @pytest.mark.parametrize("kind", ["record", "output", "manifest"])
@@ -193,14 +195,14 @@ def test_evidence_that_says_something_else_now_is_changed(shop: Workspace, kind:
     path = blob(shop, entry.data[kind])
     path.write_bytes(path.read_bytes() + b" ")
     found = without_anchor(audit_workspace(shop))
-    assert {(one.severity, one.code) for one in found} == {("error", "evidence_changed")}
-    assert f"{shop.where(chain_of(shop, 'one'))}:2" in [one.where for one in found]
+    assert {(item.severity, item.code) for item in found} == {("error", "evidence_changed")}
+    assert f"{shop.where(chain_of(shop, 'one'))}:2" in [item.where for item in found]
 
 
 def test_an_entry_that_names_no_proper_evidence_is_evidence_missing(shop: Workspace) -> None:
     job = shop.job("one")
     shop.ledger.append(job.id, "ran", {"record": "sha256:../../etc/passwd", "output": 7}, ME.by)
-    assert told(shop) == [("error", "evidence_missing", f"{shop.where(chain_of(shop, 'one'))}:3")]
+    assert findings_in(shop) == [("error", "evidence_missing", f"{shop.where(chain_of(shop, 'one'))}:3")]
 
 
 def test_the_outcomes_of_tests_are_evidence_as_well(shop: Workspace) -> None:
@@ -226,19 +228,19 @@ def test_the_outcomes_of_tests_are_evidence_as_well(shop: Workspace) -> None:
 )
 def test_a_field_that_was_typed_by_hand_is_tampered_and_its_line_is_named(shop: Workspace, old: str, new: str) -> None:
     place = edit(shop, "one", old, new)
-    assert told(shop) == [("error", "tampered", place)]
+    assert findings_in(shop) == [("error", "tampered", place)]
     assert new.partition(": ")[2] in without_anchor(audit_workspace(shop))[0].message
 
 
 def test_a_field_that_was_taken_out_is_tampered_too(shop: Workspace) -> None:
     edit(shop, "one", "agreement_status: agreed\n", "")
-    assert told(shop) == [("error", "tampered", shop.where(shop.place("one").path))]
+    assert findings_in(shop) == [("error", "tampered", shop.where(shop.place("one").path))]
 
 
 def test_a_field_of_the_project_that_was_typed_by_hand_is_tampered(shop: Workspace) -> None:
     path = shop.project_file
     path.write_text(path.read_text().replace("\nstatus: planned", "\nstatus: done"))
-    assert told(shop) == [("error", "tampered", f"{shop.where(path)}:6")]
+    assert findings_in(shop) == [("error", "tampered", f"{shop.where(path)}:6")]
 
 
 @pytest.mark.parametrize(
@@ -257,8 +259,8 @@ def test_what_was_loosened_or_removed_voids_the_agreement_and_its_line_is_named(
 ) -> None:
     place = edit(shop, "one", old, new)
     found = without_anchor(audit_workspace(shop))
-    assert {(one.severity, one.code) for one in found} == {("error", "voided")}
-    assert all(f"{field} was " in one.message for one in found)
+    assert {(item.severity, item.code) for item in found} == {("error", "voided")}
+    assert all(f"{field} was " in item.message for item in found)
     assert found[0].next == f"donewhen contract diff {shop.job('one').id}"
     path, _, line = found[0].where.rpartition(":")
     wanted = int(place.rpartition(":")[2])
@@ -270,19 +272,19 @@ def test_what_was_loosened_or_removed_voids_the_agreement_and_its_line_is_named(
 def test_more_criteria_void_nothing(shop: Workspace) -> None:
     edit(shop, "one", "- AC-2: It is quick\n", "- AC-2: It is quick\n- AC-3: It is small\n")
     edit(shop, "one", "reward_target: 80", "reward_target: 85")
-    assert told(shop) == []
+    assert findings_in(shop) == []
 
 
 def test_a_configuration_that_asks_for_less_voids_the_agreement_of_the_project(shop: Workspace) -> None:
     (shop.root / "donewhen.toml").write_text("[approval]\nci = true\n")
-    assert [one[:2] for one in told(shop)] == [("error", "voided")]
+    assert [finding[:2] for finding in findings_in(shop)] == [("error", "voided")]
 
 
 def test_an_agreement_that_was_only_typed_is_a_warning(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop")
     job = add_job(made, "One", criteria=["It works"])
     made.project_file.write_text(made.project_file.read_text().replace(": proposed", ": agreed"))
-    assert told(made) == [
+    assert findings_in(made) == [
         ("warning", "unsealed", made.where(made.project_file)),
         ("warning", "unsealed", made.where(job.path)),
     ]
@@ -293,19 +295,19 @@ def test_a_job_that_says_done_and_has_no_record_is_an_error(tmp_path: Path) -> N
     made = create_project(tmp_path, "Shop")
     job = add_job(made, "One")
     edit(made, "one", "status: planned", "status: done")
-    assert told(made) == [("error", "unsealed", made.where(job.path))]
+    assert findings_in(made) == [("error", "unsealed", made.where(job.path))]
     assert not audit_workspace(made).clean
 
 
 def test_a_job_whose_folder_is_gone_is_missing(shop: Workspace) -> None:
     path = chain_of(shop, "one")
     shutil.rmtree(shop.place("one").path.parent)
-    assert told(shop) == [("error", "job_missing", shop.where(path))]
+    assert findings_in(shop) == [("error", "job_missing", shop.where(path))]
 
 
 def test_a_job_that_nobody_agreed_to_may_go(shop: Workspace) -> None:
     shutil.rmtree(add_job(shop, "Three").folder)
-    assert told(shop) == []
+    assert findings_in(shop) == []
 
 
 def test_a_write_that_was_cut_off_is_a_warning_until_the_next_command_finishes_it(shop: Workspace) -> None:
@@ -315,10 +317,10 @@ def test_a_write_that_was_cut_off_is_a_warning_until_the_next_command_finishes_i
     after = path.read_bytes()
     path.write_bytes(before)
     found = without_anchor(audit_workspace(shop))
-    assert {(one.severity, one.code, one.where) for one in found} == {("warning", "interrupted", shop.where(path))}
-    assert "status" in "".join(one.message for one in found)
+    assert {(item.severity, item.code, item.where) for item in found} == {("warning", "interrupted", shop.where(path))}
+    assert "status" in "".join(item.message for item in found)
     run_as_evidence(shop, shop.job("one"), ["true"], ME.by, again=True)
-    assert (path.read_bytes(), told(shop)) == (after, [])
+    assert (path.read_bytes(), findings_in(shop)) == (after, [])
 
 
 @pytest.mark.parametrize(
@@ -330,20 +332,22 @@ def test_a_plan_that_can_not_be_read_is_one_finding_and_the_rest_is_looked_at(
     place = edit(shop, "two", "iteration: 0", "iteration: 1")
     path = shop.place("one").path
     path.write_bytes(content)
-    found = told(shop)
-    assert [(one[1], one[2].split(":")[0]) for one in found] == [(code, shop.where(path)), ("tampered", place[:-3])]
+    found = findings_in(shop)
+    assert [(item[1], item[2].split(":")[0]) for item in found] == [(code, shop.where(path)), ("tampered", place[:-3])]
     assert audit_workspace(shop).jobs == 2
 
 
 def test_an_id_that_does_not_fit_its_folder_is_a_finding(shop: Workspace) -> None:
     folder = shop.place("one").path.parent
     folder.rename(folder.with_name("WI-20200101-001-one"))
-    assert ("workspace", "jobs/WI-20200101-001-one/plan.md") in [(one[1], one[2].split(":")[0]) for one in told(shop)]
+    assert ("workspace", "jobs/WI-20200101-001-one/plan.md") in [
+        (finding[1], finding[2].split(":")[0]) for finding in findings_in(shop)
+    ]
 
 
 def test_a_project_file_that_can_not_be_read_is_a_finding(shop: Workspace) -> None:
     shop.project_file.write_text("---\nstatus: what\n---\n")
-    assert ("error", "field", f"{shop.where(shop.project_file)}:2") in told(shop)
+    assert ("error", "field", f"{shop.where(shop.project_file)}:2") in findings_in(shop)
 
 
 @pytest.mark.parametrize("odd", ["folder", "link", "name"])
@@ -356,7 +360,7 @@ def test_an_odd_thing_in_the_ledger_does_not_end_the_audit(shop: Workspace, odd:
         (ledger / "WI-20260101-009.jsonl").symlink_to("nowhere")
     else:
         shutil.copy(chain_of(shop, "one"), ledger / "WI-20260101-009 (copy).jsonl")
-    assert ("error", "tampered", place) in told(shop)
+    assert ("error", "tampered", place) in findings_in(shop)
 
 
 def test_the_command_says_what_was_found_and_fails_for_errors_only(
@@ -365,12 +369,12 @@ def test_the_command_says_what_was_found_and_fails_for_errors_only(
     done = donewhen(["audit", "--json"], shop.root)
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"], answer["data"]["clean"], answer["findings"]) == (0, True, True, [])
-    assert [one["code"] for one in answer["data"]["warnings"]] == ["anchor_absent"]
+    assert [finding["code"] for finding in answer["data"]["warnings"]] == ["anchor_absent"]
     edit(shop, "one", "reward_last_score: 0", "reward_last_score: 100")
     done = donewhen(["audit", "--json"], shop.root)
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"], answer["data"]["clean"]) == (1, False, False)
-    assert [one["code"] for one in answer["findings"]] == ["tampered"]
+    assert [finding["code"] for finding in answer["findings"]] == ["tampered"]
 
 
 @pytest.mark.parametrize("attributes", ["", "* text=auto eol=crlf\n"], ids=["plain", "line ends turned"])

@@ -176,7 +176,7 @@ def test_completing_an_invalidated_job_again_with_the_same_output_is_honest(benc
     second = bench.done("Second", depends_on=[first.id])
     bench.write(first, "The log has 13 lines.\n")
     bench.start(first)
-    assert [one.id for one in bench.complete(first).invalidated] == [second.id]
+    assert [job.id for job in bench.complete(first).invalidated] == [second.id]
     assert bench.facts(second).upstream_changed == (bench.workspace.where(first.folder / "outputs" / "primary.md"),)
     assert bench.start(second).started
     facts = bench.facts(second)
@@ -298,7 +298,7 @@ def test_a_report_whose_test_ids_are_gone_breaks_the_record(bench: Bench, tested
     suites_after(bench, job, TWO_TESTS + "\n")
     store = bench.workspace.folder / "evidence"
     gone = [path for path in store.rglob("*") if path.is_file() and b"test_it::test_two" in path.read_bytes()]
-    (outcomes,) = (one for one in gone if set(json.loads(one.read_bytes()).values()) == {"passed"})
+    (outcomes,) = (item for item in gone if set(json.loads(item.read_bytes()).values()) == {"passed"})
     outcomes.unlink()
     facts = bench.facts(job)
     assert facts.suites == ()
@@ -322,7 +322,7 @@ def test_a_ledger_that_was_edited_is_broken_and_a_torn_last_line_is_not(bench: B
 def test_what_was_typed_into_a_projected_field_is_tampered(bench: Bench) -> None:
     job = bench.job()
     bench.edit(job, "truth_last_status: unknown", "truth_last_status: pass")
-    assert [(one.field, one.found) for one in bench.facts(job).tampered] == [("truth_last_status", "pass")]
+    assert [(item.field, item.found) for item in bench.facts(job).tampered] == [("truth_last_status", "pass")]
 
 
 def test_a_job_that_nothing_happened_to_can_have_nothing_tampered_with(bench: Bench) -> None:

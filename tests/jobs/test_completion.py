@@ -182,7 +182,7 @@ def test_evidence_that_is_stale_is_made_anew_by_completing(shop: Workspace, job:
     put_out(job)
     asked: list[Requirement] = []
     assert complete(shop, job.id, BOT, on_progress=asked.append).done
-    assert [one.name for one in asked] == ["AC-1"]
+    assert [item.name for item in asked] == ["AC-1"]
 
 
 def test_a_command_that_is_not_there_is_a_refusal_and_not_a_crash(shop: Workspace) -> None:
@@ -414,7 +414,7 @@ def _writes_of_done() -> Iterator[str]:
                 pairs = [(ast.Constant(keyword.arg), keyword.value) for keyword in node.keywords]
             for key, value in pairs:
                 named = isinstance(key, ast.Constant) and key.value == "status"
-                if named and any(isinstance(one, ast.Constant) and one.value == "done" for one in ast.walk(value)):
+                if named and any(isinstance(item, ast.Constant) and item.value == "done" for item in ast.walk(value)):
                     yield f"{path.relative_to(root).as_posix()} {owner.get(node, '')}"
 
 
@@ -431,7 +431,7 @@ def test_one_module_mints_promises_and_completions() -> None:
         "jobs/lifecycle/completion.py"
     ]
     minting = sorted(name for name, text in sources.items() if " promise_of(" in text and "/promise.py" not in name)
-    assert minting == ["jobs/lifecycle/completion.py", "jobs/lifecycle/agent_loop.py"]
+    assert minting == ["jobs/lifecycle/agent_loop.py", "jobs/lifecycle/completion.py"]
     assert completion.complete is complete
 
 

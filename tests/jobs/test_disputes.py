@@ -119,9 +119,9 @@ def test_a_dispute_waits_until_every_criterion_is_answered(court: Court) -> None
     job = court.job(SAYS_43, SAYS_44)
     court.complete(job)
     disputed(court, job)
-    assert [one.criterion for one in court.queue()] == ["AC-1", "AC-2"] or court.kinds() == ["disputed", "disputed"]
+    assert [item.criterion for item in court.queue()] == ["AC-1", "AC-2"] or court.kinds() == ["disputed", "disputed"]
     court.overrule(job, "pass", name="AC-1")
-    assert [one.criterion for one in court.queue()] == ["AC-2"]
+    assert [item.criterion for item in court.queue()] == ["AC-2"]
     assert court.history(job).status == "blocked"
     assert may_stop(court) is not None
     court.overrule(job, "pass", name="AC-2")

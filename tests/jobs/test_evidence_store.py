@@ -41,7 +41,7 @@ def test_a_content_comes_back_by_its_hash(store: EvidenceStore, tmp_path: Path, 
     name = store.put(content)
     assert name == name_of(content)
     assert store.get(name) == content
-    assert store.found(name) == content
+    assert store.get_unverified(name) == content
     assert place(tmp_path, content).read_bytes() == content
     assert not (tmp_path / "evidence" / "large").exists()
 
@@ -64,7 +64,7 @@ def test_a_value_is_kept_in_one_form_however_it_was_written(store: EvidenceStore
 
 def test_what_was_never_kept_is_not_there(store: EvidenceStore) -> None:
     name = name_of(b"hello")
-    assert store.found(name) is None
+    assert store.get_unverified(name) is None
     assert store.get(name) is None
     assert store.get_json(name) is None
 
@@ -78,9 +78,9 @@ def test_a_content_that_was_changed_is_told_from_one_that_is_missing(
     place(tmp_path, content).write_bytes(b"2" * size)
     assert store.get(name) is None
     assert store.get_json(name) is None
-    assert store.found(name) == b"2" * size
+    assert store.get_unverified(name) == b"2" * size
     place(tmp_path, content).unlink()
-    assert store.found(name) is None
+    assert store.get_unverified(name) is None
 
 
 def test_a_content_that_was_changed_is_put_right_by_keeping_it_again(store: EvidenceStore, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_what_is_no_name_is_not_looked_for(store: EvidenceStore, tmp_path: Path,
         stem = name.rpartition(":")[2]
         if stem and "/" not in stem:
             (tmp_path / "evidence" / folder / stem).write_bytes(b"planted")
-    assert store.found(name) is None
+    assert store.get_unverified(name) is None
     assert store.get(name) is None
 
 
@@ -187,5 +187,5 @@ def test_parts_tell_in_what_they_differ() -> None:
 def test_the_names_are_those_that_other_tools_compute(store: EvidenceStore, tmp_path: Path) -> None:
     path = tmp_path / "content"
     path.write_bytes(b"hello")
-    told = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True).stdout.split()[0]
-    assert store.put(b"hello") == f"sha256:{told}"
+    message = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True).stdout.split()[0]
+    assert store.put(b"hello") == f"sha256:{message}"

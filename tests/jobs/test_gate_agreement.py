@@ -67,7 +67,7 @@ def test_the_project_is_named_before_the_job(make_facts: MakeFacts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "detail"),
     [
         (
             voided("removed", "criteria", "The log is parsed.", None),
@@ -84,9 +84,9 @@ def test_the_project_is_named_before_the_job(make_facts: MakeFacts) -> None:
     ],
     ids=["removed", "loosened", "added-exemption"],
 )
-def test_a_voided_agreement_names_what_was_loosened(make_facts: MakeFacts, change: Agreement, told: str) -> None:
+def test_a_voided_agreement_names_what_was_loosened(make_facts: MakeFacts, change: Agreement, detail: str) -> None:
     (reason,) = agreement_gate(make_facts(agreement=change)).reasons
-    assert (reason.code, reason.message) == (GateCode.AGREEMENT_VOIDED, f"WI-20260214-001: {told}")
+    assert (reason.code, reason.message) == (GateCode.AGREEMENT_VOIDED, f"WI-20260214-001: {detail}")
 
 
 def test_every_loosened_field_is_a_reason_and_what_was_tightened_is_none(make_facts: MakeFacts) -> None:

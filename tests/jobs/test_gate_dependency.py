@@ -26,7 +26,7 @@ def on(state: DependencyState, *through: str, why: str = "") -> tuple[Dependency
     return (DependencyFact(OTHER, state, (OTHER, *through), why),)
 
 
-def told(facts: Facts) -> list[tuple[GateCode, str]]:
+def reasons_of(facts: Facts) -> list[tuple[GateCode, str]]:
     return [(reason.code, reason.message) for reason in dependency_gate(facts).reasons]
 
 
@@ -49,14 +49,14 @@ def test_a_dependency_that_is_not_done_closes_the_gate(
     make_facts: MakeFacts, state: DependencyState, code: GateCode, words: str
 ) -> None:
     facts = make_facts(dependencies=on(state))
-    assert told(facts) == [(code, f"{OTHER} {words}.")]
+    assert reasons_of(facts) == [(code, f"{OTHER} {words}.")]
     assert dependency_gate(facts).next == "donewhen ready"
     assert dependency_gate(facts).reasons[0].where == WHERE
 
 
 def test_a_dependency_that_fails_further_up_shows_the_chain_and_why(make_facts: MakeFacts) -> None:
     facts = make_facts(dependencies=on("invalid", "WI-20260214-003", "WI-20260214-004", why="a.md changed"))
-    assert told(facts) == [
+    assert reasons_of(facts) == [
         (
             GateCode.DEPENDENCY_INVALID,
             f"{OTHER} is invalid (through {OTHER} → WI-20260214-003 → WI-20260214-004): a.md changed.",
@@ -65,23 +65,23 @@ def test_a_dependency_that_fails_further_up_shows_the_chain_and_why(make_facts: 
 
 
 def test_a_chain_of_two_is_a_chain(make_facts: MakeFacts) -> None:
-    ((_, message),) = told(make_facts(dependencies=on("invalid", "WI-20260214-003")))
+    ((_, message),) = reasons_of(make_facts(dependencies=on("invalid", "WI-20260214-003")))
     assert message == f"{OTHER} is invalid (through {OTHER} → WI-20260214-003)."
 
 
 def test_one_dependency_that_is_open_is_not_made_up_for_by_others_that_are_done(make_facts: MakeFacts) -> None:
     good = DependencyFact("WI-20260214-009", "done", ("WI-20260214-009",))
     facts = make_facts(dependencies=(good, *on("open"), good))
-    found = told(facts)
-    assert [one[0] for one in found] == [GateCode.DEPENDENCY_OPEN]
-    assert_sentences([one[1] for one in found])
+    found = reasons_of(facts)
+    assert [item[0] for item in found] == [GateCode.DEPENDENCY_OPEN]
+    assert_sentences([item[1] for item in found])
 
 
 def test_what_changed_upstream_asks_for_a_new_start(make_facts: MakeFacts) -> None:
     facts = make_facts(upstream_changed=("jobs/a/outputs/x.md", "jobs/a/outputs/y.md"))
-    found = told(facts)
-    assert [one[0] for one in found] == [GateCode.UPSTREAM_CHANGED, GateCode.UPSTREAM_CHANGED]
-    assert_sentences([one[1] for one in found])
+    found = reasons_of(facts)
+    assert [item[0] for item in found] == [GateCode.UPSTREAM_CHANGED, GateCode.UPSTREAM_CHANGED]
+    assert_sentences([item[1] for item in found])
     assert dependency_gate(facts).next == "donewhen start WI-20260214-001"
 
 
@@ -101,11 +101,11 @@ def test_an_output_or_evidence_file_that_is_not_good_closes_the_gate(
     lines = [job.document.line_of(field) for field in ("outputs", "verification_evidence")]
     good = FileFact("a.md", "good")
     facts = make_facts(job, outputs=(good, FileFact("b.md", state)))
-    assert told(facts) == [(GateCode.OUTPUT_MISSING, f"b.md {words}.")]
+    assert reasons_of(facts) == [(GateCode.OUTPUT_MISSING, f"b.md {words}.")]
     assert dependency_gate(facts).reasons[0].where == f"{WHERE}:{lines[0]}"
     assert dependency_gate(facts).next == "donewhen why WI-20260214-001"
     facts = make_facts(job, evidence_files=(FileFact("proof.md", state),))
-    assert told(facts) == [(GateCode.EVIDENCE_FILE_MISSING, f"proof.md {words}.")]
+    assert reasons_of(facts) == [(GateCode.EVIDENCE_FILE_MISSING, f"proof.md {words}.")]
     assert dependency_gate(facts).reasons[0].where == f"{WHERE}:{lines[1]}"
     assert dependency_gate(facts).next == "donewhen why WI-20260214-001"
 
@@ -120,9 +120,9 @@ def test_a_default_that_the_plan_does_not_spell_out_is_shown_without_a_line(
 
 def test_outputs_that_nobody_has_touched_close_the_gate(make_facts: MakeFacts) -> None:
     facts = make_facts(outputs=(FileFact("a.md", "good", changed=False), FileFact("b.md", "good", changed=False)))
-    found = told(facts)
-    assert [one[0] for one in found] == [GateCode.OUTPUT_UNCHANGED]
-    assert_sentences([one[1] for one in found])
+    found = reasons_of(facts)
+    assert [item[0] for item in found] == [GateCode.OUTPUT_UNCHANGED]
+    assert_sentences([item[1] for item in found])
     assert dependency_gate(facts).next == "donewhen why WI-20260214-001"
 
 
@@ -149,7 +149,7 @@ def test_everything_that_is_missing_is_told_at_once_and_others_come_first(make_f
         outputs=(FileFact("a.md", "missing", changed=False),),
         evidence_files=(FileFact("proof.md", "empty"),),
     )
-    assert [code for code, _ in told(facts)] == [
+    assert [code for code, _ in reasons_of(facts)] == [
         GateCode.DEPENDENCY_OPEN,
         GateCode.UPSTREAM_CHANGED,
         GateCode.OUTPUT_MISSING,

@@ -116,9 +116,9 @@ def test_a_gate_that_breaks_is_closed_and_the_others_are_still_asked(
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
     monkeypatch.setattr(evaluation, f"{name}_gate", broken)
     found = evaluate(make_facts())
-    assert {gate.gate: gate.passed for gate in found.gates} == {one: one != name for one in GATES}
+    assert {gate.gate: gate.passed for gate in found.gates} == {item: item != name for item in GATES}
     assert [(reason.code, reason.message) for reason in found.reasons] == [
-        (GateCode.GATE_ERROR, "The gate broke: RuntimeError: no idea at all")
+        (GateCode.GATE_ERROR, "The gate raised an error: RuntimeError: no idea at all")
     ]
     assert (found.passed, found.broken) == (False, True)
     assert found.next is not None
@@ -157,7 +157,7 @@ def test_whoever_looks_for_the_mistake_gets_the_traceback(
 def test_every_code_has_a_meaning_and_a_next_step() -> None:
     assert set(GATE_REASONS) == set(GateCode)
     assert all(len(part) > 10 for reason in GATE_REASONS.values() for part in reason)
-    assert all(one.value == one.name.lower() for one in GateCode)
+    assert all(code.value == code.name.lower() for code in GateCode)
 
 
 def test_a_result_passes_exactly_when_it_has_no_reason() -> None:

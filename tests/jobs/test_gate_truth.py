@@ -43,11 +43,11 @@ def test_the_gate_is_open_when_all_is_shown(make_facts: MakeFacts) -> None:
     [
         ("failed", GateCode.CRITERION_FAILED, "is not met"),
         ("stale", GateCode.CRITERION_STALE, "is stale"),
-        ("missing", GateCode.CRITERION_NOT_SHOWN, "was not shown"),
-        ("asserted", GateCode.CRITERION_NOT_SHOWN, "is only asserted"),
+        ("missing", GateCode.CRITERION_NOT_SHOWN, "has no evidence"),
+        ("asserted", GateCode.CRITERION_NOT_SHOWN, "is only claimed"),
     ],
 )
-def test_a_criterion_that_is_not_shown_closes_the_gate(
+def test_a_criterion_without_evidence_closes_the_gate(
     make_facts: MakeFacts, make_job: MakeJob, state: State, code: GateCode, words: str
 ) -> None:
     job = checking(make_job, criteria=["The log is parsed.", "It is quick."])
@@ -96,7 +96,7 @@ def test_tests_that_are_gone_close_the_gate_and_are_named(make_facts: MakeFacts)
     facts = make_facts(suites=(suite,))
     (reason,) = truth_gate(facts).reasons
     assert reason.code == GateCode.REPORT_TESTS_LOST
-    assert reason.message == "5 test(s) are gone from `pytest`: t::a, t::b, t::c and 2 more."
+    assert reason.message == "5 test(s) are missing from `pytest`: t::a, t::b, t::c and 2 more."
     assert truth_gate(facts).next == f"donewhen why {ID}"
 
 
@@ -104,7 +104,7 @@ def test_tests_that_are_skipped_now_close_the_gate_and_are_named(make_facts: Mak
     suite = SuiteFact("pytest", lost=(), skipped=("t::a", "t::b", "t::c"), before=3, now=3)
     (reason,) = truth_gate(make_facts(suites=(suite,))).reasons
     assert reason.code == GateCode.REPORT_TESTS_SKIPPED
-    assert reason.message == "3 test(s) that ran are skipped now in `pytest`: t::a, t::b, t::c."
+    assert reason.message == "3 test(s) that used to run are skipped in `pytest`: t::a, t::b, t::c."
 
 
 def test_more_tests_than_before_are_welcome(make_facts: MakeFacts) -> None:

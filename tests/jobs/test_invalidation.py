@@ -100,14 +100,14 @@ def test_a_change_goes_all_the_way_down_and_the_chain_is_shown(shop: Workspace) 
     a, b, c = a_line(shop, "A", "B", "C")
     result = finished(shop, a, "yes, better\n")
     changed = shop.where(a.folder / "outputs" / "primary.md")
-    assert [(one.id, one.chain) for one in result.invalidated] == [(b.id, (b.id,)), (c.id, (c.id, b.id))]
-    assert all(changed in one.why for one in result.invalidated)
+    assert [(job.id, job.chain) for job in result.invalidated] == [(b.id, (b.id,)), (c.id, (c.id, b.id))]
+    assert all(changed in job.why for job in result.invalidated)
     assert statuses(shop, a, b, c) == ["done", "in_progress", "in_progress"]
-    for one in result.invalidated:
-        last = shop.ledger.read(one.id).entries[-1]
-        assert last == one.entry
-        assert (last.type, last.data["chain"], last.data["why"]) == ("invalidated", list(one.chain), one.why)
-        assert shop.read(shop.place(one.id).path).fields["completed_at"] == ""
+    for job in result.invalidated:
+        last = shop.ledger.read(job.id).entries[-1]
+        assert last == job.entry
+        assert (last.type, last.data["chain"], last.data["why"]) == ("invalidated", list(job.chain), job.why)
+        assert shop.read(shop.place(job.id).path).fields["completed_at"] == ""
     assert shop.job(b.id).iteration == 0
     assert errors(shop) == []
 
@@ -127,7 +127,7 @@ def test_a_plan_that_says_otherwise_keeps_nobody_from_being_invalidated(shop: Wo
     a, b = a_line(shop, "A", "B")
     b.path.write_bytes(rewrite_fields(shop.read(b.path), {"status": "in_progress", "completed_at": ""}))
     result = finished(shop, a, "yes, better\n")
-    assert [one.id for one in result.invalidated] == [b.id]
+    assert [job.id for job in result.invalidated] == [b.id]
     assert shop.ledger.read(b.id).entries[-1].type == "invalidated"
 
 
@@ -151,7 +151,7 @@ def test_only_those_below_are_touched(shop: Workspace) -> None:
     finished(shop, beside)
     open_one = made(shop, "Open", depends_on=[b.id])
     result = finished(shop, a, "yes, better\n")
-    assert [one.id for one in result.invalidated] == [b.id]
+    assert [job.id for job in result.invalidated] == [b.id]
     assert statuses(shop, beside, open_one) == ["done", "planned"]
 
 
@@ -180,10 +180,10 @@ def test_what_was_changed_by_hand_is_found_and_only_recorded_when_asked(shop: Wo
     put_out(a, "yes, secretly\n")
     seen = survey_jobs(shop)
     found = find_invalid_jobs(shop, ANYBODY, seen)
-    assert [(one.id, one.chain, one.entry) for one in found] == [(b.id, (b.id,), None), (c.id, (c.id, b.id), None)]
+    assert [(item.id, item.chain, item.entry) for item in found] == [(b.id, (b.id,), None), (c.id, (c.id, b.id), None)]
     assert statuses(shop, b, c) == ["done", "done"]
     recorded = invalidate_jobs(shop, ANYBODY, BOT)
-    assert [(one.id, one.chain) for one in recorded] == [(one.id, one.chain) for one in found]
+    assert [(item.id, item.chain) for item in recorded] == [(item.id, item.chain) for item in found]
     assert statuses(shop, a, b, c) == ["done", "in_progress", "in_progress"]
     assert invalidate_jobs(shop, ANYBODY, BOT) == ()
     assert find_invalid_jobs(shop, ANYBODY, survey_jobs(shop)) == ()
@@ -197,7 +197,7 @@ def test_the_look_at_all_jobs_and_the_files_themselves_give_the_same_answer(shop
         seen = survey_jobs(shop)
         read = ValidityChecker(shop, ANYBODY)
         assert {job.id: (job.chain[1:], job.why) for job in find_invalid_jobs(shop, ANYBODY, seen)} == {
-            one.id: (found.chain, found.why) for one in (a, b, c) if (found := read.of(one.id)).state == "invalid"
+            item.id: (found.chain, found.why) for item in (a, b, c) if (found := read.of(item.id)).state == "invalid"
         }
     assert [job.id for job in find_invalid_jobs(shop, ANYBODY, seen)] == [c.id]
 
@@ -230,7 +230,7 @@ def test_somebody_who_was_quicker_between_the_look_and_the_lock_is_noticed(
     put_out(a, "yes, secretly\n")
     seen = find_invalid_jobs(shop, ANYBODY, survey_jobs(shop))
     invalidate_jobs(shop, ANYBODY, Actor("other"))
-    monkeypatch.setattr(invalidation, "find_invalid", lambda *_: seen)
+    monkeypatch.setattr(invalidation, "_invalid_jobs", lambda *_: seen)
     assert invalidate_jobs(shop, ANYBODY, BOT) == ()
     assert [entry.type for entry in shop.ledger.read(b.id).entries].count("invalidated") == 1
 
@@ -244,7 +244,7 @@ def test_the_last_job_completes_the_project_with_a_promise_of_its_own(shop: Work
     assert status(shop, shop.project_file) == "in_progress"
     result = finished(shop, b)
     project = shop.project()
-    assert [one.id for one in result.cascade] == [project.id]
+    assert [item.id for item in result.cascade] == [project.id]
     promise = result.cascade[0]
     assert promise.text == f"<promise>{project.id}-DONE</promise>\nreceipt: {promise.receipt}"
     entry = shop.ledger.read(project.id).entries[-1]
@@ -257,17 +257,23 @@ def test_the_last_job_completes_the_project_with_a_promise_of_its_own(shop: Work
 
 def test_workstreams_are_completed_before_their_project(mall: Workspace) -> None:
     a, b = made(mall, "A", workstream="North"), made(mall, "B", workstream="South")
-    north, south = (next(parent_plans(mall, one)) for one in (a, b))
+    north, south = (next(parent_plans(mall, item)) for item in (a, b))
     assert list(parent_plans(mall, a)) == [a.folder.parent.parent / "plan.md", mall.project_file]
     assert start_job(mall, a.id, BOT).started
-    assert [status(mall, one) for one in (north, south, mall.project_file)] == ["in_progress", "planned", "in_progress"]
+    assert [status(mall, item) for item in (north, south, mall.project_file)] == [
+        "in_progress",
+        "planned",
+        "in_progress",
+    ]
     put_out(a)
     first = complete(mall, a.id, BOT)
-    assert [one.id for one in first.cascade] == [chain_name(mall, north)]
-    assert [status(mall, one) for one in (north, south, mall.project_file)] == ["done", "planned", "in_progress"]
+    assert [promise.id for promise in first.cascade] == [chain_name(mall, north)]
+    assert [status(mall, item) for item in (north, south, mall.project_file)] == ["done", "planned", "in_progress"]
     second = finished(mall, b)
-    assert [one.id for one in second.cascade] == [chain_name(mall, south), mall.project().id]
-    assert all(verify_promise(mall, one.text, approval_policy(mall)).real for one in (*first.cascade, *second.cascade))
+    assert [promise.id for promise in second.cascade] == [chain_name(mall, south), mall.project().id]
+    assert all(
+        verify_promise(mall, promise.text, approval_policy(mall)).real for promise in (*first.cascade, *second.cascade)
+    )
     assert errors(mall) == []
 
 
@@ -296,10 +302,12 @@ def test_a_start_reopens_everything_above(mall: Workspace) -> None:
         last = mall.ledger.read(chain_name(mall, path)).entries[-1]
         assert (last.type, last.data["job"]) == ("invalidated", a.id)
     assert not any(
-        verify_promise(mall, one.text, approval_policy(mall)).real for one in (*done.cascade, done.promise) if one
+        verify_promise(mall, promise.text, approval_policy(mall)).real
+        for promise in (*done.cascade, done.promise)
+        if promise
     )
     again = complete(mall, a.id, BOT)
-    assert [one.id for one in again.cascade] == [one.id for one in done.cascade]
+    assert [promise.id for promise in again.cascade] == [promise.id for promise in done.cascade]
     assert errors(mall) == []
 
 
@@ -321,9 +329,9 @@ def test_a_done_job_that_is_refused_reopens_its_project(shop: Workspace) -> None
 def test_a_project_of_which_everything_was_cancelled_is_not_done(shop: Workspace) -> None:
     a, b = made(shop, "A"), made(shop, "B")
     start_job(shop, a.id, BOT)
-    for one in (a, b):
-        decide(shop, shop.job(one.id), Decision("cancel", "no"), ADA)
-        complete(shop, one.id, BOT)
+    for item in (a, b):
+        decide(shop, shop.job(item.id), Decision("cancel", "no"), ADA)
+        complete(shop, item.id, BOT)
     assert status(shop, shop.project_file) == "in_progress"
     assert all(entry.type != "completed" for entry in shop.ledger.read(shop.project().id).entries)
 
@@ -334,7 +342,7 @@ def test_one_done_and_the_rest_cancelled_is_done(shop: Workspace, begun: bool) -
     if begun:
         start_job(shop, b.id, BOT)
     decide(shop, shop.job(b.id), Decision("cancel", "no"), ADA)
-    assert [one.id for one in finished(shop, a).cascade] == [shop.project().id]
+    assert [promise.id for promise in finished(shop, a).cascade] == [shop.project().id]
     assert status(shop, shop.project_file) == "done"
 
 
@@ -359,7 +367,7 @@ def test_cancelling_the_last_open_job_lets_the_project_be_completed(shop: Worksp
     decide(shop, shop.job(b.id), Decision("cancel", "no"), ADA)
     result = complete(shop, a.id, BOT)
     assert result.repeated
-    assert [one.id for one in result.cascade] == [shop.project().id]
+    assert [promise.id for promise in result.cascade] == [shop.project().id]
 
 
 def test_a_job_that_was_only_typed_done_or_cancelled_holds_the_project_back(shop: Workspace) -> None:
@@ -399,9 +407,9 @@ def test_done_by_two_processes_at_once_the_project_is_completed_once(shop: Works
         subprocess.Popen([sys.executable, "-m", "donewhen", "complete", job.id], cwd=shop.root, stdout=subprocess.PIPE)
         for job in jobs
     ]
-    said = [one.communicate()[0].decode() for one in running]
-    assert [one.returncode for one in running] == [0, 0]
+    said = [item.communicate()[0].decode() for item in running]
+    assert [item.returncode for item in running] == [0, 0]
     project = shop.project()
     completed = [entry for entry in shop.ledger.read(project.id).entries if entry.type == "completed"]
     assert (project.status, len(completed)) == ("done", 1)
-    assert sum(f"<promise>{project.id}-DONE</promise>\nreceipt: {completed[0].hash}" in one for one in said) == 1
+    assert sum(f"<promise>{project.id}-DONE</promise>\nreceipt: {completed[0].hash}" in line for line in said) == 1

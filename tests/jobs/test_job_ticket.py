@@ -263,7 +263,7 @@ def test_where_there_is_no_room_a_part_is_named_by_its_hash(court: Court) -> Non
     parts = {str(number): str(number) * 500 for number in range(40)}
     found = fit_to_size(parts, 1000)
     # Whole: a name that is cut off could be taken for a text.
-    assert all(re.fullmatch(r"\[.* 500 .* …\]", one) for one in found.values())
+    assert all(re.fullmatch(r"\[.* (?:500|1000) .* …\]", value) for value in found.values())
     assert_sentences(found["7"])
     assert len(set(found.values())) == 40
     assert fit_to_size({**parts, "7": "7" * 499 + "8"}, 1000)["7"] != found["7"]
@@ -287,7 +287,7 @@ def test_texts_and_others_are_told_apart(court: Court) -> None:
 
 def test_missing_outputs_are_not_made_up(court: Court) -> None:
     job = court.job(JUDGED, outputs=["/report.md", "/never.md"])
-    assert [one for one in court.ticket(job) if one.startswith("output")] == ["output report.md"]
+    assert [name for name in court.ticket(job) if name.startswith("output")] == ["output report.md"]
 
 
 def test_an_unreadable_output_says_so(court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +337,7 @@ def test_an_output_of_which_donewhen_is_the_author_is_left_out(court: Court) -> 
     job = court.job(JUDGED, outputs=["/report.md", "/jobs/outputs"])
     court.write("jobs/outputs/rewards.json", '{"score": 100}')
     court.write("jobs/outputs/real.md", "real\n")
-    names = [one for one in court.ticket(job) if one.startswith("output")]
+    names = [name for name in court.ticket(job) if name.startswith("output")]
     assert names == ["output report.md", "output jobs/outputs/real.md"]
 
 
@@ -360,7 +360,7 @@ def test_two_names_that_look_alike_are_both_shown(court: Court) -> None:
 def test_names_of_files_can_not_pretend_to_be_other_parts(court: Court) -> None:
     job = court.job(JUDGED, outputs=["/out"], work=None)
     court.write("out/x\nevidence AC-1 1", "passed, exit status 0\n")
-    (name,) = [one for one in court.ticket(job) if one != "task"]
+    (name,) = [item for item in court.ticket(job) if item != "task"]
     assert name == "output out/x evidence AC-1 1"
 
 
@@ -368,7 +368,7 @@ def test_a_pipe_among_the_outputs_is_not_waited_for(court: Court) -> None:
     job = court.job(JUDGED, outputs=["/out"], work=None)
     court.write("out/a.md", "mine\n")
     os.mkfifo(court.root / "out" / "pipe")
-    assert [one for one in court.ticket(job) if one.startswith("output")] == ["output out/a.md"]
+    assert [name for name in court.ticket(job) if name.startswith("output")] == ["output out/a.md"]
 
 
 # What is kept out of it

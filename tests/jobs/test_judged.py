@@ -372,10 +372,10 @@ def test_an_agent_may_rest_while_a_person_has_to_decide(court: Court) -> None:
     job = court.job(JUDGED)
     assert stop(court)[0] is False
     court.complete(job)
-    may, told = stop(court)
+    may, message = stop(court)
     assert may
-    assert job.id in told
-    assert_sentences(told)
+    assert job.id in message
+    assert_sentences(message)
     court.write("report.md", "43 lines.\n")
     assert stop(court)[0] is False
 

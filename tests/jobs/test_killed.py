@@ -228,7 +228,7 @@ def codes(workspace: Workspace) -> set[str]:
 def listed(document: Document, field: str) -> set[str]:
     found = document.fields[field]
     assert isinstance(found, list)
-    return {str(one) for one in found}
+    return {str(item) for item in found}
 
 
 def next_command(what: str, root: Path) -> Workspace:
@@ -305,7 +305,7 @@ def assert_finished(what: str, workspace: Workspace) -> None:
         for folder in workspace.workstream_folders():
             jobs = {place.id for place in workspace.places() if place.path.is_relative_to(folder)}
             assert listed(workspace.read(folder / "plan.md"), "jobs") == jobs
-        streams = {one.name[:15] for one in workspace.workstream_folders()}
+        streams = {item.name[:15] for item in workspace.workstream_folders()}
         assert listed(workspace.project().document, "workstreams") == streams
     for job in (workspace.job_at(place.path) for place in workspace.places()):
         decided = {entry.data["decision"]: entry.data.get("value") for entry in workspace.ledger.read(job.id).entries[1:]
@@ -329,7 +329,7 @@ def test_a_beginning_that_was_killed_can_be_made_again(tmp_path: Path, kennel: K
             break
         assert status == -9
         made = list(plans(root).values())
-        assert all(one.startswith(b"---\n") and one.endswith(b"## Decisions\n") for one in made)
+        assert all(text.startswith(b"---\n") and text.endswith(b"## Decisions\n") for text in made)
         workspace = find_workspace(root, clock=ManualClock()) if made else create_project(root, "Shop", form=form)
         add_job(workspace, "Next", workstream="Web" if form == "big" else None)
         agree(workspace, agreement_proposals(workspace, [])[0], ME)
@@ -348,11 +348,11 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
     jobs: set[str] = set()
     longest = 0.08
     for number in range(ROUNDS):
-        status, told = kennel.ask(root=root, seed=number, seconds=chance.random() * longest)
+        status, events = kennel.ask(root=root, seed=number, seconds=chance.random() * longest)
         assert status == -9
         # On a busy machine, as much has to happen before the kill as on an idle one.
-        longest *= 1 if told[1:] else 1.2
-        for kind, name, value in told[1:]:
+        longest *= 1 if events[1:] else 1.2
+        for kind, name, value in events[1:]:
             if kind == "job":
                 jobs.add(name)
             elif kind == "entry":
@@ -371,13 +371,13 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
         }
         assert all(value in chains[name] for name, value in entries)
         dirty = {finding.where.partition(":")[0] for finding in findings} | set(leftovers(root))
-        for one in workspace.places():
-            count = workspace.read(one.path).fields.get("note", 0)
+        for item in workspace.places():
+            count = workspace.read(item.path).fields.get("note", 0)
             assert isinstance(count, int)
-            assert notes.get(one.id, 0) <= count <= notes.get(one.id, 0) + 1
-            notes[one.id] = count
-            if any(one.id in place for place in dirty):
-                decide(workspace, workspace.job_at(one.path), Decision("split", "next"), ME)
+            assert notes.get(item.id, 0) <= count <= notes.get(item.id, 0) + 1
+            notes[item.id] = count
+            if any(item.id in place for place in dirty):
+                decide(workspace, workspace.job_at(item.path), Decision("split", "next"), ME)
         if any(place.startswith("jobs/.") for place in dirty):
             jobs.add(add_job(workspace, "Next", criteria=["It works"]).id)
         if any("PJ-" in place or "jobs/plan.md" in place or place.startswith("jobs/.") for place in dirty):

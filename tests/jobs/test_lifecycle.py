@@ -227,7 +227,7 @@ def test_tests_are_run_once_before_anybody_touches_them(shop: Workspace) -> None
     )
     lines: list[Requirement] = []
     assert start_job(shop, job.id, BOT, on_progress=lines.append).started
-    assert [one.check.argv[0] for one in lines] == ["python3", "./absent"]
+    assert [line.check.argv[0] for line in lines] == ["python3", "./absent"]
     assert kinds(shop, job.id) == ["agreed", "ran", "started"]
 
 

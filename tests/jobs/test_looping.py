@@ -24,7 +24,7 @@ from donewhen.jobs.lifecycle.agent_loop import (
     LoopResult,
     LoopTurn,
     prompt_for,
-    reason_to_rest,
+    reason_to_stop,
     run_agent_loop,
 )
 from donewhen.jobs.lifecycle.completion import complete
@@ -148,7 +148,7 @@ def test_a_job_that_waits_for_a_person_costs_no_further_run(shop: Workspace, age
     assert (ended.ending, ended.turns) == ("waiting", 1)
     assert_sentences(ended.why)
     override_gate(shop, shop.job(job.id), "AC-1", "pass", "It does.", ADA)
-    assert reason_to_rest(shop, shop.job(job.id)) is None
+    assert reason_to_stop(shop, shop.job(job.id)) is None
     assert looped(shop, job, worker).ending == "done"
 
 
@@ -252,13 +252,13 @@ def test_a_job_that_waits_for_others_does_not_start(shop: Workspace, job: Job, a
 
 
 def test_a_job_that_rests_is_told_apart(shop: Workspace, job: Job) -> None:
-    assert reason_to_rest(shop, shop.job(job.id)) is None
+    assert reason_to_stop(shop, shop.job(job.id)) is None
     start_job(shop, job.id, BOT)
-    assert reason_to_rest(shop, shop.job(job.id)) is None
+    assert reason_to_stop(shop, shop.job(job.id)) is None
     set_job_aside(shop, job.id, BOT, question="Which?")
-    assert reason_to_rest(shop, shop.job(job.id)) == LoopResult("waiting", 0, None, "Which?")
+    assert reason_to_stop(shop, shop.job(job.id)) == LoopResult("waiting", 0, None, "Which?")
     start_job(shop, job.id, BOT)
-    assert reason_to_rest(shop, shop.job(job.id)) is None
+    assert reason_to_stop(shop, shop.job(job.id)) is None
 
 
 # Agents that go wrong
@@ -335,13 +335,13 @@ def test_placeholders_are_replaced_in_every_word_and_once(shop: Workspace, agent
     job = made(shop, "Keep {job} and {prompt} as they are")
     worker = agent("out('yes')")
     looped(shop, job, worker, "{job}", "--plan={plan}:{job}", "{prompt}", "{other}")
-    told = worker.told(1)
+    message = worker.told(1)
     prompt = worker.prompt(1)
     plan = shop.where(job.path)
-    assert told["argv"] == [job.id, f"--plan={plan}:{job.id}", prompt, "{other}"]
+    assert message["argv"] == [job.id, f"--plan={plan}:{job.id}", prompt, "{other}"]
     assert "Keep {job} and {prompt} as they are" in prompt
-    assert told["cwd"] == str(shop.root)
-    env = told["env"]
+    assert message["cwd"] == str(shop.root)
+    env = message["env"]
     assert isinstance(env, dict)
     assert env["DONEWHEN_JOB"] == job.id
 

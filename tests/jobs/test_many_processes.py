@@ -72,7 +72,7 @@ def at_once(root: Path, script: str, count: int, writers: int = WRITERS) -> list
         process.stdin.write("\n")
         process.stdin.flush()
     ends = [process.communicate() for process in processes]
-    assert [(error, one.returncode) for (_, error), one in zip(ends, processes, strict=True)] == [("", 0)] * writers
+    assert [(error, item.returncode) for (_, error), item in zip(ends, processes, strict=True)] == [("", 0)] * writers
     return [[json.loads(line) for line in out.splitlines()] for out, _ in ends]
 
 
@@ -85,10 +85,10 @@ def many_jobs(folder: Path, count: int) -> tuple[Workspace, list[Job]]:
         place.mkdir()
         criteria = ["It works", "There is a file\n  check: file outputs/primary.md"]
         (place / "plan.md").write_bytes(job_plan(identifier, "Job", made.now(), criteria=criteria))
-    jobs = [made.job_at(one.path) for one in made.places()]
+    jobs = [made.job_at(item.path) for item in made.places()]
     for proposal in agreement_proposals(made, jobs):
         agree(made, proposal, ME)
-    return made, [made.job_at(one.path) for one in made.places()]
+    return made, [made.job_at(item.path) for item in made.places()]
 
 
 def in_order(workspace: Workspace) -> bool:
@@ -107,7 +107,7 @@ def in_order(workspace: Workspace) -> bool:
 def listed(document: Document, field: str) -> list[str]:
     found = document.fields[field]
     assert isinstance(found, list)
-    return [str(one) for one in found]
+    return [str(item) for item in found]
 
 
 ADD = """
@@ -119,10 +119,10 @@ for number in range(count):
 
 def test_eight_processes_that_add_jobs_at_once_get_an_id_each(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop")
-    lines = [one for said in at_once(tmp_path, ADD, ADDED) for (one,) in said]
+    lines = [line for said in at_once(tmp_path, ADD, ADDED) for (line,) in said]
     assert len(lines) == len(set(lines)) == WRITERS * ADDED
     assert sorted(place.id for place in made.places()) == sorted(map(str, lines))
-    assert sorted(int(str(one).rpartition("-")[2]) for one in lines) == list(range(1, WRITERS * ADDED + 1))
+    assert sorted(int(str(line).rpartition("-")[2]) for line in lines) == list(range(1, WRITERS * ADDED + 1))
     wanted = {f"Job {number} of {me}" for number in range(ADDED) for me in range(WRITERS)}
     assert {made.job_at(place.path).title for place in made.places()} == wanted
     assert in_order(made)
@@ -139,19 +139,19 @@ for number in range(count):
 def test_workstreams_that_are_made_at_once_are_made_once_and_all_are_listed(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop", form="big")
     count = max(1, ADDED // 2)
-    lines = [one for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (one,) in said]
+    lines = [line for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (line,) in said]
     assert len(set(lines)) == len(lines) == 2 * WRITERS * count
-    streams = {one.name.partition("-")[2].split("-", 2)[2]: one for one in made.workstream_folders()}
+    streams = {item.name.partition("-")[2].split("-", 2)[2]: item for item in made.workstream_folders()}
     assert sorted(streams) == ["own-" + str(number) for number in range(WRITERS)] + ["shared"]
     assert len(listed(made.project().document, "workstreams")) == WRITERS + 1
-    jobs = [one for folder in streams.values() for one in listed(made.read(folder / "plan.md"), "jobs")]
+    jobs = [text for folder in streams.values() for text in listed(made.read(folder / "plan.md"), "jobs")]
     assert sorted(jobs) == sorted(map(str, lines)) == sorted(place.id for place in made.places())
     assert in_order(made)
 
 
 def test_projects_that_are_made_at_once_have_an_id_each(tmp_path: Path) -> None:
     script = "tell(init(root, f'Project {me}', form='big').project().id)"
-    lines = [one for said in at_once(tmp_path, script, 1) for (one,) in said]
+    lines = [line for said in at_once(tmp_path, script, 1) for (line,) in said]
     assert len(set(lines)) == WRITERS
     assert len(list(tmp_path.glob("PJ-*/plan.md"))) == WRITERS
     assert list(tmp_path.rglob(".donewhen-*")) == []
@@ -164,9 +164,9 @@ try:
 except DonewhenError as error:
     tell(error.code)
 """
-    told = Counter(str(one) for said in at_once(tmp_path, script, 1) for (one,) in said)
-    assert told.pop("usage") == WRITERS - 1
-    assert dict(told) == {Workspace(tmp_path, "small").project().title: 1}
+    counts = Counter(str(line) for said in at_once(tmp_path, script, 1) for (line,) in said)
+    assert counts.pop("usage") == WRITERS - 1
+    assert dict(counts) == {Workspace(tmp_path, "small").project().title: 1}
 
 
 REWRITE = """
@@ -189,7 +189,7 @@ def test_eight_writers_that_rewrite_every_job_lose_nothing(tmp_path: Path) -> No
     made, jobs = many_jobs(tmp_path, JOBS)
     passes = 1 if LONG else 3
     before = {job.id: job.document for job in jobs}
-    lines = [one for said in at_once(tmp_path, REWRITE, passes) for one in said]
+    lines = [line for said in at_once(tmp_path, REWRITE, passes) for line in said]
     assert len(lines) == WRITERS * passes * JOBS
     for job in jobs:
         document = made.read(job.path)
@@ -199,9 +199,9 @@ def test_eight_writers_that_rewrite_every_job_lose_nothing(tmp_path: Path) -> No
         assert document.body == before[job.id].body
         chain = made.ledger.read(job.id)
         assert chain.breaks == ()
-        assert [one.data["total"] for one in chain.entries[1:]] == list(range(1, WRITERS * passes + 1))
+        assert [item.data["total"] for item in chain.entries[1:]] == list(range(1, WRITERS * passes + 1))
         reported = {number: entry for name, number, entry in lines if name == job.id}
-        assert reported == {one.data["total"]: one.hash for one in chain.entries[1:]}
+        assert reported == {item.data["total"]: item.hash for item in chain.entries[1:]}
     assert in_order(made)
 
 
@@ -226,12 +226,12 @@ def test_lookers_and_deciders_that_run_together_wipe_no_job(tmp_path: Path) -> N
     lines = [(str(name), entry) for said in at_once(tmp_path, WORK, 1, writers=4) for name, entry in said]
     assert len(lines) == 4 * len(jobs)
     for job in jobs:
-        hashes = {one.hash for one in made.ledger.read(job.id).entries}
+        hashes = {item.hash for item in made.ledger.read(job.id).entries}
         assert {entry for name, entry in lines if name == job.id} <= hashes
         now = made.job(job.id)
         assert now.stakes == "high"
         assert [criterion.text for criterion in now.criteria] == ["It works", "There is a file"]
-    assert [one.agreement for one in survey_jobs(made).jobs] == ["agreed"] * len(jobs)
+    assert [item.agreement for item in survey_jobs(made).jobs] == ["agreed"] * len(jobs)
     assert in_order(made)
 
 
@@ -250,13 +250,13 @@ for number in range(count):
 def test_the_project_file_survives_eight_writers(tmp_path: Path, turn: int) -> None:
     made = create_project(tmp_path, f"Shop {turn}", form="big")
     count = 10 if LONG else 2
-    lines = [one for said in at_once(made.root, PROJECT_WRITERS, count) for one in said]
+    lines = [line for said in at_once(made.root, PROJECT_WRITERS, count) for line in said]
     project = made.project()
     assert (project.title, project.agreement_status) == (f"Shop {turn}", "agreed")
     streams = [str(name)[:15] for kind, name in lines if kind == "stream"]
     assert sorted(listed(project.document, "workstreams")) == sorted(streams)
     chain = made.ledger.read(project.id)
-    assert {entry for kind, entry in lines if kind == "agreed"} == {one.hash for one in chain.entries}
+    assert {entry for kind, entry in lines if kind == "agreed"} == {item.hash for item in chain.entries}
     last = chain.entries[-1].data["notes"]
     assert project.document.fields["agreed_notes"] == last
     assert in_order_apart_from_unsealed(made)

@@ -193,7 +193,7 @@ def test_the_gate_names_the_step_that_it_followed(court: Court) -> None:
     job = court.job(JUDGED)
     accepts(court, learned(court))
     assert court.complete(job).done
-    entry = next(candidate for candidate in court.entries(job) if candidate.data.get("what") == "judge")
+    entry = next(item for item in court.entries(job) if item.data.get("what") == "judge")
     assert entry.data["guidance_step"] == 1
     assert_sentences(entry.data["told"])
     assert court.entries(job)[-1].data["judged"]["AC-1"]["guidance_step"] == 1
@@ -207,7 +207,7 @@ def changed(court: Court, field: str) -> list[str]:
     (about, *_) = agreement_proposals(court.workspace, [])
     found = [change for change in about.agreement.changes if change.field == field]
     assert found, about.agreement.changes
-    return [f"{term.kind} {about.place(term)}" for term in found]
+    return [f"{item.kind} {about.place(item)}" for item in found]
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,8 @@ def test_a_mirror_that_is_off_needs_no_link(make_facts: MakeFacts) -> None:
 
 def test_the_truth_gate_as_it_is_leads_to_the_first_step(make_facts: MakeFacts) -> None:
     facts = make_facts(states={"AC-1": "missing"}, outputs=(FileFact("outputs/primary.md", "missing"),))
-    told = next_action(facts, truth_gate(facts))
-    assert_sentences(told)
+    message = next_action(facts, truth_gate(facts))
+    assert_sentences(message)
 
 
 def test_an_output_that_is_a_placeholder_is_still_to_be_produced(make_facts: MakeFacts) -> None:

@@ -28,7 +28,7 @@ BOT = Actor("bot")
 SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
 
 
-def one(name: str, *depends_on: str, status: str = "planned", hours: float = 1.0) -> JobRecord:
+def job_record(name: str, *depends_on: str, status: str = "planned", hours: float = 1.0) -> JobRecord:
     return JobRecord(name, name, status, "normal", depends_on, 0, 3, hours, "agreed", (), Path(name), 1)
 
 
@@ -40,50 +40,60 @@ def test_without_jobs_there_is_nothing_to_do() -> None:
 
 
 def test_what_depends_on_nothing_open_can_start_and_the_rest_follows_in_waves() -> None:
-    jobs = [one("d", "b", "c"), one("b", "a"), one("c", "a"), one("a"), one("e")]
+    jobs = [job_record("d", "b", "c"), job_record("b", "a"), job_record("c", "a"), job_record("a"), job_record("e")]
     found = find_ready_jobs(jobs)
     assert found.now == ("a", "e")
     assert found.waves == (("a", "e"), ("b", "c"), ("d",))
 
 
 def test_what_is_done_is_out_of_the_way() -> None:
-    found = find_ready_jobs([one("a", status="done"), one("b", "a"), one("c", "b")])
+    found = find_ready_jobs([job_record("a", status="done"), job_record("b", "a"), job_record("c", "b")])
     assert (found.now, found.waves) == (("b",), (("b",), ("c",)))
 
 
 @pytest.mark.parametrize("status", ["in_progress", "blocked"])
 def test_what_was_begun_is_in_the_first_wave_but_does_not_start_again(status: str) -> None:
-    found = find_ready_jobs([one("a", status=status), one("b", "a"), one("c")])
+    found = find_ready_jobs([job_record("a", status=status), job_record("b", "a"), job_record("c")])
     assert (found.now, found.waves) == (("c",), (("a", "c"), ("b",)))
 
 
 def test_what_depends_on_a_cancelled_or_unknown_job_waits_for_ever() -> None:
-    found = find_ready_jobs([one("a", status="cancelled"), one("b", "a"), one("c", "nobody"), one("d", "b")])
+    found = find_ready_jobs(
+        [job_record("a", status="cancelled"), job_record("b", "a"), job_record("c", "nobody"), job_record("d", "b")]
+    )
     assert found == ReadyPlan((), (), (), 0.0)
 
 
 def test_the_critical_path_is_the_longest_in_hours_not_in_jobs() -> None:
-    jobs = [one("a"), one("b", "a"), one("c", "b"), one("long", hours=8.0), one("end", "c", "long", hours=0.5)]
+    jobs = [
+        job_record("a"),
+        job_record("b", "a"),
+        job_record("c", "b"),
+        job_record("long", hours=8.0),
+        job_record("end", "c", "long", hours=0.5),
+    ]
     found = find_ready_jobs(jobs)
     assert (found.critical_path, found.hours) == (("long", "end"), 8.5)
-    shorter = [*jobs[:3], one("long", hours=2.0), jobs[4]]
+    shorter = [*jobs[:3], job_record("long", hours=2.0), jobs[4]]
     assert find_ready_jobs(shorter).critical_path == ("a", "b", "c", "end")
     assert find_ready_jobs(shorter).hours == 3.5
 
 
 def test_done_jobs_do_not_count_for_the_critical_path() -> None:
-    found = find_ready_jobs([one("a", status="done", hours=99.0), one("b", "a", hours=2.0), one("c", hours=1.0)])
+    found = find_ready_jobs(
+        [job_record("a", status="done", hours=99.0), job_record("b", "a", hours=2.0), job_record("c", hours=1.0)]
+    )
     assert (found.critical_path, found.hours) == (("b",), 2.0)
 
 
 def test_jobs_in_a_circle_never_get_their_turn_and_hold_nobody_else_up() -> None:
-    found = find_ready_jobs([one("a", "b"), one("b", "a"), one("c"), one("d", "a")])
+    found = find_ready_jobs([job_record("a", "b"), job_record("b", "a"), job_record("c"), job_record("d", "a")])
     assert (found.now, found.waves) == (("c",), (("c",),))
 
 
 def line_of(count: int) -> list[JobRecord]:
     names = [f"WI-20260214-{number:03d}" for number in range(1, count + 1)]
-    return [one(name, *([names[place - 1]] if place else [])) for place, name in enumerate(names)]
+    return [job_record(name, *([names[place - 1]] if place else [])) for place, name in enumerate(names)]
 
 
 def test_five_thousand_jobs_in_a_line_are_five_thousand_waves() -> None:
@@ -99,45 +109,50 @@ def test_five_thousand_jobs_in_a_line_are_five_thousand_waves() -> None:
 
 
 def same(found: Sequence[tuple[str, ...]]) -> set[frozenset[str]]:
-    return {frozenset(one) for one in found}
+    return {frozenset(item) for item in found}
 
 
 def test_a_plan_that_goes_forward_has_no_circles() -> None:
-    assert dependency_cycles([one("a"), one("b", "a"), one("c", "a", "b"), one("d", "b", "c", "nobody")]) == ()
+    assert (
+        dependency_cycles(
+            [job_record("a"), job_record("b", "a"), job_record("c", "a", "b"), job_record("d", "b", "c", "nobody")]
+        )
+        == ()
+    )
     assert dependency_cycles([]) == ()
 
 
 def test_a_circle_is_found_once_and_in_order() -> None:
-    assert dependency_cycles([one("a", "c"), one("b", "a"), one("c", "b")]) == (("a", "c", "b"),)
+    assert dependency_cycles([job_record("a", "c"), job_record("b", "a"), job_record("c", "b")]) == (("a", "c", "b"),)
 
 
 def test_a_job_that_depends_on_itself_is_a_circle() -> None:
-    assert dependency_cycles([one("a"), one("b", "b")]) == (("b",),)
+    assert dependency_cycles([job_record("a"), job_record("b", "b")]) == (("b",),)
 
 
 def test_every_circle_is_found() -> None:
     jobs = [
-        one("a", "b"),
-        one("b", "a"),
-        one("c", "d"),
-        one("d", "e"),
-        one("e", "c"),
-        one("f", "a", "c"),
-        one("g", "g"),
+        job_record("a", "b"),
+        job_record("b", "a"),
+        job_record("c", "d"),
+        job_record("d", "e"),
+        job_record("e", "c"),
+        job_record("f", "a", "c"),
+        job_record("g", "g"),
     ]
     assert same(dependency_cycles(jobs)) == {frozenset("ab"), frozenset("cde"), frozenset("g")}
     assert len(dependency_cycles(jobs)) == 3
 
 
 def test_two_circles_that_share_a_job_are_both_found() -> None:
-    jobs = [one("a", "b", "c"), one("b", "a"), one("c", "a")]
+    jobs = [job_record("a", "b", "c"), job_record("b", "a"), job_record("c", "a")]
     assert same(dependency_cycles(jobs)) == {frozenset("ab"), frozenset("ac")}
 
 
 def test_a_job_outside_of_the_circle_that_leads_to_it_is_no_part_of_it() -> None:
-    assert same(dependency_cycles([one("in", "a"), one("a", "b"), one("b", "a", "out"), one("out")])) == {
-        frozenset("ab")
-    }
+    assert same(
+        dependency_cycles([job_record("in", "a"), job_record("a", "b"), job_record("b", "a", "out"), job_record("out")])
+    ) == {frozenset("ab")}
 
 
 def test_five_thousand_jobs_in_one_circle_are_one_circle() -> None:
@@ -179,7 +194,7 @@ def typed(shop: Workspace, job: Job, **fields: Value) -> None:
 
 
 def problems(shop: Workspace) -> list[tuple[str, str]]:
-    return [(str(one.code), one.message) for one in check_plan(shop, survey_jobs(shop), Policy())]
+    return [(str(problem.code), problem.message) for problem in check_plan(shop, survey_jobs(shop), Policy())]
 
 
 def found(shop: Workspace) -> list[str]:
@@ -199,15 +214,15 @@ def test_a_dependency_that_does_not_exist_is_named(shop: Workspace) -> None:
     a = made(shop, "A")
     typed(shop, a, depends_on=["WI-20200101-007"])
     found = problems(shop)
-    assert [one[0] for one in found] == ["dependency_dangling"]
-    assert_sentences([one[1] for one in found])
+    assert [item[0] for item in found] == ["dependency_dangling"]
+    assert_sentences([item[1] for item in found])
 
 
 def test_a_circle_is_shown_whole(shop: Workspace) -> None:
     a, b = made(shop, "A"), made(shop, "B")
     typed(shop, a, depends_on=[b.id])
     typed(shop, b, depends_on=[a.id])
-    message = f"Jobs depend on each other in a circle: {a.id} → {b.id} → {a.id}."
+    message = f"Circular dependency: {a.id} → {b.id} → {a.id}."
     assert problems(shop) == [("dependency_circle", message)]
     place = check_plan(shop, survey_jobs(shop), Policy())[0].where
     assert place == shop.where(a.path)
@@ -223,10 +238,10 @@ def test_done_before_what_it_depends_on_is_found(shop: Workspace) -> None:
     a, b = made(shop, "A"), made(shop, "B")
     finished(shop, b)
     typed(shop, b, depends_on=[a.id])
-    told = dict(problems(shop))
-    assert b.id in told["done_too_early"]
-    assert a.id in told["done_too_early"]
-    assert_sentences(told["done_too_early"])
+    message = dict(problems(shop))
+    assert b.id in message["done_too_early"]
+    assert a.id in message["done_too_early"]
+    assert_sentences(message["done_too_early"])
     finished(shop, a)
     assert "done_too_early" not in found(shop)
 
@@ -241,9 +256,9 @@ def test_a_job_under_which_the_ground_was_taken_away_is_found(shop: Workspace, a
         decide(shop, shop.job(a.id), Decision("cancel", "no"), ADA)
     else:
         start_job(shop, a.id, BOT)
-    told = dict(problems(shop))
-    assert told["done_too_early"].endswith(f"is {after}.")
-    assert f"({b.id} → {a.id})" in told["done_invalid"]
+    message = dict(problems(shop))
+    assert message["done_too_early"].endswith(f"is {after}.")
+    assert f"({b.id} → {a.id})" in message["done_invalid"]
 
 
 def test_a_done_job_on_changed_ground_is_shown_with_the_chain(shop: Workspace) -> None:
@@ -257,7 +272,7 @@ def test_a_done_job_on_changed_ground_is_shown_with_the_chain(shop: Workspace) -
     assert len(lines) == len(problems(shop)) == 2
     assert f"({b.id})" in lines[0]
     assert f"({c.id} → {b.id})" in lines[1]
-    assert all(shop.where(a.folder / "outputs" / "primary.md") in one for one in lines)
+    assert all(shop.where(a.folder / "outputs" / "primary.md") in line for line in lines)
 
 
 @pytest.mark.parametrize(

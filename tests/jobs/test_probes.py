@@ -62,27 +62,27 @@ def test_a_path_with_a_slash_in_front_stands_in_the_project(place: Place) -> Non
 @pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n\x0b\x0c"], ids=["empty", "a newline", "white space"])
 def test_a_file_with_nothing_in_it_does_not_pass(place: Place, content: bytes) -> None:
     place.write("x", content)
-    assert place.look("x") == FileCheckResult(False, "it is empty", "empty")
-    assert place.look("x matches /^/") == FileCheckResult(False, "it is empty", "empty")
+    assert place.look("x") == FileCheckResult(False, "the file is empty", "empty")
+    assert place.look("x matches /^/") == FileCheckResult(False, "the file is empty", "empty")
 
 
 def test_a_file_that_is_not_there_does_not_pass(place: Place) -> None:
-    assert place.look("x") == FileCheckResult(False, "it is not there", "missing")
+    assert place.look("x") == FileCheckResult(False, "file not found", "missing")
     place.write("file", "text")
     found = place.look("file/below")
     assert not found.passed
-    assert found.told == os.strerror(20)
+    assert found.detail == os.strerror(20)
 
 
 def test_a_folder_is_no_file(place: Place) -> None:
     before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
-    assert place.look("outputs") == FileCheckResult(False, "it is not a regular file", "not_a_file")
+    assert place.look("outputs") == FileCheckResult(False, "not a regular file", "not_a_file")
     assert not before or set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_pipe_is_no_file_and_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.job.folder / "pipe")
-    assert place.look("pipe") == FileCheckResult(False, "it is not a regular file", "not_a_file")
+    assert place.look("pipe") == FileCheckResult(False, "not a regular file", "not_a_file")
 
 
 def test_a_link_is_not_followed(place: Place) -> None:
@@ -131,8 +131,8 @@ def test_of_a_huge_file_nothing_is_read(place: Place) -> None:
     os.truncate(path, LIMIT + 1)
     found = place.look("huge")
     assert not found.passed
-    assert str(LIMIT + 1) in found.told
-    assert str(LIMIT) in found.told
+    assert str(LIMIT + 1) in found.detail
+    assert str(LIMIT) in found.detail
 
 
 @pytest.mark.parametrize(
@@ -218,20 +218,20 @@ def test_data_that_fits_its_schema_passes(place: Place) -> None:
 def test_data_that_does_not_fit_is_told_where_and_why(place: Place) -> None:
     found = place.against('{"name": "x", "age": "three"}', PERSON)
     assert not found.passed
-    assert found.told.startswith("age: ")
-    assert_sentences(found.told)
+    assert found.detail.startswith("age: ")
+    assert_sentences(found.detail)
     missing = place.against("{}", PERSON)
     assert not missing.passed
-    assert_sentences(missing.told)
+    assert_sentences(missing.detail)
     deep = place.against('[{"a": [1, "x"]}]', {"items": {"properties": {"a": {"items": {"type": "integer"}}}}})
-    assert deep.told.startswith("0/a/1: ")
+    assert deep.detail.startswith("0/a/1: ")
 
 
 def test_what_is_told_about_data_is_one_line_that_drives_no_terminal(place: Place) -> None:
     found = place.against(json.dumps("\x1b[31m" + "long " * 200), {"type": "integer"})
     assert not found.passed
-    assert "\x1b" not in found.told
-    assert len(found.told) <= 200
+    assert "\x1b" not in found.detail
+    assert len(found.detail) <= 200
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_what_is_told_about_data_is_one_line_that_drives_no_terminal(place: Plac
 def test_data_that_is_not_json_does_not_pass(place: Place, data: str) -> None:
     found = place.against(data, {})
     assert not found.passed
-    assert_sentences(found.told)
+    assert_sentences(found.detail)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def verified(shop: Workspace, text: str) -> PromiseCheck:
 
 
 def test_a_real_promise_is_real_also_in_the_middle_of_a_text(shop: Workspace, job: Job, promise: Promise) -> None:
-    assert verified(shop, promise.text) == PromiseCheck(job.id, True, "the ledger has it")
+    assert verified(shop, promise.text) == PromiseCheck(job.id, True, "the ledger has this completion")
     assert verified(shop, f"I am glad to say:\n\n{promise.text}\n\nBye.\n").real
     assert verified(shop, promise.text.replace("\n", "\r\n")).real
 
@@ -73,7 +73,7 @@ def test_a_promise_names_what_is_done_and_the_entry_that_shows_it(shop: Workspac
 
 def test_a_text_without_a_promise_has_none(shop: Workspace, promise: Promise) -> None:
     for text in ("", "It is done.", f"receipt: {promise.receipt}", "<promise>DONE</promise>"):
-        assert verified(shop, text) == PromiseCheck(None, False, "there is no promise in it")
+        assert verified(shop, text) == PromiseCheck(None, False, "the text contains no promise")
 
 
 def test_a_promise_that_was_typed_has_no_receipt(shop: Workspace, job: Job, promise: Promise) -> None:
@@ -178,7 +178,7 @@ def test_a_broken_chain_verifies_nothing(shop: Workspace, job: Job, promise: Pro
     lines = path.read_bytes().splitlines(keepends=True)
     lines[line] = lines[line].replace(b'"bot"', b'"bob"').replace(b'"ada"', b'"bob"')
     path.write_bytes(b"".join(lines))
-    assert verified(shop, promise.text) == PromiseCheck(job.id, False, "the ledger does not hold together")
+    assert verified(shop, promise.text) == PromiseCheck(job.id, False, "the ledger is broken")
 
 
 def test_a_chain_without_its_beginning_verifies_nothing(shop: Workspace, job: Job, promise: Promise) -> None:

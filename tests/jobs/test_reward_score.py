@@ -197,8 +197,8 @@ def test_without_anything_to_show_there_is_no_evidence(make_facts: MakeFacts, ma
     [
         ({"tampered": (Mismatch("status", "done", "planned"),)}, 6, "missing: status as in the ledger"),
         ({"started": None}, 7, "missing: started"),
-        ({"progress_lines": 0}, 7, "missing: progress noted"),
-        ({"started": None, "progress_lines": 0}, 4, "missing: started, progress noted"),
+        ({"progress_lines": 0}, 7, "missing: progress log"),
+        ({"started": None, "progress_lines": 0}, 4, "missing: started, progress log"),
     ],
     ids=["tampered", "not-started", "no-progress", "two"],
 )
@@ -214,9 +214,9 @@ def test_plan_hygiene_is_status_start_and_progress(
 @pytest.mark.parametrize(
     ("views", "got", "why"),
     [
-        (ViewFact(tracker=True, dashboard=False), 5, "tracker current, dashboard not current"),
-        (ViewFact(tracker=False, dashboard=True), 5, "tracker not current, dashboard current"),
-        (ViewFact(tracker=False, dashboard=False), 0, "tracker not current, dashboard not current"),
+        (ViewFact(tracker=True, dashboard=False), 5, "tracker up to date, dashboard outdated"),
+        (ViewFact(tracker=False, dashboard=True), 5, "tracker outdated, dashboard up to date"),
+        (ViewFact(tracker=False, dashboard=False), 0, "tracker outdated, dashboard outdated"),
     ],
     ids=["tracker", "dashboard", "none"],
 )

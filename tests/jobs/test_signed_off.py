@@ -49,12 +49,12 @@ class Place:
     def all(self) -> list[EvidenceStatus]:
         return list(evidence_statuses(self.workspace, self.job))
 
-    def one(self) -> EvidenceStatus:
+    def status(self) -> EvidenceStatus:
         (found,) = self.all()
         return found
 
     def states(self) -> list[str]:
-        return [one.state for one in self.all()]
+        return [status.state for status in self.all()]
 
     def sign(self, approval: Approval, criterion: str = "AC-1") -> bool:
         return sign_off(self.workspace, self.job, criterion, "I looked at it", approval).counts
@@ -70,40 +70,40 @@ def place(repository: Path, git: Git) -> Place:
 
 def test_prose_without_any_verification_waits_for_a_person(place: Place) -> None:
     place.make("It works")
-    assert place.one().state == "missing"
-    assert_sentences(place.one().why)
+    assert place.status().state == "missing"
+    assert_sentences(place.status().why)
     assert place.sign(PERSON)
-    assert (place.one().state, place.one().why) == ("passed", ())
+    assert (place.status().state, place.status().why) == ("passed", ())
 
 
 def test_the_word_of_an_agent_is_kept_and_does_not_count(place: Place) -> None:
     place.make("It works\n  check: manual")
     assert not place.sign(Approval(AGENT))
-    found = place.one()
+    found = place.status()
     assert found.state == "asserted"
     assert "somebody (agent)" in found.why[0]
     assert found.entry is not None
     assert place.sign(PERSON)
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
 
 
 def test_the_word_of_an_agent_does_not_take_back_that_of_a_person(place: Place) -> None:
     place.make("It works\n  check: manual")
     place.sign(PERSON)
     place.sign(Approval(AGENT))
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
 
 
 def test_a_ci_run_may_sign_off_only_where_a_person_has_agreed_to_it(place: Place) -> None:
     place.make("It works\n  check: manual")
     (place.root / "donewhen.toml").write_text("[approval]\nci = true\n")
     assert not place.sign(CI)
-    assert place.one().state == "asserted"
+    assert place.status().state == "asserted"
     for proposal in agreement_proposals(place.workspace, [place.job]):
         agree(place.workspace, proposal, PERSON)
     place.job = place.workspace.job(place.job.id)
     assert place.sign(CI)
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
 
 
 @pytest.mark.parametrize("name", ["outputs/primary.md", "inputs/data.csv"])
@@ -114,12 +114,12 @@ def test_a_sign_off_holds_for_the_outputs_and_declared_inputs_as_they_were(place
     place.sign(PERSON)
     os.utime(place.job.folder / name, (1, 1))
     (place.root / "check.sh").write_text("exit 1\n")
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
     (place.job.folder / name).write_text("two")
-    assert place.one().state == "stale"
-    assert_sentences(place.one().why)
+    assert place.status().state == "stale"
+    assert_sentences(place.status().why)
     (place.job.folder / name).write_text("one")
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
 
 
 def test_a_sign_off_is_for_the_words_that_were_signed(place: Place) -> None:
@@ -142,22 +142,22 @@ def test_another_decision_is_no_sign_off(place: Place) -> None:
     decide(place.workspace, place.job, Decision("rescope", "It works"), PERSON)
     decide(place.workspace, place.job, Decision("split", "It works", {"text": "It works"}), PERSON)
     decide(place.workspace, place.job, Decision("sign_off", "It works", "It works"), PERSON)
-    assert place.one().state == "missing"
+    assert place.status().state == "missing"
 
 
 @pytest.mark.parametrize(
-    ("criterion", "told"),
+    ("criterion", "check"),
     [
         ("It works\n  check: run sh check.sh", "sh check.sh"),
         ("It is there\n  check: file /x", "file /x"),
         ("It is nice\n  check: judge tone", "judge"),
     ],
 )
-def test_what_has_a_check_of_its_own_is_not_signed_off(place: Place, criterion: str, told: str) -> None:
+def test_what_has_a_check_of_its_own_is_not_signed_off(place: Place, criterion: str, check: str) -> None:
     place.make(criterion)
     with pytest.raises(UsageError) as caught:
         place.sign(PERSON)
-    assert told in caught.value.message
+    assert check in caught.value.message
     assert place.workspace.ledger.read(place.job.id).entries == ()
 
 
@@ -167,4 +167,4 @@ def test_a_sign_off_needs_a_criterion_that_is_there_and_a_reason(place: Place) -
         place.sign(PERSON, "AC-9")
     with pytest.raises(UsageError, match="reason"):
         sign_off(place.workspace, place.job, "AC-1", "  ", PERSON)
-    assert place.one().state == "missing"
+    assert place.status().state == "missing"

@@ -62,12 +62,12 @@ class Place:
     def all(self) -> list[EvidenceStatus]:
         return list(evidence_statuses(self.workspace, self.job))
 
-    def one(self) -> EvidenceStatus:
+    def status(self) -> EvidenceStatus:
         (found,) = self.all()
         return found
 
     def states(self) -> list[str]:
-        return [one.state for one in self.all()]
+        return [status.state for status in self.all()]
 
     def sign(self, approval: Approval, criterion: str = "AC-1") -> bool:
         return sign_off(self.workspace, self.job, criterion, "I looked at it", approval).counts
@@ -91,20 +91,20 @@ def checked(place: Place) -> Place:
 
 def test_what_was_never_run_is_missing_and_asking_does_not_run_it(place: Place) -> None:
     place.make("It works\n  check: run sh check.sh")
-    found = place.one()
+    found = place.status()
     assert (found.state, found.entry) == ("missing", None)
     assert_sentences(found.why)
     assert place.ran() == 0
 
 
 def test_what_passed_stands_until_something_changes(checked: Place) -> None:
-    found = checked.one()
+    found = checked.status()
     assert (found.state, found.why) == ("passed", ())
     assert found.entry is not None
     assert found.entry.data["evidence"] == "sh check.sh"
     os.utime(checked.root / "check.sh", (1, 1))
     (checked.root / "untracked").write_text("x")
-    assert checked.one() == found
+    assert checked.status() == found
 
 
 @pytest.mark.parametrize("script", ["exit 3", "kill -9 $$", "exit 127"])
@@ -112,15 +112,15 @@ def test_what_failed_says_how(place: Place, script: str) -> None:
     place.make("It works\n  check: run sh check.sh")
     (place.root / "check.sh").write_text(script)
     place.collect()
-    assert place.one().state == "failed"
-    assert_sentences(place.one().why)
+    assert place.status().state == "failed"
+    assert_sentences(place.status().why)
 
 
 def test_what_took_too_long_says_so(place: Place) -> None:
     place.make("It works\n  check: run sleep 60")
     run_as_evidence(place.workspace, place.job, ["sleep", "60"], AGENT, timeout=0.2)
-    assert place.one().state == "failed"
-    assert_sentences(place.one().why)
+    assert place.status().state == "failed"
+    assert_sentences(place.status().why)
 
 
 @pytest.mark.parametrize(
@@ -140,50 +140,50 @@ def test_a_report_that_is_not_good_says_how_many_failed(place: Place, inside: st
     place.make("It works\n  check: run sh check.sh {junit}")
     (place.root / "check.sh").write_text(f'echo "<testsuite>{inside}</testsuite>" > $1; exit {code}\n')
     place.collect()
-    assert place.one().state == "failed"
-    assert_sentences(place.one().why)
+    assert place.status().state == "failed"
+    assert_sentences(place.status().why)
 
 
 def test_a_report_of_coverage_alone_says_nothing_about_tests(place: Place) -> None:
     place.make("It works\n  check: run sh check.sh {report_dir}")
     (place.root / "check.sh").write_text("""echo '<coverage line-rate="0.5"/>' > $1/c.xml; exit 4\n""")
     place.collect()
-    assert_sentences(place.one().why)
+    assert_sentences(place.status().why)
 
 
 def test_a_changed_a_new_and_a_gone_input_are_named(checked: Place) -> None:
     (checked.root / "old.txt").write_text("x")
     checked.git(checked.root, "add", "--all")
-    assert checked.one().state == "stale"
-    assert_sentences(checked.one().why)
+    assert checked.status().state == "stale"
+    assert_sentences(checked.status().why)
     checked.collect()
     (checked.root / "check.sh").write_text("exit 0 # now\n")
-    assert_sentences(checked.one().why)
+    assert_sentences(checked.status().why)
     (checked.root / "old.txt").unlink()
-    assert_sentences(checked.one().why)
+    assert_sentences(checked.status().why)
     checked.git(checked.root, "rm", "-q", "--cached", "old.txt")
-    assert_sentences(checked.one().why)
-    assert checked.one().entry is not None
+    assert_sentences(checked.status().why)
+    assert checked.status().entry is not None
 
 
 def test_of_many_changed_inputs_the_first_are_named_and_the_rest_are_counted(checked: Place) -> None:
     for number in range(5):
         (checked.root / f"file-{number}").write_text("x")
     checked.git(checked.root, "add", "--all")
-    assert [why.split()[2] for why in checked.one().why] == [f"file-{number}" for number in range(5)]
+    assert [why.split()[2] for why in checked.status().why] == [f"file-{number}" for number in range(5)]
     for number in (5, 6):
         (checked.root / f"file-{number}").write_text("x")
     checked.git(checked.root, "add", "--all")
-    assert len(checked.one().why) == 6
-    assert_sentences(checked.one().why[-1])
+    assert len(checked.status().why) == 6
+    assert_sentences(checked.status().why[-1])
 
 
 def test_where_the_old_inputs_are_not_known_any_more_that_is_said(checked: Place) -> None:
     shutil.rmtree(checked.root / ".donewhen" / "evidence")
-    assert checked.one().state == "passed"
+    assert checked.status().state == "passed"
     (checked.root / "check.sh").write_text("exit 0 # now\n")
-    assert checked.one().state == "stale"
-    assert_sentences(checked.one().why[0])
+    assert checked.status().state == "stale"
+    assert_sentences(checked.status().why[0])
 
 
 def test_where_the_old_environment_is_not_known_any_more_that_is_said(
@@ -191,16 +191,16 @@ def test_where_the_old_environment_is_not_known_any_more_that_is_said(
 ) -> None:
     shutil.rmtree(checked.root / ".donewhen" / "evidence")
     monkeypatch.setenv("TZ", "Antarctica/Troll")
-    assert checked.one().state == "stale"
-    assert_sentences(checked.one().why[0])
+    assert checked.status().state == "stale"
+    assert_sentences(checked.status().why[0])
 
 
 def test_a_changed_variable_is_named(checked: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Antarctica/Troll")
     monkeypatch.setenv("LC_NUMERIC", "tlh")
-    assert checked.one().state == "stale"
-    assert_sentences(checked.one().why)
-    assert "Troll" not in str(checked.one().why)
+    assert checked.status().state == "stale"
+    assert_sentences(checked.status().why)
+    assert "Troll" not in str(checked.status().why)
 
 
 def test_a_changed_program_is_named(place: Place) -> None:
@@ -209,12 +209,12 @@ def test_a_changed_program_is_named(place: Place) -> None:
     tool.chmod(0o755)
     place.make(f"It works\n  check: run {tool}")
     place.collect()
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
     tool.write_text("#!/bin/sh\nexit 0 # now\n")
-    assert place.one().state == "stale"
-    assert_sentences(place.one().why)
+    assert place.status().state == "stale"
+    assert_sentences(place.status().why)
     tool.unlink()
-    gone = place.one()
+    gone = place.status()
     assert gone.state == "stale"
     assert_sentences(gone.why[0])
     assert gone.entry is not None
@@ -223,22 +223,22 @@ def test_a_changed_program_is_named(place: Place) -> None:
 def test_a_command_that_differs_only_in_a_secret_is_another_command(place: Place) -> None:
     place.make(f"It works\n  check: run echo {TOKEN}")
     run_as_evidence(place.workspace, place.job, ["echo", TOKEN[:-1] + "x"], AGENT)
-    assert place.one().state == "stale"
-    assert_sentences(place.one().why)
+    assert place.status().state == "stale"
+    assert_sentences(place.status().why)
 
 
 def test_several_reasons_are_all_told(checked: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Antarctica/Troll")
     (checked.root / "check.sh").write_text("exit 0 # now\n")
-    assert_sentences(checked.one().why)
+    assert_sentences(checked.status().why)
 
 
 def test_what_changed_its_own_inputs_is_stale(place: Place) -> None:
     place.make("It works\n  check: run sh check.sh")
     (place.root / "check.sh").write_text("echo >> check.sh\n")
     place.collect()
-    assert place.one().state == "stale"
-    assert_sentences(place.one().why)
+    assert place.status().state == "stale"
+    assert_sentences(place.status().why)
 
 
 def test_a_stale_failure_is_stale(place: Place) -> None:
@@ -246,25 +246,25 @@ def test_a_stale_failure_is_stale(place: Place) -> None:
     (place.root / "check.sh").write_text("exit 1\n")
     place.collect()
     (place.root / "check.sh").write_text("exit 0\n")
-    assert place.one().state == "stale"
+    assert place.status().state == "stale"
 
 
 def test_a_look_at_a_file_goes_through_all_its_states(place: Place) -> None:
     place.make("It is there\n  check: file /out.csv rows >= 2")
-    assert place.one().state == "missing"
-    assert_sentences(place.one().why)
+    assert place.status().state == "missing"
+    assert_sentences(place.status().why)
     place.collect()
-    assert place.one().state == "failed"
-    assert_sentences(place.one().why)
+    assert place.status().state == "failed"
+    assert_sentences(place.status().why)
     (place.root / "out.csv").write_text("a\n1\n")
-    assert (place.one().state, place.one().why) == ("stale", ("/out.csv changed",))
+    assert (place.status().state, place.status().why) == ("stale", ("/out.csv changed",))
     place.collect()
-    assert_sentences(place.one().why)
+    assert_sentences(place.status().why)
     (place.root / "out.csv").write_text("a\n1\n2\n")
     place.collect()
-    assert (place.one().state, place.one().why) == ("passed", ())
+    assert (place.status().state, place.status().why) == ("passed", ())
     (place.root / "out.csv").unlink()
-    assert place.one().state == "stale"
+    assert place.status().state == "stale"
 
 
 def test_a_command_that_is_called_file_is_not_a_look_at_a_file(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,10 +278,10 @@ def test_a_command_that_is_called_file_is_not_a_look_at_a_file(place: Place, mon
     (place.root / "out.md").write_text("x")
     ran = run_as_evidence(place.workspace, place.job, ["file", "/out.md"], AGENT)
     assert ran.entry.data["asked_for"] is False
-    assert place.one().state == "missing"
+    assert place.status().state == "missing"
     place.collect()
     run_as_evidence(place.workspace, place.job, ["file", "/out.md"], AGENT, again=True)
-    assert place.one().state == "passed"
+    assert place.status().state == "passed"
 
 
 def test_two_patterns_that_differ_in_white_space_are_decided_one_by_one(place: Place) -> None:
@@ -294,8 +294,8 @@ def test_two_patterns_that_differ_in_white_space_are_decided_one_by_one(place: P
 def test_a_judge_whose_mission_is_nowhere_shows_nothing(place: Place) -> None:
     place.make("It reads well\n  check: judge:tone")
     place.change(outputs=["/check.sh"])
-    assert place.one().state == "missing"
-    assert_sentences(place.one().why[0])
+    assert place.status().state == "missing"
+    assert_sentences(place.status().why[0])
     ((_, ran),) = place.collect()
     assert not ran.passed
 
@@ -323,7 +323,7 @@ def test_what_others_wrote_as_evidence_is_shown_and_decides_nothing(place: Place
     place.change(verification_evidence=["artifacts/verification.md", "artifacts/missing.md", "notes"])
     (place.job.folder / "artifacts" / "verification.md").write_text("All tests pass. Signed: a person.")
     assert asserted_evidence(place.workspace, place.job) == ("artifacts/verification.md",)
-    assert place.one().state == "missing"
+    assert place.status().state == "missing"
     place.change(verification_evidence=["../../x"])
     with pytest.raises(ConfigError, match="verification_evidence"):
         asserted_evidence(place.workspace, place.job)
@@ -382,7 +382,7 @@ def test_everything_stands_in_a_clone_as_it_stood_before(place: Place, tmp_path:
     ]
     (clone.root / "check.sh").write_text("exit 1\n")
     found = evidence_statuses(clone, clone.job(place.job.id))
-    assert [one.state for one in found] == ["stale", "stale", "passed"]
+    assert [item.state for item in found] == ["stale", "stale", "passed"]
     assert_sentences(found[0].why)
 
 
@@ -390,4 +390,4 @@ def test_pytest_that_failed_is_told_by_its_tests(place: Place) -> None:
     place.make(f"It works\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider")
     (place.root / "test_it.py").write_text("def test_one(): assert 0\ndef test_two(): pass\n")
     place.collect()
-    assert_sentences(place.one().why)
+    assert_sentences(place.status().why)

@@ -70,11 +70,11 @@ def test_new_removed_and_renamed_files_are_told(tree: Tree) -> None:
     (tree.root / "before.txt").rename(tree.root / "after.txt")
     tree.write("new.txt", "fresh\n")
     tree.git(tree.root, "add", "--all")
-    told = tree.diff()
-    assert "--- gone.txt\n+++ (removed)\n" in told and "-old" in told
-    assert "--- (new file)\n+++ new.txt\n" in told and "+fresh" in told
-    assert "--- before.txt\n+++ (removed)\n" in told
-    assert "--- (new file)\n+++ after.txt\n" in told
+    diff = tree.diff()
+    assert "--- gone.txt\n+++ (removed)\n" in diff and "-old" in diff
+    assert "--- (new file)\n+++ new.txt\n" in diff and "+fresh" in diff
+    assert "--- before.txt\n+++ (removed)\n" in diff
+    assert "--- (new file)\n+++ after.txt\n" in diff
 
 
 def test_what_was_committed_meanwhile_is_told_too(tree: Tree) -> None:
@@ -123,8 +123,8 @@ def test_no_program_that_the_repository_names_is_run(tree: Tree, tmp_path: Path)
         tree.git(tree.root, "config", name, str(tool))
     tree.write(".gitattributes", "*.txt filter=evil diff=evil\n")
     tree.write("a.txt", "two\n")
-    told = tree.diff()
-    assert "+two" in told and "-one" in told
+    diff = tree.diff()
+    assert "+two" in diff and "-one" in diff
     assert not mark.exists()
 
 
@@ -136,9 +136,9 @@ def test_binary_and_large_files_are_named_and_not_shown(tree: Tree) -> None:
     tree.write("b.bin", b"\0two")
     tree.write("large.txt", "y\n" * 5000)
     tree.write("wide.txt", "y" * ((1 << 20) + 1))
-    told = tree.diff()
-    assert told.count("[not a text, or too large to show") == 3
-    assert "y" * 100 not in told
+    diff = tree.diff()
+    assert diff.count("[not a text, or too large to show") == 3
+    assert "y" * 100 not in diff
 
 
 def test_two_changes_that_can_not_be_shown_are_told_apart(tree: Tree) -> None:
@@ -162,9 +162,9 @@ def test_a_link_is_what_it_says(tree: Tree) -> None:
     tree.save()
     (tree.root / "link").unlink()
     (tree.root / "link").symlink_to("/etc/passwd")
-    told = tree.diff()
-    assert "-one" in told and "+/etc/passwd" in told
-    assert "root:" not in told
+    diff = tree.diff()
+    assert "-one" in diff and "+/etc/passwd" in diff
+    assert "root:" not in diff
 
 
 def test_a_folder_that_became_a_link_out_of_the_repository_shows_nothing_behind_it(tree: Tree, tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_line_ends_that_git_makes_at_checkout_are_no_change(tree: Tree) -> None:
     assert tree.git(tree.root, "cat-file", "blob", "HEAD:a.txt") == "one\ntwo\n"
     assert tree.diff() == ""
     tree.write("a.txt", "one\r\n2\r\n")
-    told = tree.diff()
-    assert "-two" in told and "+2" in told
-    assert "-one" not in told
+    diff = tree.diff()
+    assert "-two" in diff and "+2" in diff
+    assert "-one" not in diff
 
 
 def test_a_submodule_that_did_not_change_is_no_change(tree: Tree, tmp_path: Path, git: Git) -> None:
@@ -224,9 +224,9 @@ def test_a_submodule_that_did_not_change_is_no_change(tree: Tree, tmp_path: Path
     tree.save()
     assert tree.diff() == ""
     tree.write("sub/lib.py", "lib = 2\n")
-    told = tree.diff()
-    assert "--- sub/lib.py\n+++ sub/lib.py\n" in told
-    assert "-lib = 1" in told and "+lib = 2" in told
+    diff = tree.diff()
+    assert "--- sub/lib.py\n+++ sub/lib.py\n" in diff
+    assert "-lib = 1" in diff and "+lib = 2" in diff
 
 
 def test_of_very_many_changed_files_the_first_are_told_and_the_others_counted(tree: Tree) -> None:

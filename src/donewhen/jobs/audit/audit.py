@@ -1,6 +1,6 @@
-"""Does everything fit together? Chains, plan files against the ledger, evidence under its name, heads kept elsewhere.
+"""The audit: check ledger chains, plan files against the ledger, stored evidence, labels, and anchors.
 
-An audit reads every file it speaks of; it trusts no index, no clock and no path.
+An audit reads every file itself; it uses no index and no clock.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from donewhen.jobs.record.projection import mismatches, pending_writes
 
 Severity = Literal["error", "warning"]
 
-_KEPT = ("record", "output", "manifest", "ticket")
+_STORED = ("record", "output", "manifest", "ticket")
 
 
 class AuditFinding(NamedTuple):
-    """Something that does not fit. Warnings are worth knowing; errors mean that the record can't be believed."""
+    """A problem. Errors mean that the record can't be trusted; warnings do not."""
 
     severity: Severity
     code: str
@@ -42,7 +42,7 @@ class AuditFinding(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """What was looked at, and what was found."""
+    """How much was audited, and the findings."""
 
     jobs: int
     chains: int
@@ -57,7 +57,7 @@ class Audit(NamedTuple):
 
 
 def audit_workspace(workspace: Workspace) -> Audit:
-    """Look at everything, and go on whatever is found."""
+    """Audit everything; findings don't stop the audit."""
     ledger = workspace.ledger
     chains: dict[str, Chain] = {}
     findings: list[AuditFinding] = []
@@ -68,12 +68,12 @@ def audit_workspace(workspace: Workspace) -> Audit:
             message = f"The chain can't be read: {error.strerror}."
             where = _ledger_file(workspace, name)
             findings.append(AuditFinding("error", FindingCode.CHAIN_BROKEN, message, where))
-    findings += [*_chains(workspace, chains), *_history(workspace, chains)]
+    findings += [*_chain_findings(workspace, chains), *_git_findings(workspace)]
     store = evidence_store(workspace)
     for name, chain in chains.items():
-        findings += _evidence(workspace, store, name, chain)
-    jobs, found = _plans(workspace, chains)
-    findings += found
+        findings += _evidence_findings(workspace, store, name, chain)
+    jobs, plan_findings = _plan_findings(workspace, chains)
+    findings += plan_findings
     codes = {"unproved": FindingCode.LABEL_UNPROVED, "edited": FindingCode.LABELS_EDITED}
     findings += [
         AuditFinding("error", codes.get(problem.code, problem.code), problem.message, problem.where, problem.next)
@@ -84,7 +84,7 @@ def audit_workspace(workspace: Workspace) -> Audit:
         AuditFinding(
             "error",
             FindingCode.ANCHOR_MISMATCH,
-            f"{anchor.chain} had another entry {anchor.seq} when commit {anchor.commit[:10]} anchored it.",
+            f"Entry {anchor.seq} of {anchor.chain} differs from the one that commit {anchor.commit[:10]} anchored.",
             _ledger_file(workspace, anchor.chain),
             "Restore the ledger from that commit.",
         )
@@ -96,42 +96,43 @@ def audit_workspace(workspace: Workspace) -> Audit:
             AuditFinding(
                 "warning",
                 FindingCode.ANCHOR_ABSENT,
-                "No head of the ledger is kept elsewhere, so a ledger that was written anew would not show.",
+                "The ledger has no anchor, so a rewritten ledger would not be detected.",
                 _ledger_folder(workspace),
                 "donewhen anchor",
             )
         )
-    kept = sum(name in entry.data for chain in chains.values() for entry in chain.entries for name in _KEPT)
+    stored = sum(name in entry.data for chain in chains.values() for entry in chain.entries for name in _STORED)
     total = sum(len(chain.entries) for chain in chains.values())
-    return Audit(jobs, len(chains), total, kept, len(anchors), tuple(findings))
+    return Audit(jobs, len(chains), total, stored, len(anchors), tuple(findings))
 
 
-def _chains(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
+def _chain_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
     for name, chain in chains.items():
-        for one in chain.breaks:
-            where = f"{_ledger_file(workspace, name)}:{one.line}"
-            if one.torn:
-                yield AuditFinding("warning", FindingCode.TORN, f"A writer was cut off: {one.problem}.", where)
+        for chain_break in chain.breaks:
+            where = f"{_ledger_file(workspace, name)}:{chain_break.line}"
+            if chain_break.torn:
+                message = f"A write was interrupted: {chain_break.problem}."
+                yield AuditFinding("warning", FindingCode.TORN, message, where)
             else:
                 yield AuditFinding(
                     "error",
                     FindingCode.CHAIN_BROKEN,
-                    f"The chain does not hold: {one.problem}.",
+                    f"The chain is broken: {chain_break.problem}.",
                     where,
                     "Restore the file from version control.",
                 )
 
 
-def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
-    """What is committed may only have grown since."""
+def _git_findings(workspace: Workspace) -> Iterator[AuditFinding]:
+    """Check that committed ledger files were only appended to since."""
     top = worktree_root(workspace.root)
     if top is None:
-        if (place := repository_root(workspace.root)) is not None:
+        if (repository := repository_root(workspace.root)) is not None:
             yield AuditFinding(
                 "error",
                 FindingCode.GIT,
-                "There is a repository, but git does not answer, so what was committed can't be compared.",
-                str(place / ".git"),
+                "There is a git repository, but git fails, so the ledger can't be compared with the last commit.",
+                str(repository / ".git"),
                 "git status",
             )
         return
@@ -147,25 +148,25 @@ def _history(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[Audi
             yield AuditFinding(
                 "error",
                 FindingCode.REWRITTEN,
-                "The chain is not what was committed and more: entries are gone or were changed.",
+                "Committed entries of the chain were removed or changed.",
                 workspace.where(top / name),
                 f"git diff HEAD -- {name}",
             )
 
 
-def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
+def _evidence_findings(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
     for entry in chain.entries:
         if entry.type != "ran":
             continue
-        for kind, blob in _blobs(store, entry.data):
-            content = store.found(blob)
+        for kind, blob in _stored_blobs(store, entry.data):
+            content = store.get_unverified(blob)
             where = f"{_ledger_file(workspace, name)}:{entry.seq}"
             if content is None:
                 severity: Severity = "warning" if kind == "manifest" else "error"
                 yield AuditFinding(
                     severity,
                     FindingCode.EVIDENCE_MISSING,
-                    f"The {kind} of a run is not there ({blob[:19]}…).",
+                    f"The {kind} of a run is missing ({blob[:19]}…).",
                     where,
                     f"donewhen run {name}",
                 )
@@ -173,14 +174,14 @@ def _evidence(workspace: Workspace, store: EvidenceStore, name: str, chain: Chai
                 yield AuditFinding(
                     "error",
                     FindingCode.EVIDENCE_CHANGED,
-                    f"The {kind} of a run is not what it was ({blob[:19]}…).",
+                    f"The {kind} of a run was changed: it does not match its hash ({blob[:19]}…).",
                     where,
                 )
 
 
-def _blobs(store: EvidenceStore, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Everything that a run keeps, by what it is and its name; what tests came to stands in the record."""
-    for kind in _KEPT:
+def _stored_blobs(store: EvidenceStore, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the kind and name of everything that a run stored; test outcomes are named in its record."""
+    for kind in _STORED:
         if isinstance(data.get(kind), str):
             yield kind, data[kind]
     record = store.get_json(str(data.get("record")))
@@ -189,7 +190,7 @@ def _blobs(store: EvidenceStore, data: Mapping[str, Any]) -> Iterator[tuple[str,
         yield "outcomes", report["outcomes"]
 
 
-def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:
+def _plan_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:
     findings: list[AuditFinding] = []
     try:
         project = workspace.project()
@@ -198,12 +199,12 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
     except DonewhenError as error:
         return 0, [AuditFinding("error", error.code, error.message, error.where or "", error.next_step)]
     where = workspace.where(project.path)
-    findings += _agreement(project.id, agreement, project, where, settings)
+    findings += _agreement_findings(project.id, agreement, project, where, settings)
     if project.id in chains:
-        findings += _projection(project.document, chains[project.id], where)
+        findings += _field_findings(project.document, chains[project.id], where)
     seen: set[str] = {project.id}
     for folder in workspace.workstream_folders():
-        findings += _workstream(workspace, folder / PLAN, chains, seen)
+        findings += _workstream_findings(workspace, folder / PLAN, chains, seen)
     count = 0
     for place in workspace.places():
         count += 1
@@ -216,22 +217,22 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
             continue
         where = workspace.where(job.path)
         if job.id in seen:
-            message = f"Another job has the id {job.id}, too."
+            message = f"Another job has the same id {job.id}."
             findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, message, where))
         seen.add(job.id)
         chain = chains.get(job.id, Chain((), ()))
-        findings += _agreement(job.id, job_agreement(job, chain, agreement), job, where, settings)
+        findings += _agreement_findings(job.id, job_agreement(job, chain, agreement), job, where, settings)
         if chain.entries:
-            findings += _projection(job.document, chain, where)
+            findings += _field_findings(job.document, chain, where)
         elif job.document.fields.get("agreed_by"):
-            message = f"{job.id} says who agreed, which only donewhen writes, but the ledger knows nothing of it."
+            message = f"{job.id} has the field agreed_by, which only donewhen writes, but the ledger has no agreement."
             findings.append(AuditFinding("error", FindingCode.TAMPERED, message, where, "Restore .donewhen/ledger."))
         elif job.status == "done":
             findings.append(
                 AuditFinding(
                     "error",
                     FindingCode.UNSEALED,
-                    f"{job.id} says done, and the ledger has nothing to show for it.",
+                    f"{job.id} says done, but the ledger has no record of it.",
                     where,
                 )
             )
@@ -239,7 +240,7 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
         AuditFinding(
             "error",
             FindingCode.JOB_MISSING,
-            f"The ledger knows {name}, but its plan file is gone.",
+            f"The ledger has a chain for {name}, but its plan file is missing.",
             _ledger_file(workspace, name),
         )
         for name in chains
@@ -248,7 +249,7 @@ def _plans(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list
     return count, findings
 
 
-def _workstream(
+def _workstream_findings(
     workspace: Workspace, path: Path, chains: Mapping[str, Chain], seen: set[str]
 ) -> Iterator[AuditFinding]:
     try:
@@ -259,37 +260,36 @@ def _workstream(
     name = str(document.fields.get("id") or path.parent.name)
     seen.add(name)
     if name in chains:
-        yield from _projection(document, chains[name], workspace.where(path))
+        yield from _field_findings(document, chains[name], workspace.where(path))
 
 
-def _agreement(
+def _agreement_findings(
     name: str, agreement: Agreement, plan: Job | Project, where: str, settings: Settings
 ) -> Iterator[AuditFinding]:
     match agreement.state:
         case "voided":
-            for one in agreement.voiding:
-                message = (
-                    f"{name}: {one.field} was {one.kind} since it was agreed: {one.before} → {one.after or 'nothing'}."
-                )
-                place = location_of_change(one, plan, where, settings)
+            for change in agreement.voiding:
+                values = f"{change.before} → {change.after or 'nothing'}"
+                message = f"{name}: {change.field} was {change.kind} since it was agreed: {values}."
+                place = location_of_change(change, plan, where, settings)
                 yield AuditFinding("error", FindingCode.VOIDED, message, place, f"donewhen contract diff {name}")
         case "unsealed":
             yield AuditFinding(
                 "warning",
                 FindingCode.UNSEALED,
-                f"{name} says agreed, but nobody has sealed what.",
+                f"{name} says agreed, but the ledger has no sealed agreement.",
                 where,
                 f"donewhen agree {name}",
             )
 
 
-def _projection(document: Document, chain: Chain, where: str) -> Iterator[AuditFinding]:
+def _field_findings(document: Document, chain: Chain, where: str) -> Iterator[AuditFinding]:
     fields = document.fields
     for name in pending_writes(fields, chain.entries):
         yield AuditFinding(
             "warning",
             FindingCode.INTERRUPTED,
-            f"A writer was cut off before {name} was written; the next command that writes here finishes it.",
+            f"A write was interrupted before {name} was written; the next command that writes this plan finishes it.",
             where,
         )
     for mismatch in mismatches(fields, chain.entries):

@@ -1,1 +1,1 @@
-"""What the gate itself saw: requirements, commands, file checks, and the store that keeps the results."""
+"""Evidence that the gate collects itself: requirements, commands, file checks, and the store for the results."""

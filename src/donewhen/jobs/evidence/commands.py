@@ -1,4 +1,4 @@
-"""The gate makes its own evidence: it runs the command itself, and writes down what it saw."""
+"""Run commands and file checks as evidence and record the results."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from donewhen.jobs.record.projection import finish_interrupted_write, record_and
 from donewhen.test_reports.junit import ReportError
 from donewhen.test_reports.run_reports import RunReport, read_reports
 
-# What changes how programs speak and reckon, and the home from which they load code and configuration.
+# Variables that change language, time zone or output, and the home from which programs load code and configuration.
 _FINGERPRINTED = ("LANG", "LANGUAGE", "TZ", "CI", "PYENV_VERSION", "HOME")
-_NAMED = 50
+_MAX_CHANGED_FILES = 50
 _OWN_REPORT = ("--junitxml", "--junit-xml")
-# At the beginning of a line: from everywhere else, a long line would be read again and again.
+# Anchored at the start of a line; otherwise matching a long line would take quadratic time.
 _CUT = re.compile(r"^[^\n]*+\n\[… \d+ bytes left out …\]\n[^\n]*", re.MULTILINE)
 _KEY_REST = re.compile(r"(left out …\]\n)(?:(?!-----BEGIN )[\s\S])*?-----END [A-Z ]*PRIVATE KEY-----")
 
 
-What = Literal["command", "file", "judge"]
+RunKind = Literal["command", "file", "judge"]
 
 
 class RunConditions(NamedTuple):
-    """Everything that a run of a command depends on, as it is now."""
+    """Everything that a run of a command depends on, in its current state."""
 
     executable: Executable
     environment: Mapping[str, str]
@@ -56,7 +56,7 @@ class RunConditions(NamedTuple):
 
 
 class EvidenceRun(NamedTuple):
-    """Evidence, and whether it was there already."""
+    """The ledger entry of a run, and whether an earlier run was reused."""
 
     entry: Entry
     reused: bool
@@ -70,35 +70,35 @@ class EvidenceRun(NamedTuple):
 def run_conditions(
     workspace: Workspace, job: Job, argv: Sequence[str], inputs: Manifest | None = None
 ) -> RunConditions:
-    """What a run of this command would depend on now."""
+    """Return what a run of this command would depend on now."""
     settings = workspace.settings().jobs
     executable = resolve_executable(argv[0], workspace.root)
     environment = small_environment(settings.pass_env) | {"PATH": safe_path(workspace.root)}
     watched = {*_FINGERPRINTED, *settings.pass_env, *(name for name in environment if name.startswith("LC_"))}
     fingerprint = {
         "platform": f"{sys.platform} {platform.machine()}",
-        **{name: _mark(name, environment[name]) for name in sorted(watched) if name in environment},
+        **{name: _short_hash(name, environment[name]) for name in sorted(watched) if name in environment},
     }
-    found = input_manifest(workspace, job) if inputs is None else inputs
-    parts = EvidenceKey(digest_of(list(argv)), executable.hash, digest_of(fingerprint), found.hash)
-    return RunConditions(executable, environment, fingerprint, found, parts)
+    manifest = input_manifest(workspace, job) if inputs is None else inputs
+    parts = EvidenceKey(digest_of(list(argv)), executable.hash, digest_of(fingerprint), manifest.hash)
+    return RunConditions(executable, environment, fingerprint, manifest, parts)
 
 
-def find_fresh_run(entries: Sequence[Entry], evidence: str, key: str, what: What = "command") -> Entry | None:
-    """The newest run of this command, if nothing that it depends on has changed since."""
+def find_fresh_run(entries: Sequence[Entry], evidence: str, key: str, what: RunKind = "command") -> Entry | None:
+    """Return the newest run of this command if nothing that it depends on has changed since."""
     newest = newest_run(entries, evidence, what)
     return newest if newest is not None and newest.data.get("key") == key and newest.data.get("settled") else None
 
 
-def newest_run(entries: Sequence[Entry], evidence: str, what: What = "command") -> Entry | None:
-    """The newest record of this command or look."""
+def newest_run(entries: Sequence[Entry], evidence: str, what: RunKind = "command") -> Entry | None:
+    """Return the newest run of this command, file check or judge."""
     wanted = (what, evidence_name(evidence))
     runs = (entry for entry in reversed(entries) if entry.type == "ran")
     return next((run for run in runs if (run.data.get("what"), run.data.get("evidence")) == wanted), None)
 
 
 def evidence_name(evidence: str) -> str:
-    """The name under which evidence is found again: a command or a probe, without a secret that stands in it."""
+    """Return the name under which evidence is recorded: the command or file check with secrets redacted."""
     return redact_secrets(evidence)
 
 
@@ -112,37 +112,39 @@ def run_as_evidence(
     again: bool = False,
     timeout: float | None = None,
 ) -> EvidenceRun:
-    """Run a command as evidence for a job; what passed and is still fresh is not run in vain."""
-    evidence = _written(argv)
+    """Run a command as evidence for a job and record it; a passed run that is still fresh is reused."""
+    evidence = _command_text(argv)
     before = run_conditions(workspace, job, argv)
     if not again:
-        known = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
-        if known is not None and known.data["passed"] is True:
-            return EvidenceRun(known, reused=True)
+        fresh_run = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
+        if fresh_run is not None and fresh_run.data["passed"] is True:
+            return EvidenceRun(fresh_run, reused=True)
     started_at = workspace.now()
     limit = workspace.settings().jobs.command_timeout if timeout is None else timeout
-    result, report, problem = _executed(workspace, argv, before, limit)
+    result, report, problem = _run_with_report(workspace, argv, before, limit)
     after = input_manifest(workspace, job)
     changed = sorted(
         name for name in {*before.inputs.files, *after.files} if before.inputs.files.get(name) != after.files.get(name)
     )
     store = evidence_store(workspace)
     output = _safe_output(result.output, before.environment)
-    listed = store.put_json(dict(before.inputs.files))
+    manifest = store.put_json(dict(before.inputs.files))
     record = {
         "schema": RECORD,
         "job": job.id,
         "argv": [redact_secrets(word) for word in argv],
         "executable": {"path": _without_home(before.executable.path), "hash": before.executable.hash},
         "environment": dict(before.fingerprint),
-        "inputs": {"manifest": listed, "declared": before.inputs.declared},
-        "changed_meanwhile": changed[:_NAMED],
+        "inputs": {"manifest": manifest, "declared": before.inputs.declared},
+        "changed_meanwhile": changed[:_MAX_CHANGED_FILES],
         "started_at": started_at,
         "seconds": round(result.seconds, 3),
         "ending": result.ending,
         "exit_code": result.exit_code,
         "output": store.put(output.encode("utf-8", "replace")),
-        "report": None if report is None else {**report.summary(), "outcomes": store.put_json(_named_safely(report))},
+        "report": None
+        if report is None
+        else {**report.summary(), "outcomes": store.put_json(_redacted_outcomes(report))},
         "report_problem": None if problem is None else redact_secrets(problem),
     }
     data: dict[str, Any] = {
@@ -158,7 +160,7 @@ def run_as_evidence(
         "exit_code": result.exit_code,
         "record": store.put_json(record),
         "output": record["output"],
-        "manifest": listed,
+        "manifest": manifest,
     }
     if report is not None:
         data["report"] = report.summary()
@@ -169,7 +171,7 @@ def run_as_evidence(
     when = (started_at, workspace.now(), result.seconds)
     logged = LoggedRun(job.id, label, evidence_name(evidence), *when, code, passed, output)
     if (unlogged := log_run(workspace, logged)) is not None:
-        # The log is a view: the run counts without its line, and the record says that it is missing.
+        # The log is only a view: the run counts even if its line could not be written, and the entry says why.
         data["unlogged"] = unlogged
     return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=output)
 
@@ -184,12 +186,12 @@ def record_file_check(
     criterion: str | None = None,
     again: bool = False,
 ) -> EvidenceRun:
-    """Decide a file check and write down what was seen; a look that would see the same is not recorded again."""
+    """Run a file check and record the result; a recorded result for the same content is reused."""
     key = file_check_key(workspace, job, check, evidence)
-    known = None if again else find_fresh_run(workspace.ledger.read(job.id).entries, evidence, key, "file")
-    if known is not None:
-        return EvidenceRun(known, reused=True)
-    seen = run_file_check(workspace, job, check)
+    fresh_run = None if again else find_fresh_run(workspace.ledger.read(job.id).entries, evidence, key, "file")
+    if fresh_run is not None:
+        return EvidenceRun(fresh_run, reused=True)
+    result = run_file_check(workspace, job, check)
     data = {
         "what": "file",
         "evidence": evidence_name(evidence),
@@ -197,25 +199,25 @@ def record_file_check(
         "asked_for": is_required_evidence(job, evidence, "file"),
         "key": key,
         "settled": file_check_key(workspace, job, check, evidence) == key,
-        "passed": seen.passed,
-        "told": redact_secrets(seen.told),
+        "passed": result.passed,
+        "told": redact_secrets(result.detail),
     }
-    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=seen.told)
+    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=result.detail)
 
 
 def file_check_key(workspace: Workspace, job: Job, check: Check, evidence: str) -> str:
-    """What a look at a file depends on: the question, and the contents."""
+    """Return a hash of what a file check depends on: the check itself and the contents of its files."""
     files = {name: hash_file(path) for name, path in checked_files(workspace, job, check).items()}
     return digest_of({"evidence": evidence, "files": files})
 
 
 def evidence_store(workspace: Workspace) -> EvidenceStore:
-    """Where a workspace keeps its evidence."""
+    """Return the evidence store of a workspace."""
     return EvidenceStore(workspace.folder / "evidence")
 
 
 def append_run(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
-    """Put a run on record, and with it whatever was added to the contract since it was last sealed."""
+    """Append a run to the ledger; also seal the terms that were tightened since the last seal."""
     seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
         entries = workspace.ledger.read(job.id).entries
@@ -223,20 +225,20 @@ def append_run(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Acto
         return record_and_project(workspace, job.id, document, job.path, "ran", data, Approval(by), {})[0]
 
 
-def _executed(
-    workspace: Workspace, argv: Sequence[str], given: RunConditions, timeout: float
+def _run_with_report(
+    workspace: Workspace, argv: Sequence[str], conditions: RunConditions, timeout: float
 ) -> tuple[CommandResult, RunReport | None, str | None]:
-    """The command's result, what it reported, and what is wrong with the report."""
+    """Run the command; return its result, its test report, and what is wrong with the report."""
     with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-        places = {"{junit}": f"{folder}/junit.xml", "{junit_dir}": folder, "{report_dir}": folder}
-        words = [str(given.executable.path), *(_placed(word, places) for word in argv[1:])]
-        environment = dict(given.environment)
-        expected = any(place in word for word in argv[1:] for place in places)
+        placeholders = {"{junit}": f"{folder}/junit.xml", "{junit_dir}": folder, "{report_dir}": folder}
+        words = [str(conditions.executable.path), *(_fill_placeholders(word, placeholders) for word in argv[1:])]
+        environment = dict(conditions.environment)
+        expected = any(placeholder in word for word in argv[1:] for placeholder in placeholders)
         if not expected and _is_pytest(argv) and not any(word.startswith(_OWN_REPORT) for word in argv):
-            # Without changing the command that was agreed, its tests are known by their ids.
+            # Request a report through the environment, so that the agreed command stays unchanged.
             expected = True
-            given_options = environment.get("PYTEST_ADDOPTS", "")
-            environment["PYTEST_ADDOPTS"] = f"{given_options} {shlex.quote(f'--junitxml={folder}/junit.xml')}".strip()
+            options = environment.get("PYTEST_ADDOPTS", "")
+            environment["PYTEST_ADDOPTS"] = f"{options} {shlex.quote(f'--junitxml={folder}/junit.xml')}".strip()
         result = run_command(words, cwd=workspace.root, timeout=timeout, env=environment)
         try:
             report = read_reports(Path(folder))
@@ -244,17 +246,17 @@ def _executed(
             return result, None, str(error)
         # A test can end the process with status 0 before the report is written.
         missing = expected and report is None and result.succeeded
-        return result, report, "The command left no report." if missing else None
+        return result, report, "The command wrote no test report." if missing else None
 
 
 def reports_tests(argv: Sequence[str]) -> bool:
-    """Whether a command can be expected to leave a report of its tests."""
+    """Whether a command is expected to write a test report."""
     return _is_pytest(argv) or any("{junit" in word or "{report_dir}" in word for word in argv)
 
 
-def _placed(word: str, places: Mapping[str, str]) -> str:
-    for name, place in places.items():
-        word = word.replace(name, place)
+def _fill_placeholders(word: str, placeholders: Mapping[str, str]) -> str:
+    for name, value in placeholders.items():
+        word = word.replace(name, value)
     return word
 
 
@@ -264,27 +266,27 @@ def _is_pytest(argv: Sequence[str]) -> bool:
 
 
 def _safe_output(output: str, environment: Mapping[str, str]) -> str:
-    """What the command said, without secrets; next to a cut, half a line could be half a secret."""
-    whole = _CUT.sub(lambda found: re.sub(r"^[^\n]*\n|(?<=\])\n[^\n]*\Z", "\n", found.group()), output)
-    return redact_secrets(redact_secrets(_KEY_REST.sub(rf"\1{REDACTED}", whole)), environment)
+    """Redact secrets in the output; drop the partial lines next to a cut, which could hold half a secret."""
+    whole_lines = _CUT.sub(lambda match: re.sub(r"^[^\n]*\n|(?<=\])\n[^\n]*\Z", "\n", match.group()), output)
+    return redact_secrets(redact_secrets(_KEY_REST.sub(rf"\1{REDACTED}", whole_lines)), environment)
 
 
-def _written(argv: Sequence[str]) -> str:
-    """The command as it is filed; the ledger holds nothing but text."""
+def _command_text(argv: Sequence[str]) -> str:
+    """Return the command as text; raise UsageError if it can't be encoded, since the ledger holds only text."""
     text = shlex.join(argv)
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"The command {text!a} is not text, so it can't be written down.") from None
+        raise UsageError(f"The command {text!a} is not valid text, so it can't be recorded.") from None
     return text
 
 
-def _named_safely(report: RunReport) -> dict[str, str]:
+def _redacted_outcomes(report: RunReport) -> dict[str, str]:
     return {redact_secrets(name): outcome for name, outcome in report.outcomes.items()}
 
 
-def _mark(name: str, value: str) -> str:
-    """Enough to see that a value has changed, too little to guess it by."""
+def _short_hash(name: str, value: str) -> str:
+    """Return a hash that is long enough to detect a change and too short to recover the value."""
     return hashlib.sha256(f"{name}={value}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 

@@ -1,4 +1,4 @@
-"""Looking at a file: is it there, does it say what it should, has it the right shape, has it enough rows?"""
+"""File checks: existence, regular expression, number of rows, JSON Schema."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ FileState = Literal["good", "missing", "empty", "not_a_file", "outside"]
 
 
 class FileCheckResult(NamedTuple):
-    """What a look at a file gave."""
+    """The result of a file check."""
 
     passed: bool
-    told: str
+    detail: str
     state: FileState = "good"
 
 
 def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckResult:
-    """Decide a ``file`` check."""
+    """Run a ``file`` check."""
     path = locate_path(workspace, job, check.path or "", "criteria")
     content = _content(path)
     if isinstance(content, FileCheckResult):
         return content
     if check.regex is not None:
-        found = re.search(check.regex, content.decode("utf-8", "replace"), re.MULTILINE)
-        return FileCheckResult(found is not None, f"/{check.regex}/ {'matches' if found else 'does not match'}")
+        match = re.search(check.regex, content.decode("utf-8", "replace"), re.MULTILINE)
+        return FileCheckResult(match is not None, f"/{check.regex}/ {'matches' if match else 'does not match'}")
     if check.rows is not None:
         rows = count_rows(content, path.suffix)
         return FileCheckResult(rows >= check.rows, f"{rows} rows, {check.rows} asked for")
     if check.schema is not None:
-        return _against_schema(content, locate_path(workspace, job, check.schema, "criteria"))
+        return _validate_schema(content, locate_path(workspace, job, check.schema, "criteria"))
     return FileCheckResult(True, f"{len(content)} bytes")
 
 
 def checked_files(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
-    """The files that a ``file`` check depends on, by name."""
-    named = (check.path, check.schema)
-    paths = [locate_path(workspace, job, one, "criteria") for one in named if one is not None]
+    """Return the files that a ``file`` check depends on, by name."""
+    names = (check.path, check.schema)
+    paths = [locate_path(workspace, job, name, "criteria") for name in names if name is not None]
     return {workspace.where(path): path for path in paths}
 
 
 def count_rows(content: bytes, suffix: str) -> int:
-    """The rows of data: items of a JSON list, records of a CSV below its header, lines that are not empty."""
+    """Count the rows of data: items of a JSON list, CSV records below the header, or non-empty lines."""
     text = content.decode("utf-8-sig", "replace")
     suffix = suffix.lower()
     if suffix == ".json":
@@ -73,70 +73,74 @@ def count_rows(content: bytes, suffix: str) -> int:
             return max(0, sum(any(cell.strip() for cell in row) for row in reader) - 1)
         finally:
             csv.field_size_limit(limit)
-    # Not splitlines(): to that, a row may end in the middle of a text.
+    # Not splitlines(): it also splits at characters such as U+2028 inside a row.
     return sum(bool(line.strip()) for line in io.StringIO(text, newline=None))
 
 
 def file_state(path: Path) -> FileState:
-    """Whether a file is there and says something."""
-    found = _content(path)
-    return "good" if isinstance(found, bytes) else found.state
+    """Return whether a file exists, is a regular file, and is not empty."""
+    content = _content(path)
+    return "good" if isinstance(content, bytes) else content.state
 
 
 def _content(path: Path) -> bytes | FileCheckResult:
-    """A file's content: a regular file, not empty, not a link."""
+    """Return a file's content, or a failed result if it is missing, empty, a link or not a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            return FileCheckResult(False, "it is not there", "missing")
+            return FileCheckResult(False, "file not found", "missing")
         return FileCheckResult(False, f"{error.strerror}", "not_a_file")
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        return FileCheckResult(False, "it is not a regular file", "not_a_file")
+        return FileCheckResult(False, "not a regular file", "not_a_file")
     with os.fdopen(descriptor, "rb") as file:
-        if found.st_size > _SIZE_LIMIT:
+        if status.st_size > _SIZE_LIMIT:
             return FileCheckResult(
-                False, f"it has {found.st_size} bytes; at most {_SIZE_LIMIT} are looked at", "not_a_file"
+                False, f"the file has {status.st_size} bytes; the limit is {_SIZE_LIMIT}", "not_a_file"
             )
         content = file.read()
-    return content if content.removeprefix(codecs.BOM_UTF8).strip() else FileCheckResult(False, "it is empty", "empty")
+    if not content.removeprefix(codecs.BOM_UTF8).strip():
+        return FileCheckResult(False, "the file is empty", "empty")
+    return content
 
 
-def _against_schema(content: bytes, schema_path: Path) -> FileCheckResult:
+def _validate_schema(content: bytes, schema_path: Path) -> FileCheckResult:
     try:
         import jsonschema
         import referencing
     except ImportError:
-        raise MissingExtraError("A check against a JSON Schema", "schema") from None
+        raise MissingExtraError("A JSON Schema check", "schema") from None
     where = str(schema_path)
     try:
         schema: Any = json.loads(schema_path.read_bytes())
         is_schema = isinstance(schema, dict | bool)
         if not is_schema:
-            raise ConfigError("The schema is not one: it is neither an object nor true or false.", where=where)
+            raise ConfigError("Not a JSON Schema: expected an object, true or false.", where=where)
         kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-        # Nothing is fetched: a reference to somewhere else can't be resolved.
+        # An empty registry: remote references are never fetched.
         validator = kind(schema, registry=referencing.Registry())
     except OSError as error:
         raise ConfigError(f"The schema can't be read: {error.strerror}.", where=where) from error
     except jsonschema.SchemaError as error:
-        raise ConfigError(f"The schema is not one: {one_line(error.message)}.", where=where) from error
+        raise ConfigError(f"Not a valid JSON Schema: {one_line(error.message)}.", where=where) from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"The schema is not JSON: {one_line(str(error))}.", where=where) from error
+        raise ConfigError(f"The schema is not valid JSON: {one_line(str(error))}.", where=where) from error
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return FileCheckResult(False, f"it is not JSON: {one_line(str(error))}")
+        return FileCheckResult(False, f"not valid JSON: {one_line(str(error))}")
     try:
-        wrong = next(validator.iter_errors(data), None)
+        violation = next(validator.iter_errors(data), None)
     except RecursionError as error:
-        raise ConfigError("The schema goes in a circle.", where=where) from error
+        raise ConfigError("The schema has a circular reference.", where=where) from error
     except referencing.exceptions.Unresolvable as error:
-        raise ConfigError(f"The schema refers to something else: {one_line(str(error))}.", where=where) from error
-    if wrong is None:
+        raise ConfigError(
+            f"The schema has a reference that can't be resolved: {one_line(str(error))}.", where=where
+        ) from error
+    if violation is None:
         return FileCheckResult(True, "fits the schema")
-    place = "/".join(str(one) for one in wrong.absolute_path)
-    return FileCheckResult(False, one_line(f"{place or 'the whole'}: {wrong.message}"))
+    place = "/".join(str(step) for step in violation.absolute_path)
+    return FileCheckResult(False, one_line(f"{place or 'top level'}: {violation.message}"))

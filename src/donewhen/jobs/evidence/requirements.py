@@ -1,4 +1,4 @@
-"""What a job has to show: each criterion with how it is decided, and each of its verification commands."""
+"""The requirements of a job: each verification command and each criterion, with the check that decides it."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ VERIFICATION = "verification"
 
 
 class Requirement(NamedTuple):
-    """One thing to show. ``name`` is a criterion's id, or ``verification`` for a command of the job itself."""
+    """Something that needs evidence. ``name`` is a criterion's id, or ``verification`` for a command of the job."""
 
     name: str
     text: str
-    """What is asked for: a criterion's words, or the command."""
+    """The text of the criterion, or the command."""
     check: Check
     evidence: str
-    """What evidence for it is filed under: a command or a probe in its normal form."""
+    """The name under which evidence is recorded: a command or file check in its normal form."""
 
 
 def requirements_of(job: Job) -> tuple[Requirement, ...]:
-    """Everything that a job has to show, commands first."""
-    commands = tuple(_command_need(job, command) for command in job.truth_required_commands)
-    return commands + tuple(_criterion_need(job, criterion) for criterion in job.criteria)
+    """Return all requirements of a job, commands first."""
+    commands = tuple(_command_requirement(job, command) for command in job.truth_required_commands)
+    return commands + tuple(_criterion_requirement(job, criterion) for criterion in job.criteria)
 
 
-def requirement_for(job: Job, criterion: str) -> Requirement:
-    """What one criterion asks for."""
-    for one in job.criteria:
-        if one.id == criterion:
-            return _criterion_need(job, one)
-    known = ", ".join(one.id for one in job.criteria) or "none"
-    raise ConfigError(f"{job.id} has no criterion {criterion!r}; there are: {known}.", where=str(job.path))
+def requirement_for(job: Job, name: str) -> Requirement:
+    """Return the requirement of the criterion with this id; raise ConfigError if there is none."""
+    for criterion in job.criteria:
+        if criterion.id == name:
+            return _criterion_requirement(job, criterion)
+    known = ", ".join(criterion.id for criterion in job.criteria) or "none"
+    raise ConfigError(f"{job.id} has no criterion {name!r}. Its criteria: {known}.", where=str(job.path))
 
 
 def is_required_evidence(job: Job, evidence: str, kind: CheckKind = "run") -> bool:
-    """Whether some need of the job is met by evidence of this name; a command may be called ``file``, too."""
+    """Whether a requirement of the job has this evidence name and kind; a command may itself be called ``file``."""
     return any(
         requirement.evidence == evidence and requirement.check.kind == kind for requirement in requirements_of(job)
     )
 
 
-def _command_need(job: Job, command: str) -> Requirement:
+def _command_requirement(job: Job, command: str) -> Requirement:
     try:
         argv = split_command(command)
     except DonewhenError as error:
@@ -57,7 +57,7 @@ def _command_need(job: Job, command: str) -> Requirement:
     return Requirement(VERIFICATION, command, Check("run", command, argv), text)
 
 
-def _criterion_need(job: Job, criterion: Criterion) -> Requirement:
+def _criterion_requirement(job: Job, criterion: Criterion) -> Requirement:
     check = criterion.check
     if check is None:
         check = Check("verification") if job.truth_required_commands else Check("manual")

@@ -1,7 +1,7 @@
-"""What the gate itself saw: records of runs, named by their content, and the key that says how long they hold.
+"""The evidence store: content-addressed records of runs, and the key that says whether a run is still fresh.
 
 A key is the hash of the command, its executable, its environment and the contents of its inputs. While it stays the
-same, the evidence is fresh; clocks and paths have no part in it.
+same, the evidence is fresh. Times and paths are not part of it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from donewhen.foundation.canonical import canonical_json, digest, digest_of
 from donewhen.foundation.files import write_atomically
 
 RECORD = "donewhen/evidence/v1"
-_COMMITTED_UP_TO = 256 * 1024
+_MAX_COMMITTED_BYTES = 256 * 1024
 
 
 class EvidenceKey(NamedTuple):
-    """The four things that a run depends on, each by its hash."""
+    """Hashes of the four things that a run depends on."""
 
     command: str
     executable: str
@@ -31,20 +31,20 @@ class EvidenceKey(NamedTuple):
         return digest_of(self._asdict())
 
     def differing(self, other: Mapping[str, Any]) -> tuple[str, ...]:
-        """Which of them are not as in ``other``."""
+        """Return the names of the parts that differ from ``other``."""
         return tuple(name for name, value in self._asdict().items() if other.get(name) != value)
 
 
 class EvidenceStore:
-    """Contents under their own hash. What is large stays on this machine; the rest is meant to be committed."""
+    """Content-addressed files. Large ones are ignored by git; the others are meant to be committed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, content: bytes) -> str:
-        """Keep a content, once, and return its name."""
+        """Write content unless it is already stored, and return its name."""
         name = digest(content)
-        path = self._path(name, large=len(content) > _COMMITTED_UP_TO)
+        path = self._path(name, large=len(content) > _MAX_COMMITTED_BYTES)
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.parent.name == "large" and not (path.parent / ".gitignore").exists():
@@ -53,16 +53,16 @@ class EvidenceStore:
         return name
 
     def put_json(self, value: object) -> str:
-        """Keep a value in its canonical form."""
+        """Write a value as canonical JSON and return its name."""
         return self.put(canonical_json(value))
 
     def get(self, name: str) -> bytes | None:
-        """A content by its name; None where it is missing, or is not what its name says."""
-        content = self.found(name)
+        """Return content by its name; None if it is missing or does not match its hash."""
+        content = self.get_unverified(name)
         return content if content is not None and digest(content) == name else None
 
     def get_json(self, name: str) -> Any:
-        """A value by its name; None where it can't be had."""
+        """Return a JSON value by its name; None if it is missing, changed or not JSON."""
         content = self.get(name)
         if content is None:
             return None
@@ -71,8 +71,8 @@ class EvidenceStore:
         except ValueError:
             return None
 
-    def found(self, name: str) -> bytes | None:
-        """What stands under a name, whatever it is."""
+    def get_unverified(self, name: str) -> bytes | None:
+        """Return what is stored under a name without comparing its hash; None if it is missing."""
         if not _is_name(name):
             return None
         for large in (False, True):

@@ -1,4 +1,4 @@
-"""What tells a test framework how to report: whoever can change it can make failing tests say that they passed."""
+"""Hashes of test configuration. A change to it could make failing tests report success."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
-_WHOLE = frozenset({"conftest.py", "pytest.ini", ".pytest.ini"})
+_WHOLE_FILES = frozenset({"conftest.py", "pytest.ini", ".pytest.ini"})
 _SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 
 def test_config_hashes(workspace: Workspace, job: Job) -> dict[str, str]:
-    """The files (or their part for pytest) by content, tracked by git or not; none for a job that runs no tests."""
+    """Return the test configuration files with the hash of their pytest part, whether tracked by git or not.
+
+    Empty for a job that runs no tests.
+    """
     if not any(
         requirement.check.kind == "run" and reports_tests(requirement.check.argv)
         for requirement in requirements_of(job)
     ):
         return {}
-    found = {workspace.where(path): test_config_hash(path) for path in walk_files(workspace.root)}
-    return {name: mark for name, mark in found.items() if mark is not None}
+    hashes = {workspace.where(path): test_config_hash(path) for path in walk_files(workspace.root)}
+    return {name: value for name, value in hashes.items() if value is not None}
 
 
 def test_config_hash(path: Path) -> str | None:
-    """What a file tells the test framework, as a hash; None where it tells nothing."""
-    if path.name in _WHOLE:
+    """Return the hash of a file's test configuration; None if it has none."""
+    if path.name in _WHOLE_FILES:
         return hash_file(path)
     try:
         if path.name == "pyproject.toml":

@@ -1,1 +1,1 @@
-"""The gates: pure functions that look at the facts of a job and say what is missing."""
+"""The gates: pure functions that take the facts of a job and return the reasons why it is not done."""

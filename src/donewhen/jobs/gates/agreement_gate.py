@@ -1,4 +1,4 @@
-"""Was it agreed, and is that still what stands there?"""
+"""The agreement gate: the project and the job are agreed, and their terms are unchanged since."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _reasons(name: str, agreement: Agreement) -> Iterator[GateReason]:
     code = _CODES[agreement.state]
     if not agreement.voiding:
         yield GateReason(code, f"{name} is {agreement.state}, not agreed.")
-    for one in agreement.voiding:
-        message = " → ".join(part for part in (one.before, one.after or "nothing") if part)
-        yield GateReason(code, f"{name}: {one.field} was {one.kind} since it was agreed: {message}.")
+    for change in agreement.voiding:
+        values = " → ".join(value for value in (change.before, change.after or "nothing") if value)
+        yield GateReason(code, f"{name}: {change.field} was {change.kind} since it was agreed: {values}.")

@@ -1,4 +1,4 @@
-"""May it be tried once more?"""
+"""The budget gate: the job has iterations left."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
 
 def budget_gate(facts: Facts) -> GateResult:
-    """Open while the iterations are within what was agreed, and after a block only once somebody has decided."""
+    """Open while the iterations are within the agreed limit; after a block, only after a new decision."""
     job, history = facts.job, facts.history
     limit = job.max_iterations
     if history.status == "cancelled":
         reason = GateReason(GateCode.CANCELLED, f"{job.id} was cancelled.", facts.where)
         return GateResult("budget", (reason,), f'donewhen decide {job.id} --rescope --reason "…"')
-    # Whatever was decided since the block gives another try; the next refusal blocks again.
-    freed = history.auto_blocked and history.decided_since_block
-    if history.iteration > limit and not freed:
-        message = f"{job.id} has taken {history.iteration} iterations of {limit}."
-    elif history.auto_blocked and not freed:
-        message = f"{job.id} ran out of its budget, and nothing has been decided since."
+    # Any decision since the block allows another try; the next refusal blocks again.
+    unblocked = history.auto_blocked and history.decided_since_block
+    if history.iteration > limit and not unblocked:
+        message = f"{job.id} has used {history.iteration} iterations; the limit is {limit}."
+    elif history.auto_blocked and not unblocked:
+        message = f"{job.id} used up its iterations and needs a decision."
     else:
         return GateResult("budget", (), note=f"iteration {history.iteration} of {limit}")
     step = f'donewhen decide {job.id} --raise-budget {max(limit, history.iteration) + 1} --reason "…"'

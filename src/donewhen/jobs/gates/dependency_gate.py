@@ -1,4 +1,4 @@
-"""Is what it builds on done, and is what it puts out there?"""
+"""The dependency gate: all dependencies are done, and all outputs and evidence files exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CODES = {
     "missing": GateCode.DEPENDENCY_MISSING,
     "cycle": GateCode.DEPENDENCY_CYCLE,
 }
-_TOLD = {
+_FILE_STATES = {
     "missing": "is missing",
     "empty": "is empty",
     "not_a_file": "is not a regular file",
@@ -23,26 +23,26 @@ _TOLD = {
 
 
 def dependency_gate(facts: Facts) -> GateResult:
-    """Open when all dependencies are done on what is there now, and all outputs and evidence files are there."""
+    """Open when all dependencies are done and still valid, and all outputs and evidence files exist."""
     reasons = tuple(_reasons(facts))
     return GateResult("dependency", reasons, _next(facts, reasons))
 
 
 def dependency_reasons(facts: Facts) -> Iterator[GateReason]:
-    """Only what concerns other jobs; starting asks for no more."""
+    """Yield the reasons that concern other jobs, which are all that starting a job requires."""
     for dependency in facts.dependencies:
         if dependency.state != "done":
             through = f" (through {' → '.join(dependency.chain)})" if len(dependency.chain) > 1 else ""
             why = f": {dependency.why}" if dependency.why else ""
-            told = {"missing": "does not exist", "cycle": "depends on itself", "open": "is not done"}.get(
+            state = {"missing": "does not exist", "cycle": "depends on itself", "open": "is not done"}.get(
                 dependency.state, f"is {dependency.state}"
             )
-            yield GateReason(_CODES[dependency.state], f"{dependency.id} {told}{through}{why}.", facts.where)
+            yield GateReason(_CODES[dependency.state], f"{dependency.id} {state}{through}{why}.", facts.where)
 
 
 def _reasons(facts: Facts) -> Iterator[GateReason]:
     if facts.history.started is None and facts.history.status == "planned":
-        message = f"{facts.job.id} was never started, so it is not known what was there before."
+        message = f"{facts.job.id} was never started, so there is no record of the state before the work."
         yield GateReason(GateCode.NOT_STARTED, message, facts.where)
     yield from dependency_reasons(facts)
     for name in facts.upstream_changed:
@@ -58,7 +58,7 @@ def _files(facts: Facts, field: str, files: tuple[FileFact, ...], code: GateCode
     where = f"{facts.where}:{line}" if line else facts.where
     for file in files:
         if file.state != "good":
-            yield GateReason(code, f"{file.path} {_TOLD[file.state]}.", where)
+            yield GateReason(code, f"{file.path} {_FILE_STATES[file.state]}.", where)
 
 
 def _next(facts: Facts, reasons: tuple[GateReason, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""All gates on one set of facts. Every gate is asked, whatever the others say, so that one look tells everything."""
+"""Evaluate all gates on the same facts. A closed gate does not stop the others, so the result is complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from donewhen.jobs.ledger.gate_results import GateCode, GateName, GateReason, Ga
 
 
 class Evaluation(NamedTuple):
-    """What the gates say, in their order, with the score."""
+    """The results of all gates, in order, with the score."""
 
     gates: tuple[GateResult, ...]
     score: Score
@@ -39,12 +39,12 @@ class Evaluation(NamedTuple):
 
     @property
     def broken(self) -> bool:
-        """Whether a gate could not be asked."""
+        """Whether a gate raised an error."""
         return any(reason.code == GateCode.GATE_ERROR for reason in self.reasons)
 
     @property
     def waits_for_person(self) -> bool:
-        """Whether nothing is missing but a person's word on what a judge left open."""
+        """Whether only a person's decision on an undecided judge's verdict is missing."""
         codes = {reason.code for reason in self.reasons}
         return GateCode.NEEDS_HUMAN in codes and codes <= {GateCode.NEEDS_HUMAN, GateCode.SCORE_TOO_LOW}
 
@@ -55,9 +55,9 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(facts: Facts) -> Evaluation:
-    """Ask every gate. One that breaks is closed, and says so."""
+    """Evaluate every gate. A gate that raises an error is closed, with the error as its reason."""
     score = Score(0, (), ())
-    truth = _asked("truth", lambda: truth_gate(facts))
+    truth = _evaluate_gate("truth", lambda: truth_gate(facts))
 
     def reward() -> GateResult:
         nonlocal score
@@ -65,20 +65,20 @@ def evaluate(facts: Facts) -> Evaluation:
         return reward_gate(facts, score)
 
     gates = (
-        _asked("agreement", lambda: agreement_gate(facts)),
-        _asked("budget", lambda: budget_gate(facts)),
-        _asked("dependency", lambda: dependency_gate(facts)),
+        _evaluate_gate("agreement", lambda: agreement_gate(facts)),
+        _evaluate_gate("budget", lambda: budget_gate(facts)),
+        _evaluate_gate("dependency", lambda: dependency_gate(facts)),
         truth,
-        _asked("reward", reward),
+        _evaluate_gate("reward", reward),
     )
     return Evaluation(gates, score, next_action(facts, truth))
 
 
-def _asked(name: GateName, gate: Callable[[], GateResult]) -> GateResult:
+def _evaluate_gate(name: GateName, gate: Callable[[], GateResult]) -> GateResult:
     try:
         return gate()
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
-        told = one_line(f"The gate broke: {type(error).__name__}: {error}", 400)
-        return GateResult(name, (GateReason(GateCode.GATE_ERROR, told),), "DONEWHEN_DEBUG=1 donewhen …")
+        message = one_line(f"The gate raised an error: {type(error).__name__}: {error}", 400)
+        return GateResult(name, (GateReason(GateCode.GATE_ERROR, message),), "DONEWHEN_DEBUG=1 donewhen …")

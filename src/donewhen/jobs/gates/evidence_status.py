@@ -1,4 +1,4 @@
-"""Where the evidence for a job stands: what was shown, what is stale and why, what is missing or only asserted."""
+"""The status of each piece of evidence of a job (passed, failed, stale, missing, ...), and collecting new evidence."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from donewhen.jobs.plan.workspace import Workspace
 State = Literal["passed", "failed", "stale", "missing", "asserted", "needs_human"]
 
 _WORST: tuple[State, ...] = ("failed", "missing", "stale", "needs_human", "asserted", "passed")
-_JUDGE_LAST = "the checks that need no judge come first"
-_SHOWN = 5
+_JUDGE_LAST = "the other checks must pass first"
+_MAX_LISTED = 5
 
 
 class EvidenceStatus(NamedTuple):
-    """How far one need is met."""
+    """The state of the evidence for a requirement, and the reasons."""
 
     requirement: Requirement
     state: State
@@ -46,28 +46,31 @@ class EvidenceStatus(NamedTuple):
 
 
 def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, ...]:
-    """Every need of a job with its evidence; nothing is run."""
+    """Return the evidence status of every requirement of a job; runs nothing."""
     entries = workspace.ledger.read(job.id).entries
     policy = approval_policy(workspace)
-    asked = requirements_of(job)
-    # The inputs of commands can be a whole tree, so they are looked at only where there is a command.
-    commands = any(one.check.kind == "run" for one in asked)
+    requirements = requirements_of(job)
+    # The inputs of commands can be a whole tree, so they are read only if there is a command.
+    commands = any(requirement.check.kind == "run" for requirement in requirements)
     inputs = input_manifest(workspace, job) if commands else Manifest({}, declared=True)
-    found = [_standing(workspace, job, one, entries, policy, inputs) for one in asked]
-    verified = [one for one in found if one.requirement.name == VERIFICATION]
-    found = [_covered(one, verified) if one.requirement.check.kind == "verification" else one for one in found]
-    found = [_after_people(workspace, job, one, entries, policy) for one in found]
-    ready = _ready_for_judge(workspace, job, found)
+    statuses = [_check_status(workspace, job, requirement, entries, policy, inputs) for requirement in requirements]
+    verified = [status for status in statuses if status.requirement.name == VERIFICATION]
+    statuses = [
+        _verification_status(status, verified) if status.requirement.check.kind == "verification" else status
+        for status in statuses
+    ]
+    statuses = [_apply_override(workspace, job, status, entries, policy) for status in statuses]
+    ready = _ready_for_judge(workspace, job, statuses)
     return tuple(
-        _of_judge(workspace, job, one.requirement, entries, policy, ready)
-        if one.requirement.check.kind == "judge"
-        else one
-        for one in found
+        _judge_status(workspace, job, status.requirement, entries, policy, ready)
+        if status.requirement.check.kind == "judge"
+        else status
+        for status in statuses
     )
 
 
 def asserted_evidence(workspace: Workspace, job: Job) -> tuple[str, ...]:
-    """What was written down as evidence by others than the gate. It is kept and shown, and decides nothing."""
+    """Return the evidence files that the agent wrote. They are shown, but don't decide anything."""
     return tuple(
         path
         for path in job.verification_evidence
@@ -85,26 +88,26 @@ def collect_evidence(
     lenient: bool = False,
     on_progress: Callable[[Requirement], None] = lambda _: None,
 ) -> tuple[tuple[Requirement, EvidenceRun], ...]:
-    """Run every command and look at every file that the job needs; what is fresh is reused.
+    """Run every command and file check that the job needs, then ask the judges; fresh evidence is reused.
 
-    ``lenient`` goes on where a command can't be run at all: what was not shown is then the gates' to say.
-    It raises ``GivenUpError`` where the caller has stopped waiting, so that nothing is decided on half of it.
+    With ``lenient``, commands that can't be run are skipped and left to the gates to report.
+    Raises ``GivenUpError`` if the caller has cancelled, so that nothing is decided on partial evidence.
     """
-    found: dict[str, EvidenceRun] = {}
+    runs: dict[str, EvidenceRun] = {}
     results: list[tuple[Requirement, EvidenceRun]] = []
     for requirement in (only,) if only is not None else requirements_of(job):
         if requirement.check.kind in ("run", "file"):
             on_progress(requirement)
             with suppress(*((CommandNotRunnableError,) if lenient else ())):
-                if requirement.evidence not in found:
-                    found[requirement.evidence] = _shown(workspace, job, requirement, by, again)
-                    # What was cut off speaks neither for the work nor against it.
+                if requirement.evidence not in runs:
+                    runs[requirement.evidence] = _run_check(workspace, job, requirement, by, again)
+                    # A cancelled run says nothing about the work.
                     raise_if_cancelled()
-                results.append((requirement, found[requirement.evidence]))
-    return (*results, *_judged(workspace, job, by, again, only, on_progress))
+                results.append((requirement, runs[requirement.evidence]))
+    return (*results, *_ask_judges(workspace, job, by, again, only, on_progress))
 
 
-def _judged(
+def _ask_judges(
     workspace: Workspace,
     job: Job,
     by: Actor,
@@ -112,44 +115,44 @@ def _judged(
     only: Requirement | None,
     on_progress: Callable[[Requirement], None],
 ) -> Iterator[tuple[Requirement, EvidenceRun]]:
-    """Judges are asked last, and only about work that nothing else speaks against."""
-    wanted = [
+    """Ask the judges, but only if every other check has passed."""
+    judged = [
         requirement
         for requirement in ((only,) if only is not None else requirements_of(job))
         if requirement.check.kind == "judge"
     ]
-    if not wanted:
+    if not judged:
         return
     if not _ready_for_judge(workspace, job, evidence_statuses(workspace, job)):
         if only is not None:
-            raise UsageError(f"{only.name} is not judged yet: {_JUDGE_LAST}.", next_step=f"donewhen why {job.id}")
+            raise UsageError(f"{only.name} can't be judged yet: {_JUDGE_LAST}.", next_step=f"donewhen why {job.id}")
         return
     from donewhen.jobs.judge.judge_evidence import ask_judge
 
-    for requirement in wanted:
+    for requirement in judged:
         on_progress(requirement)
         yield requirement, ask_judge(workspace, job, requirement, by, again=again)
 
 
 def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> DecisionRecord:
-    """A person's word that a manual criterion is met, for the outputs as they are now."""
+    """Record a sign-off: a manual criterion is met by the current outputs."""
     requirement = manual_requirement(job, criterion)
     value = {"criterion": criterion, "text": requirement.text, "subject": result_manifest(workspace, job).hash}
     return decide(workspace, job, Decision("sign_off", reason, value), approval)
 
 
 def manual_requirement(job: Job, criterion: str) -> Requirement:
-    """A criterion that is checked by hand; another one is refused."""
+    """Return the requirement of a manual criterion; raise UsageError if it is checked in another way."""
     requirement = requirement_for(job, criterion)
     if requirement.check.kind != "manual":
         raise UsageError(
-            f"{criterion} is not signed off: it is decided by its own check ({requirement.evidence}).",
+            f"{criterion} can't be signed off: it is decided by its own check ({requirement.evidence}).",
             next_step=f"donewhen run {job.id}",
         )
     return requirement
 
 
-def _shown(workspace: Workspace, job: Job, requirement: Requirement, by: Actor, again: bool) -> EvidenceRun:
+def _run_check(workspace: Workspace, job: Job, requirement: Requirement, by: Actor, again: bool) -> EvidenceRun:
     criterion = None if requirement.name == VERIFICATION else requirement.name
     if requirement.check.kind == "file":
         return record_file_check(
@@ -158,21 +161,21 @@ def _shown(workspace: Workspace, job: Job, requirement: Requirement, by: Actor, 
     return run_as_evidence(workspace, job, requirement.check.argv, by, criterion=criterion, again=again)
 
 
-def _standing(
+def _check_status(
     workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy, inputs: Manifest
 ) -> EvidenceStatus:
     match requirement.check.kind:
         case "run":
-            return _of_command(workspace, job, requirement, newest_run(entries, requirement.evidence), inputs)
+            return _command_status(workspace, job, requirement, newest_run(entries, requirement.evidence), inputs)
         case "file":
-            return _of_file(workspace, job, requirement, newest_run(entries, requirement.evidence, "file"))
+            return _file_status(workspace, job, requirement, newest_run(entries, requirement.evidence, "file"))
         case "manual":
-            return _of_person(workspace, job, requirement, entries, policy)
+            return _sign_off_status(workspace, job, requirement, entries, policy)
         case "judge" | "verification":
             return EvidenceStatus(requirement, "missing")
 
 
-def _of_command(
+def _command_status(
     workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None, inputs: Manifest
 ) -> EvidenceStatus:
     if entry is None:
@@ -186,16 +189,16 @@ def _of_command(
     reasons = tuple(
         reason
         for part in now.parts.differing(entry.data.get("parts", {}))
-        for reason in _reasons(workspace, part, entry, inputs, now.fingerprint)
+        for reason in _change_reasons(workspace, part, entry, inputs, now.fingerprint)
     )
     if reasons:
         return EvidenceStatus(requirement, "stale", reasons, entry)
     return EvidenceStatus(requirement, "passed", (), entry) if entry.data.get("passed") else _failed(requirement, entry)
 
 
-def _of_file(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
+def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
     if entry is None:
-        return EvidenceStatus(requirement, "missing", ("nobody has looked yet",))
+        return EvidenceStatus(requirement, "missing", ("it was never checked",))
     if entry.data.get("key") != file_check_key(
         workspace, job, requirement.check, requirement.evidence
     ) or not entry.data.get("settled"):
@@ -203,14 +206,14 @@ def _of_file(workspace: Workspace, job: Job, requirement: Requirement, entry: En
     return EvidenceStatus(requirement, "passed", (), entry) if entry.data.get("passed") else _failed(requirement, entry)
 
 
-def _of_person(
+def _sign_off_status(
     workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy
 ) -> EvidenceStatus:
-    found = [one for one in reversed(entries) if is_sign_off(one, requirement.text)]
-    if not found:
-        return EvidenceStatus(requirement, "missing", ("nobody has signed it off",))
-    # What does not count does not take anything back, either.
-    entry = next((one for one in found if is_approval(one, job.id, policy)), found[0])
+    sign_offs = [entry for entry in reversed(entries) if is_sign_off(entry, requirement.text)]
+    if not sign_offs:
+        return EvidenceStatus(requirement, "missing", ("it was never signed off",))
+    # A sign-off that does not count does not replace an earlier valid one.
+    entry = next((entry for entry in sign_offs if is_approval(entry, job.id, policy)), sign_offs[0])
     if not is_approval(entry, job.id, policy):
         return EvidenceStatus(
             requirement, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
@@ -224,10 +227,10 @@ def _of_person(
     return EvidenceStatus(requirement, "passed", (), entry)
 
 
-def _after_people(
+def _apply_override(
     workspace: Workspace, job: Job, status: EvidenceStatus, entries: Sequence[Entry], policy: Policy
 ) -> EvidenceStatus:
-    """What a person has said about a criterion and the work as it is, if anybody has, else what the gate says."""
+    """Return the status by a person's override of this criterion for the current work, or else the gate's status."""
     requirement = status.requirement
     if (
         requirement.name == VERIFICATION
@@ -239,21 +242,22 @@ def _after_people(
         subject = subject_of(workspace, job, requirement, entries)
     except DonewhenError:
         return status
-    word = newest_override(entries, job.id, requirement, subject, policy)
-    return status if word is None else _by_word(requirement, word)
+    override = newest_override(entries, job.id, requirement, subject, policy)
+    return status if override is None else _override_status(requirement, override)
 
 
-def _by_word(requirement: Requirement, word: Entry) -> EvidenceStatus:
-    reason = f": {word.data['reason']}" if word.data.get("reason") else ""
-    message = f"{word.by.name} ({word.by.kind}) says {word.data['verdict']}{reason}"
-    return EvidenceStatus(requirement, "passed" if word.data["verdict"] == "pass" else "failed", (message,), word)
+def _override_status(requirement: Requirement, entry: Entry) -> EvidenceStatus:
+    reason = f": {entry.data['reason']}" if entry.data.get("reason") else ""
+    message = f"{entry.by.name} ({entry.by.kind}) says {entry.data['verdict']}{reason}"
+    return EvidenceStatus(requirement, "passed" if entry.data["verdict"] == "pass" else "failed", (message,), entry)
 
 
-def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceStatus]) -> bool:
-    """Whether everything that needs no judge speaks for the work: every check has passed, every output is there."""
-    if not any(one.requirement.check.kind == "judge" for one in found):
+def _ready_for_judge(workspace: Workspace, job: Job, statuses: Sequence[EvidenceStatus]) -> bool:
+    """Whether every check that needs no judge has passed and every output exists."""
+    kinds = ("run", "file", "verification")
+    if not any(status.requirement.check.kind == "judge" for status in statuses):
         return True
-    if any(one.state != "passed" for one in found if one.requirement.check.kind in ("run", "file", "verification")):
+    if any(status.state != "passed" for status in statuses if status.requirement.check.kind in kinds):
         return False
     try:
         outputs = [locate_path(workspace, job, output, "outputs") for output in job.outputs]
@@ -262,7 +266,7 @@ def _ready_for_judge(workspace: Workspace, job: Job, found: Sequence[EvidenceSta
     return all(file_state(output) == "good" for output in outputs)
 
 
-def _of_judge(
+def _judge_status(
     workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy, ready: bool
 ) -> EvidenceStatus:
     if not ready:
@@ -275,36 +279,36 @@ def _of_judge(
         question = judge_question(workspace, job, requirement, entries)
     except DonewhenError as error:
         return EvidenceStatus(requirement, "missing", (str(error),))
-    # A person's word is about what was judged, not about who judged it or how.
-    word = newest_override(entries, job.id, requirement, question.subject, policy)
-    if word is not None:
-        return _by_word(requirement, word)
+    # An override is about the work, not about the judge, so it outlives a change of judge or guidance.
+    override = newest_override(entries, job.id, requirement, question.subject, policy)
+    if override is not None:
+        return _override_status(requirement, override)
     entry = newest_run(entries, requirement.evidence, "judge")
     if entry is None:
-        return EvidenceStatus(requirement, "missing", ("no judge has been asked",))
-    told = str(entry.data.get("told", ""))
+        return EvidenceStatus(requirement, "missing", ("the judge has not been asked yet",))
+    answer = str(entry.data.get("told", ""))
     if entry.data.get("key") == "":
-        return EvidenceStatus(requirement, "missing", (told,), entry)
-    known = entry.data.get("parts", {})
-    reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if known.get(part) != value)
+        return EvidenceStatus(requirement, "missing", (answer,), entry)
+    judged_parts = entry.data.get("parts", {})
+    reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if judged_parts.get(part) != value)
     if not reasons and not entry.data.get("settled"):
-        reasons = ("it changed while it was being judged",)
+        reasons = ("the work changed while it was being judged",)
     if reasons:
         return EvidenceStatus(requirement, "stale", reasons, entry)
     if entry.data.get("needs_human"):
-        return EvidenceStatus(requirement, "needs_human", (told,), entry)
-    return EvidenceStatus(requirement, "passed" if entry.data.get("passed") is True else "failed", (told,), entry)
+        return EvidenceStatus(requirement, "needs_human", (answer,), entry)
+    return EvidenceStatus(requirement, "passed" if entry.data.get("passed") is True else "failed", (answer,), entry)
 
 
 _CHANGED = {
-    "ticket": "what was judged has changed",
-    "guidance": "the judge follows other guidance now",
-    "judge": "the judge itself was changed",
+    "ticket": "the work changed since it was judged",
+    "guidance": "the judge's guidance changed",
+    "judge": "the judge itself changed",
 }
 
 
 def is_sign_off(entry: Entry, text: str) -> bool:
-    """Whether an entry signs off a criterion with these words."""
+    """Whether an entry is a sign-off of the criterion with this text."""
     value: Any = entry.data.get("value")
     return (
         entry.type == "decided"
@@ -315,40 +319,40 @@ def is_sign_off(entry: Entry, text: str) -> bool:
 
 
 def _failed(requirement: Requirement, entry: Entry) -> EvidenceStatus:
-    told = entry.data.get("told")
-    if told is None:
-        told = f"exit status {entry.data.get('exit_code')}"
+    detail = entry.data.get("told")
+    if detail is None:
+        detail = f"exit status {entry.data.get('exit_code')}"
         if entry.data.get("ending") != "exited":
-            told = str(entry.data.get("ending", "")).replace("_", " ")
+            detail = str(entry.data.get("ending", "")).replace("_", " ")
         report = entry.data.get("report") or {}
         if report.get("failed"):
-            told += f", {report['failed']} test(s) failed"
+            detail += f", {report['failed']} test(s) failed"
         elif "passed" in report and not report["passed"]:
-            told += ", no test passed"
-    return EvidenceStatus(requirement, "failed", (str(told),), entry)
+            detail += ", no test passed"
+    return EvidenceStatus(requirement, "failed", (str(detail),), entry)
 
 
-def _covered(status: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
-    """A criterion without a check of its own is as good as the job's verification."""
-    states: list[State] = [one.state for one in verified]
+def _verification_status(status: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
+    """Give a criterion without a check the worst state of the job's verification commands."""
+    states: list[State] = [command.state for command in verified]
     worst = min(states, key=_WORST.index)
-    return status._replace(state=worst, why=() if worst == "passed" else ("the job's verification decides",))
+    return status._replace(state=worst, why=() if worst == "passed" else ("it depends on the job's verification",))
 
 
-def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fingerprint: Any) -> Sequence[str]:
+def _change_reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fingerprint: Any) -> Sequence[str]:
     store = evidence_store(workspace)
     match part:
         case "inputs":
             before = store.get_json(str(entry.data.get("manifest")))
             if not isinstance(before, dict):
-                return ["the inputs changed (which ones is not known on this machine)"]
+                return ["the inputs changed (this machine has no list of the earlier ones)"]
             return _changed_files(before, inputs)
         case "environment":
             record = store.get_json(str(entry.data.get("record")))
             before = record.get("environment") if isinstance(record, dict) else None
             if not isinstance(before, dict):
-                return ["the environment changed (how is not known on this machine)"]
-            names = sorted(one for one in {*before, *fingerprint} if before.get(one) != fingerprint.get(one))
+                return ["the environment changed (this machine has no record of the earlier one)"]
+            names = sorted(name for name in {*before, *fingerprint} if before.get(name) != fingerprint.get(name))
             return [f"the environment changed: {', '.join(names)}"]
         case "executable":
             return ["the program itself changed"]
@@ -358,12 +362,11 @@ def _reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fi
 
 def _changed_files(before: dict[str, str], inputs: Manifest) -> list[str]:
     names = sorted(file for file in {*before, *inputs.files} if before.get(file) != inputs.files.get(file))
-    lines = [
-        f"the input {name} {'is new' if name not in before else 'is gone' if _gone(inputs, name) else 'changed'}"
-        for name in names[:_SHOWN]
-    ]
-    return lines + ([f"and {len(names) - _SHOWN} more inputs"] if len(names) > _SHOWN else [])
+    lines = [f"the input {name} {_input_change(name, before, inputs)}" for name in names[:_MAX_LISTED]]
+    return lines + ([f"and {len(names) - _MAX_LISTED} more inputs"] if len(names) > _MAX_LISTED else [])
 
 
-def _gone(inputs: Manifest, name: str) -> bool:
-    return inputs.files.get(name, "missing") == "missing"
+def _input_change(name: str, before: dict[str, str], inputs: Manifest) -> str:
+    if name not in before:
+        return "is new"
+    return "is missing" if inputs.files.get(name, "missing") == "missing" else "changed"

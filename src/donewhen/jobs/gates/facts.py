@@ -1,4 +1,4 @@
-"""The facts of a job: everything that the gates look at, read once. The gates read no file and no clock."""
+"""The facts of a job: everything that the gates need, read once. The gates read no files and no clock."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.projection import Mismatch, mismatches
 
-_LONGEST_PLACEHOLDER = 1000
+_MAX_PLACEHOLDER_BYTES = 1000
 
 
 class FileFact(NamedTuple):
-    """A file that a job has to put out, or to keep as evidence."""
+    """An output or evidence file of a job."""
 
     path: str
     state: FileState
     changed: bool = True
-    """Whether it is another than when the job was started."""
+    """Whether it differs from when the job was started."""
     template: bool = False
-    """Whether it holds no more than a placeholder, which earns nothing."""
+    """Whether it contains only placeholder text, which earns no points."""
 
 
 class SuiteFact(NamedTuple):
-    """How the tests of a command compare with those that were there before."""
+    """The tests of a command compared with an earlier run."""
 
     evidence: str
     lost: tuple[str, ...]
@@ -52,7 +52,7 @@ class SuiteFact(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """A job as it is now."""
+    """The current state of a job."""
 
     job: Job
     project: Project
@@ -70,7 +70,7 @@ class Facts(NamedTuple):
     tampered: tuple[Mismatch, ...]
     chain_breaks: tuple[str, ...]
     runs: int
-    """Commands that the gate ran for this job since it was started."""
+    """The number of runs by the gate for this job since it was started."""
     views: ViewFact
     lessons: LessonFact
     mirror: MirrorFact
@@ -78,44 +78,44 @@ class Facts(NamedTuple):
     sections: Mapping[str, str]
     """The text below each heading of the plan, by its lower-case title."""
     harness_changed: tuple[str, ...] = ()
-    """What tells the test framework how to report, and has changed since the job was first started."""
+    """Test configuration files that changed since the job was first started."""
 
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
-    """A job as it is now. Nothing is run and nothing is written; what was run is compared by content."""
+    """Return the current facts of a job. Runs and writes nothing; earlier runs are compared by content."""
     project = workspace.project()
-    about_project = project_agreement(workspace, project)
-    policy = Policy.of(about_project.seal.terms if about_project.seal else None)
+    agreed_project = project_agreement(workspace, project)
+    policy = Policy.of(agreed_project.seal.terms if agreed_project.seal else None)
     chain = workspace.ledger.read(job.id)
     history = history_of(job.id, chain.entries, policy)
-    shown = evidence_statuses(workspace, job)
+    statuses = evidence_statuses(workspace, job)
     store = evidence_store(workspace)
-    agreement = job_agreement(job, chain, about_project)
+    agreement = job_agreement(job, chain, agreed_project)
     agreed_at = agreement.seal.entry.seq if agreement.seal else 0
-    suites, missing = _suites(store, chain.entries, shown, agreed_at)
+    suites, missing = _suites(store, chain.entries, statuses, agreed_at)
     texts = {section.title.casefold(): section.text for section in markdown_sections(job.document.body)}
     return Facts(
         job=job,
         project=project,
         where=workspace.where(job.path),
         agreement=agreement,
-        project_agreement=about_project,
+        project_agreement=agreed_project,
         history=history,
-        evidence=shown,
+        evidence=statuses,
         outputs=_files(workspace, job, job.outputs, "outputs", _first_start(chain.entries)),
         evidence_files=_files(workspace, job, job.verification_evidence, "verification_evidence", None),
         dependencies=ValidityChecker(workspace, policy).dependencies_of(job),
         upstream_changed=_upstream_changed(workspace, job, history.started),
         suites=suites,
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
-        chain_breaks=(*_breaks(chain), *missing),
-        runs=_runs(chain.entries, history.started, shown),
-        views=view_status(workspace, job, chain, about_project),
+        chain_breaks=(*_chain_problems(chain), *missing),
+        runs=_count_runs(chain.entries, history.started, statuses),
+        views=view_status(workspace, job, chain, agreed_project),
         lessons=lesson_fact(workspace, job.id, chain.entries),
         mirror=mirror_fact(workspace, project, job, chain.entries),
-        progress_lines=_progress(texts.get("progress log", "")),
+        progress_lines=_count_progress_lines(texts.get("progress log", "")),
         sections=texts,
-        harness_changed=_harness_changed(workspace, job, chain.entries),
+        harness_changed=_changed_test_config(workspace, job, chain.entries),
     )
 
 
@@ -123,37 +123,40 @@ def _files(
     workspace: Workspace, job: Job, paths: Sequence[str], field: str, started: Entry | None
 ) -> tuple[FileFact, ...]:
     before = started.data.get("outputs", {}) if started is not None else {}
-    found = []
+    files = []
     for path in paths:
         try:
             full = locate_path(workspace, job, path, field)
         except ConfigError:
-            found.append(FileFact(path, "outside"))
+            files.append(FileFact(path, "outside"))
             continue
         unchanged = started is not None and before.get(workspace.where(full)) == hash_file(full)
         state = file_state(full)
-        found.append(FileFact(path, state, not unchanged, template=state == "good" and _says_nothing(full)))
-    return tuple(found)
+        files.append(FileFact(path, state, not unchanged, template=state == "good" and _is_only_placeholder(full)))
+    return tuple(files)
 
 
-def _says_nothing(path: Path) -> bool:
-    """Whether a file holds no more than a placeholder; a long one is taken to say something."""
-    if path.stat().st_size > _LONGEST_PLACEHOLDER:
+def _is_only_placeholder(path: Path) -> bool:
+    """Whether a file contains only placeholder text; long files are assumed to have content."""
+    if path.stat().st_size > _MAX_PLACEHOLDER_BYTES:
         return False
     text = path.read_text(encoding="utf-8", errors="replace")
     return all(is_placeholder(line.lstrip("#-*+ ")) for line in text.splitlines() if line.strip())
 
 
 def _first_start(entries: Sequence[Entry]) -> Entry | None:
-    """The entry that knows the outputs before any work: the very first start, or the agreement before it.
+    """Return the entry with the outputs before any work: the first start, or the agreement before it.
 
-    The very first, because a job that was invalidated and is completed again with the same output is honest.
+    Not the newest start, because an invalidated job may be completed again with the same output.
     """
     return next((entry for entry in entries if entry.type in ("started", "agreed") and "outputs" in entry.data), None)
 
 
-def _harness_changed(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[str, ...]:
-    """Since the very first start: beginning again must not make it right. What was agreed as an output may change."""
+def _changed_test_config(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the test configuration files that changed since the first start, except agreed outputs.
+
+    Since the first start, so that starting again does not legitimise a change.
+    """
     first = next(
         (entry.data["harness"] for entry in entries if entry.type == "started" and "harness" in entry.data), None
     )
@@ -164,7 +167,7 @@ def _harness_changed(workspace: Workspace, job: Job, entries: Sequence[Entry]) -
     for path in job.outputs:
         with suppress(ConfigError):
             agreed.add(workspace.where(locate_path(workspace, job, path, "outputs")))
-    return tuple(sorted(one for one in {*first, *now} if first.get(one) != now.get(one) and one not in agreed))
+    return tuple(sorted(name for name in {*first, *now} if first.get(name) != now.get(name) and name not in agreed))
 
 
 def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> tuple[str, ...]:
@@ -176,21 +179,22 @@ def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> 
 
 
 def _suites(
-    store: EvidenceStore, entries: Sequence[Entry], shown: Sequence[EvidenceStatus], agreed_at: int
+    store: EvidenceStore, entries: Sequence[Entry], statuses: Sequence[EvidenceStatus], agreed_at: int
 ) -> tuple[tuple[SuiteFact, ...], tuple[str, ...]]:
-    """Each test command's newest report against the one that was there when it was agreed, or the first one after.
+    """Compare each test command's newest report with the one from before the work, or else the first one.
 
-    Also what of them can't be found.
+    Also return the problems with reports that are missing from the store.
     """
     facts: list[SuiteFact] = []
     missing: list[str] = []
-    # Before any work: the last report before the first start, which starting itself has made, or before a person agreed
-    # anew. An earlier one may be of a suite from which something was missing for a moment.
+    # The baseline is the last report before the first start (starting runs the tests) or before the latest agreement.
+    # An earlier report may be of a temporarily incomplete suite.
     begun = max(agreed_at, next((entry.seq for entry in entries if entry.type == "started"), 0))
-    for evidence in dict.fromkeys(one.requirement.evidence for one in shown if one.requirement.check.kind == "run"):
+    requirements = [status.requirement for status in statuses if status.requirement.check.kind == "run"]
+    for evidence in dict.fromkeys(requirement.evidence for requirement in requirements):
         newest = newest_run(entries, evidence)
         name = evidence_name(evidence)
-        reports = [entry for entry in entries if _reports(entry, name)]
+        reports = [entry for entry in entries if _has_test_report(entry, name)]
         if newest is None or newest not in reports:
             continue
         earlier = [report for report in reports if report.seq < begun]
@@ -203,13 +207,13 @@ def _suites(
 
 
 def compare_suites(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
-    """Which tests were there before and are not there, or don't run, now."""
-    executed = {name for name, one in before.items() if one != "skipped"}
+    """Return the tests of ``before`` that are missing or skipped in ``now``."""
+    executed = {name for name, outcome in before.items() if outcome != "skipped"}
     skipped = sorted(name for name in executed if now.get(name) == "skipped")
     return SuiteFact(evidence, tuple(sorted(before.keys() - now.keys())), tuple(skipped), len(executed), len(now))
 
 
-def _reports(entry: Entry, evidence: str) -> bool:
+def _has_test_report(entry: Entry, evidence: str) -> bool:
     report = entry.data.get("report")
     return (
         entry.type == "ran"
@@ -220,23 +224,23 @@ def _reports(entry: Entry, evidence: str) -> bool:
 
 
 def test_outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
-    """What became of each test in a run; None where that is not known."""
+    """Return the outcome of each test in a run; None if the store does not have it."""
     record: Any = store.get_json(str(entry.data.get("record")))
     report = record.get("report") if isinstance(record, dict) else None
-    found: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None
-    return found if isinstance(found, dict) else None
+    outcomes: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None
+    return outcomes if isinstance(outcomes, dict) else None
 
 
-def _breaks(chain: Chain) -> Iterator[str]:
-    return (one.problem for one in chain.breaks if not one.torn)
+def _chain_problems(chain: Chain) -> Iterator[str]:
+    return (chain_break.problem for chain_break in chain.breaks if not chain_break.torn)
 
 
-def _runs(entries: Sequence[Entry], started: Entry | None, shown: Sequence[EvidenceStatus]) -> int:
-    """What the gate ran since the start, and what it ran before and still holds."""
+def _count_runs(entries: Sequence[Entry], started: Entry | None, statuses: Sequence[EvidenceStatus]) -> int:
+    """Count the runs since the start, and the earlier ones that are still valid evidence."""
     since = started.seq if started is not None else 0
-    holding = {one.entry.seq for one in shown if one.entry is not None and one.state == "passed"}
-    return sum(entry.type == "ran" and (entry.seq > since or entry.seq in holding) for entry in entries)
+    valid = {status.entry.seq for status in statuses if status.entry is not None and status.state == "passed"}
+    return sum(entry.type == "ran" and (entry.seq > since or entry.seq in valid) for entry in entries)
 
 
-def _progress(text: str) -> int:
+def _count_progress_lines(text: str) -> int:
     return sum(not is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())

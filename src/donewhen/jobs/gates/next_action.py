@@ -1,4 +1,4 @@
-"""The one hint that is written into a plan: the first of nine conditions that fails, in words that stay the same."""
+"""The next action that is written into a plan: the first of nine conditions that fails, in fixed wording."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FINAL = "Final check: read the result once more, note progress, then complete."
 
 
 def next_action(facts: Facts, truth: GateResult) -> str:
-    """What to do next, as the plan shows it."""
+    """Return what to do next, as the plan shows it."""
     if not truth.passed:
         return TRUTH.format(what=truth.reasons[0].message)
-    # One that holds no more than a placeholder is there, and says nothing.
+    # An output with only placeholder text counts as missing.
     missing = [output.path for output in facts.outputs if output.state != "good" or output.template]
     if missing:
         return OUTPUTS.format(what=", ".join(missing))

@@ -1,4 +1,4 @@
-"""Is the score as high as was agreed?"""
+"""The reward gate: the score reaches the agreed target."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
 
 def reward_gate(facts: Facts, score: Score) -> GateResult:
-    """Open when the score reaches the target. The other gates stand beside it: points never make up for them."""
+    """Open when the score reaches the target. Points never make up for another gate that is closed."""
     target = facts.job.reward_target
     if score.total >= target:
-        return GateResult("reward", (), note=f"{score.total} of 100, {target} asked for")
-    message = f"The score is {score.total}; {target} was agreed."
+        return GateResult("reward", (), note=f"{score.total} of 100, target {target}")
+    message = f"The score is {score.total}; the agreed target is {target}."
     reason = GateReason(GateCode.SCORE_TOO_LOW, message, facts.where)
     return GateResult("reward", (reason,), f"donewhen reward {facts.job.id} --explain")

@@ -1,4 +1,4 @@
-"""The score: points for what is objectively there, less for work that went round in circles.
+"""The score: points for verifiable facts, less penalties for tries that made no progress.
 
 Deterministic: the same facts give the same points, each with a reason. A component that does not apply to a job is
 left out, and the rest is scaled to 100. Placeholders and template text earn nothing.
@@ -33,14 +33,14 @@ TITLES: dict[ComponentName, str] = {
     "execution_log": "execution log",
     "parity": "GitHub parity",
 }
-_PER_REWORK = 2
-_MOST_FOR_REWORK = 10
+_PENALTY_PER_STALLED_TRY = 2
+_MAX_STALL_PENALTY = 10
 _BUDGET_PENALTY = 10
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 class Component(NamedTuple):
-    """A part of the score: points got of points possible, and why; not counted where it does not apply."""
+    """A part of the score: points earned, points possible, and why; not counted if it does not apply."""
 
     name: ComponentName
     got: float
@@ -50,7 +50,7 @@ class Component(NamedTuple):
 
 
 class Penalty(NamedTuple):
-    """Points taken off, and why."""
+    """Points deducted, and why."""
 
     points: int
     why: str
@@ -65,42 +65,42 @@ class Score(NamedTuple):
 
 
 def score_of(facts: Facts) -> Score:
-    """The score of these facts."""
+    """Compute the score from the facts."""
     components = (
         _acceptance(facts),
         _verification(facts),
         _hygiene(facts),
         _views(facts),
         _lessons(facts),
-        _execution(facts),
+        _execution_log(facts),
         _parity(facts),
     )
     counted = [component for component in components if component.applies]
-    possible = sum(one.possible for one in counted)
-    got = sum(one.got for one in counted)
-    penalties = tuple(one for one in (_rework(facts), _budget(facts)) if one.points)
+    possible = sum(component.possible for component in counted)
+    got = sum(component.got for component in counted)
+    penalties = tuple(penalty for penalty in (_stall_penalty(facts), _budget_penalty(facts)) if penalty.points)
     points = round(100 * got / possible) - sum(penalty.points for penalty in penalties)
     return Score(max(0, points), components, penalties)
 
 
 def stalled_tries(scores: tuple[int, ...]) -> int:
-    """How often another try did not get further than the best one before it."""
-    return sum(later <= max(scores[:place]) for place, later in enumerate(scores) if place)
+    """Count the tries that did not score higher than the best one before them."""
+    return sum(score <= max(scores[:index]) for index, score in enumerate(scores) if index)
 
 
 def _acceptance(facts: Facts) -> Component:
     half = WEIGHTS["acceptance"] / 2
     criteria = facts.job.criteria
-    shown = {status.requirement.name for status in facts.evidence if status.state == "passed"}
-    met = [criterion for criterion in criteria if not criterion.placeholder and criterion.id in shown]
+    passed = {status.requirement.name for status in facts.evidence if status.state == "passed"}
+    met = [criterion for criterion in criteria if not criterion.placeholder and criterion.id in passed]
     good = [output for output in facts.outputs if output.state == "good" and not output.template]
     for_criteria = half * len(met) / len(criteria) if criteria else 0.0
-    # A job without outputs is judged by its criteria alone.
+    # A job without outputs is scored by its criteria alone.
     for_outputs = half * len(good) / len(facts.outputs) if facts.outputs else for_criteria
-    there = sum(output.state == "good" for output in facts.outputs)
-    why = f"{len(met)} of {len(criteria)} criteria shown, {there} of {len(facts.outputs)} outputs there"
-    if there > len(good):
-        why += f", {there - len(good)} of them with no more than a placeholder"
+    existing = sum(output.state == "good" for output in facts.outputs)
+    why = f"{len(met)} of {len(criteria)} criteria met, {existing} of {len(facts.outputs)} outputs exist"
+    if existing > len(good):
+        why += f", {existing - len(good)} of them with only placeholder text"
     return Component("acceptance", for_criteria + for_outputs, WEIGHTS["acceptance"], why)
 
 
@@ -109,12 +109,12 @@ def _verification(facts: Facts) -> Component:
     plan = has_verification_plan(facts)
     passed = sum(status.state == "passed" for status in facts.evidence)
     evidence = half * passed / len(facts.evidence) if facts.evidence else 0.0
-    why = f"{'a plan' if plan else 'no plan'}, {passed} of {len(facts.evidence)} pieces of evidence fresh and good"
+    why = f"{'a plan' if plan else 'no plan'}, {passed} of {len(facts.evidence)} checks passed and fresh"
     return Component("verification", (half if plan else 0.0) + evidence, WEIGHTS["verification"], why)
 
 
 def has_verification_plan(facts: Facts) -> bool:
-    """Whether it is said how the job is verified: by a command or a check, or in words that are not a template's."""
+    """Whether the plan says how to verify the job: by a command or file check, or in text that is no placeholder."""
     if any(status.requirement.check.kind in ("run", "file") for status in facts.evidence):
         return True
     text = facts.sections.get("verification", "")
@@ -125,56 +125,57 @@ def _hygiene(facts: Facts) -> Component:
     parts = (
         (4, not facts.tampered, "status as in the ledger"),
         (3, facts.history.started is not None, "started"),
-        (3, facts.progress_lines > 0, "progress noted"),
+        (3, facts.progress_lines > 0, "progress log"),
     )
-    got = sum(points for points, holds, _ in parts if holds)
-    missing = [told for _, holds, told in parts if not holds]
-    why = f"missing: {', '.join(missing)}" if missing else "all in order"
+    got = sum(points for points, fulfilled, _ in parts if fulfilled)
+    missing = [name for _, fulfilled, name in parts if not fulfilled]
+    why = f"missing: {', '.join(missing)}" if missing else "complete"
     return Component("hygiene", got, WEIGHTS["hygiene"], why)
 
 
 def _views(facts: Facts) -> Component:
     half = WEIGHTS["views"] / 2
     got = half * facts.views.tracker + half * facts.views.dashboard
-    states = [f"{name} {'current' if good else 'not current'}" for name, good in facts.views._asdict().items()]
+    states = [f"{name} {'up to date' if good else 'outdated'}" for name, good in facts.views._asdict().items()]
     return Component("views", got, WEIGHTS["views"], ", ".join(states))
 
 
 def _lessons(facts: Facts) -> Component:
-    """Half for a lesson of its own, half for an answer to each that it was given; where one is not asked for, the other
-    counts for all."""
+    """Score lessons: half for capturing a lesson, half for answering the given ones; if only one applies, it counts
+    for all."""
     exempt = facts.job.exemptions.get("lesson_capture_exemption_reason")
     lessons = facts.lessons
     parts: list[tuple[float, str]] = []
     if facts.job.lesson_capture_required and not exempt:
         parts.append(_captured(lessons))
     if lessons.given:
-        unanswered = [one for one in lessons.given if one not in lessons.answered]
-        told = f"{len(lessons.answered)} of {len(lessons.given)} given lesson(s) answered"
-        told += f", not {_listed(unanswered)}" if unanswered else ""
-        parts.append((len(lessons.answered) / len(lessons.given), told))
+        unanswered = [lesson for lesson in lessons.given if lesson not in lessons.answered]
+        answered = f"{len(lessons.answered)} of {len(lessons.given)} given lesson(s) answered"
+        answered += f", not {_short_list(unanswered)}" if unanswered else ""
+        parts.append((len(lessons.answered) / len(lessons.given), answered))
     if not parts:
-        why = f"not asked for{f': {exempt}' if exempt else ''}"
+        why = f"not required{f': {exempt}' if exempt else ''}"
         return Component("lessons", 0, WEIGHTS["lessons"], why, applies=False)
     got = WEIGHTS["lessons"] * sum(share for share, _ in parts) / len(parts)
-    return Component("lessons", got, WEIGHTS["lessons"], "; ".join(told for _, told in parts))
+    return Component("lessons", got, WEIGHTS["lessons"], "; ".join(why for _, why in parts))
 
 
 def _captured(lessons: LessonFact) -> tuple[float, str]:
     if lessons.kept:
-        return 1.0, f"captured {_listed(lessons.kept)}"
+        return 1.0, f"captured {_short_list(lessons.kept)}"
     return 0.0, "no lesson captured" + (f": {lessons.lacking[-1]}" if lessons.lacking else "")
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+def _short_list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(names[:_MAX_LISTED]) + more
 
 
-def _execution(facts: Facts) -> Component:
+def _execution_log(facts: Facts) -> Component:
     exempt = facts.job.exemptions.get("execution_log_exemption_reason")
     runnable = any(status.requirement.check.kind in ("run", "file") for status in facts.evidence)
     applies = facts.job.execution_log_required and not exempt and (runnable or not facts.evidence)
-    why = f"{facts.runs} run(s) by the gate" if applies else f"not asked for{f': {exempt}' if exempt else ''}"
+    why = f"{facts.runs} run(s) by the gate" if applies else f"not required{f': {exempt}' if exempt else ''}"
     got = WEIGHTS["execution_log"] if facts.runs else 0
     return Component("execution_log", got, WEIGHTS["execution_log"], why, applies)
 
@@ -185,12 +186,12 @@ def _parity(facts: Facts) -> Component:
     return Component("parity", got, WEIGHTS["parity"], mirror.why, mirror.enabled)
 
 
-def _rework(facts: Facts) -> Penalty:
+def _stall_penalty(facts: Facts) -> Penalty:
     stalled = stalled_tries(facts.history.scores)
-    points = min(_MOST_FOR_REWORK, _PER_REWORK * stalled)
-    return Penalty(points, f"{stalled} tries without getting further")
+    points = min(_MAX_STALL_PENALTY, _PENALTY_PER_STALLED_TRY * stalled)
+    return Penalty(points, f"{stalled} {'try' if stalled == 1 else 'tries'} without progress")
 
 
-def _budget(facts: Facts) -> Penalty:
+def _budget_penalty(facts: Facts) -> Penalty:
     over = facts.history.iteration > facts.job.max_iterations
     return Penalty(_BUDGET_PENALTY if over else 0, f"iteration {facts.history.iteration} of {facts.job.max_iterations}")

@@ -1,4 +1,4 @@
-"""Is it true? Criterion by criterion, from what the gate itself saw; prose decides nothing."""
+"""The truth gate: every criterion is met, by the gate's own evidence and never by claims."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ CRITERION_CODES: dict[State, GateCode] = {
     "asserted": GateCode.CRITERION_NOT_SHOWN,
     "needs_human": GateCode.NEEDS_HUMAN,
 }
-_SHOWN = 3
-_SHOWABLE = (GateCode.CRITERION_STALE, GateCode.CRITERION_NOT_SHOWN, GateCode.COMMAND_NOT_PASSED)
+_MAX_LISTED = 3
+_FIXED_BY_EVIDENCE = (GateCode.CRITERION_STALE, GateCode.CRITERION_NOT_SHOWN, GateCode.COMMAND_NOT_PASSED)
 
 
 def truth_gate(facts: Facts) -> GateResult:
-    """Open when every criterion is shown, every agreed check holds, and the record itself is whole."""
-    reasons = [*_record(facts)]
+    """Open when every criterion is met, every agreed truth check passes, and the ledger is intact."""
+    reasons = [*_record_reasons(facts)]
     if facts.job.truth_mode == "off":
-        return GateResult("truth", tuple(reasons), _next(facts, reasons), note="truth mode is off, as was agreed")
-    reasons += _criteria(facts)
-    reasons += _suites(facts)
+        return GateResult("truth", tuple(reasons), _next(facts, reasons), note="truth mode is off, as agreed")
+    reasons += _criterion_reasons(facts)
+    reasons += _test_suite_reasons(facts)
     for name in facts.job.truth_checks:
-        reasons += [one for one in _CHECKS[name](facts) if one not in reasons]
+        reasons += [reason for reason in _CHECKS[name](facts) if reason not in reasons]
     return GateResult("truth", tuple(reasons), _next(facts, reasons))
 
 
-def _record(facts: Facts) -> Iterator[GateReason]:
+def _record_reasons(facts: Facts) -> Iterator[GateReason]:
     for problem in facts.chain_breaks:
-        yield GateReason(GateCode.RECORD_BROKEN, f"The ledger of {facts.job.id} does not hold: {problem}.")
-    for one in facts.tampered:
-        line = facts.job.document.line_of(one.field)
-        message = f"{one.field} says {one.found!r}, but the ledger says {one.expected!r}."
+        yield GateReason(GateCode.RECORD_BROKEN, f"The ledger of {facts.job.id} is broken: {problem}.")
+    for mismatch in facts.tampered:
+        line = facts.job.document.line_of(mismatch.field)
+        message = f"{mismatch.field} says {mismatch.found!r}, but the ledger says {mismatch.expected!r}."
         yield GateReason(GateCode.RECORD_TAMPERED, message, f"{facts.where}:{line}" if line else facts.where)
 
 
-def _criteria(facts: Facts) -> Iterator[GateReason]:
+def _criterion_reasons(facts: Facts) -> Iterator[GateReason]:
     real = [criterion for criterion in facts.job.criteria if not criterion.placeholder]
     if not real:
         yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has no acceptance criteria.", facts.where)
@@ -51,25 +51,24 @@ def _criteria(facts: Facts) -> Iterator[GateReason]:
             yield GateReason(CRITERION_CODES[status.state], status_sentence(status), _where(facts, status))
 
 
-def _suites(facts: Facts) -> Iterator[GateReason]:
+def _test_suite_reasons(facts: Facts) -> Iterator[GateReason]:
     for name in facts.harness_changed:
         message = f"{name} has changed since the job was first started, and it can change what tests report."
         yield GateReason(GateCode.REPORT_CONFIG_CHANGED, message, name)
     for suite in facts.suites:
         if suite.lost:
-            message = f"{len(suite.lost)} test(s) are gone from `{suite.evidence}`: {_listed(suite.lost)}."
+            message = f"{len(suite.lost)} test(s) are missing from `{suite.evidence}`: {_short_list(suite.lost)}."
             yield GateReason(GateCode.REPORT_TESTS_LOST, message)
         if suite.skipped:
-            message = f"{len(suite.skipped)} test(s) that ran are skipped now in `{suite.evidence}`: {_listed(suite.skipped)}."
+            names = _short_list(suite.skipped)
+            message = f"{len(suite.skipped)} test(s) that used to run are skipped in `{suite.evidence}`: {names}."
             yield GateReason(GateCode.REPORT_TESTS_SKIPPED, message)
 
 
 def _exists_nonempty(facts: Facts) -> Iterator[GateReason]:
     for output in facts.outputs:
         if output.state != "good":
-            yield GateReason(
-                GateCode.OUTPUT_MISSING, f"The output {output.path} is not there or says nothing.", facts.where
-            )
+            yield GateReason(GateCode.OUTPUT_MISSING, f"The output {output.path} is missing or empty.", facts.where)
 
 
 def _freshness(facts: Facts) -> Iterator[GateReason]:
@@ -81,51 +80,51 @@ def _freshness(facts: Facts) -> Iterator[GateReason]:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
 
 
-def _executed(facts: Facts) -> Iterator[GateReason]:
+def _execution_logged(facts: Facts) -> Iterator[GateReason]:
     exempt = not facts.job.execution_log_required or facts.job.exemptions.get("execution_log_exemption_reason")
     if not exempt and not facts.runs:
         yield GateReason(GateCode.EXECUTION_NOT_LOGGED, f"Nothing was run for {facts.job.id} since it was started.")
 
 
-def _lesson(facts: Facts) -> Iterator[GateReason]:
+def _lesson_captured(facts: Facts) -> Iterator[GateReason]:
     exempt = not facts.job.lesson_capture_required or facts.job.exemptions.get("lesson_capture_exemption_reason")
     if not exempt and not facts.lessons.kept:
         lacking = f": {facts.lessons.lacking[-1]}" if facts.lessons.lacking else ""
-        message = f"No lesson that says something is on record for {facts.job.id}{lacking}."
+        message = f"No usable lesson is recorded for {facts.job.id}{lacking}."
         yield GateReason(GateCode.LESSON_NOT_CAPTURED, message)
 
 
-def _commands(facts: Facts) -> Iterator[GateReason]:
+def _commands_passed(facts: Facts) -> Iterator[GateReason]:
     for status in facts.evidence:
         if status.requirement.name == VERIFICATION and status.state != "passed":
             yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(status), _where(facts, status))
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:
-    """What was run and what is claimed must agree: no command of the job has failed."""
-    yield from _commands(facts)
+    """Runs and claims must agree: no verification command of the job has failed."""
+    yield from _commands_passed(facts)
 
 
 _CHECKS: dict[str, Callable[[Facts], Iterator[GateReason]]] = {
     "exists_nonempty": _exists_nonempty,
     "freshness": _freshness,
-    "work_item_execution_logged": _executed,
-    "linked_lesson_captured": _lesson,
-    "required_command_logged": _commands,
+    "work_item_execution_logged": _execution_logged,
+    "linked_lesson_captured": _lesson_captured,
+    "required_command_logged": _commands_passed,
     "verification_consistency": _consistent,
 }
 
 
 def status_sentence(status: EvidenceStatus) -> str:
-    """How a need stands that is not met, in one sentence."""
+    """Return a sentence that says why a requirement is not met."""
     why = f": {'; '.join(status.why)}" if status.why else ""
     if status.requirement.name == VERIFICATION:
         name, failed = f"`{status.requirement.evidence}`", "did not pass"
     else:
         name, failed = f"{status.requirement.name} ({one_line(status.requirement.text, 80)})", "is not met"
     states = {
-        "missing": "was not shown",
-        "asserted": "is only asserted",
+        "missing": "has no evidence",
+        "asserted": "is only claimed",
         "stale": "is stale",
         "failed": failed,
         "needs_human": "needs a person",
@@ -138,12 +137,13 @@ def _where(facts: Facts, status: EvidenceStatus) -> str | None:
     return f"{facts.where}:{line}" if line else facts.where
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+def _short_list(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(names[:_MAX_LISTED]) + more
 
 
 def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
-    """The command that helps with the first reason."""
+    """Return the command that helps with the first reason."""
     if not reasons:
         return None
     if reasons[0].code in (GateCode.RECORD_BROKEN, GateCode.RECORD_TAMPERED):
@@ -151,7 +151,7 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
     if reasons[0].code == GateCode.NEEDS_HUMAN:
         return "donewhen review"
     first = next((status for status in facts.evidence if status.state != "passed"), None)
-    if first is None or first.state == "failed" or reasons[0].code not in _SHOWABLE:
+    if first is None or first.state == "failed" or reasons[0].code not in _FIXED_BY_EVIDENCE:
         return f"donewhen why {facts.job.id}"
     if first.requirement.check.kind == "manual":
         return f'donewhen sign-off {facts.job.id} --criterion {first.requirement.name} --reason "…"'

@@ -1,1 +1,1 @@
-"""Criteria that a judge decides: missions, the ticket made of a job, the verdict, and people who overrule it."""
+"""Criteria that a judge decides: missions, the ticket built from a job, the verdict, and overrides by people."""

@@ -1,4 +1,4 @@
-"""A ticket made of a job: what it put out, what changed, what the gate itself saw; never what is merely said."""
+"""Build a judge's ticket from a job: its outputs, the diff and the gate's own evidence, but no claims of the agent."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from donewhen.judging.mission import Mission
     from donewhen.judging.ticket import Ticket
 
-_LARGEST = 4 << 20
-_TOOK = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?= ?(?:ms|s|secs?|seconds?)\b)")
-_LEAST = 200
-"""So many characters each output should have; where there is less room, some outputs are named by their hash alone."""
-_IN_PLACE = re.compile(
+_MAX_BYTES = 4 << 20
+_DURATION = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?= ?(?:ms|s|secs?|seconds?)\b)")
+_MIN_OUTPUT_CHARS = 200
+"""Room that each output should get; if there is less, the remaining outputs are represented by one hash."""
+_OMISSION = re.compile(
     r"\[(?:[0-9a-f]{12} … \d+ characters left out|\d+ bytes, (?:too large|not a text)|can't be read:|"
     r"… and \d+ more files)"
 )
-"""What stands in a ticket where a text, or a piece of it, does not. Whoever writes it into their work gains nothing."""
+"""Markers that replace omitted text in a ticket. Writing one into an output gains nothing: a person then decides."""
 
 
-class ShownRequirement(NamedTuple):
-    """A need that the gate has looked into, and the entry that says so."""
+class CheckedRequirement(NamedTuple):
+    """A requirement that the gate has checked, and the entry with the result."""
 
     requirement: Requirement
     entry: Entry
@@ -49,15 +49,15 @@ def job_ticket(
     requirement: Requirement,
     mission: Mission,
     store: EvidenceStore,
-    shown: Sequence[ShownRequirement],
+    checked: Sequence[CheckedRequirement],
     started: Entry | None,
 ) -> Ticket | None:
-    """The ticket for a criterion that a judge decides; None where there is nothing to judge but words."""
+    """Return the ticket for a criterion that a judge decides; None if there is no artifact to judge."""
     from donewhen.judging.ticket import Ticket
 
-    wanted = mission.settings.from_job
+    settings = mission.settings.from_job
     evidence = job_artifacts(
-        workspace, job, requirement, store, shown, started, parts=wanted.parts, most=wanted.max_chars
+        workspace, job, requirement, store, checked, started, parts=settings.parts, most=settings.max_chars
     )
     if not evidence:
         return None
@@ -70,64 +70,67 @@ def job_artifacts(
     job: Job,
     requirement: Requirement,
     store: EvidenceStore,
-    shown: Sequence[ShownRequirement],
+    checked: Sequence[CheckedRequirement],
     started: Entry | None,
     *,
     parts: Sequence[str] = ("task", "outputs", "diff", "evidence"),
     most: int = 40_000,
 ) -> dict[str, str]:
-    """What there is to look at, by names; nothing where there is only the task."""
-    real: dict[str, str] = {}
-    lost = False
+    """Return the texts to judge, by name, in at most ``most`` characters; empty if there is only the task."""
+    artifacts: dict[str, str] = {}
+    commit_missing = False
     if "outputs" in parts:
-        real |= _outputs(workspace, job, most // _LEAST)
+        artifacts |= _outputs(workspace, job, most // _MIN_OUTPUT_CHARS)
     commit = started.data.get("commit") if started is not None else None
     if "diff" in parts and isinstance(commit, str):
-        diff = diff_since(workspace, commit, without=_claims(workspace, job))
-        real |= {"diff": diff} if diff else {}
-        lost = diff is None
+        diff = diff_since(workspace, commit, without=_agent_evidence_files(workspace, job))
+        artifacts |= {"diff": diff} if diff else {}
+        commit_missing = diff is None
     if "evidence" in parts:
-        real |= {f"evidence {one.requirement.name} {number}": _seen(store, one) for number, one in enumerate(shown, 1)}
-    if not any(text.strip() for text in real.values()):
+        artifacts |= {
+            f"evidence {check.requirement.name} {number}": _evidence_text(store, check)
+            for number, check in enumerate(checked, 1)
+        }
+    if not any(text.strip() for text in artifacts.values()):
         return {}
-    if lost:
-        # Said, so that doing away with a commit hides nothing in silence.
-        real["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
-    # What was agreed, word for word, and no more: a title is anybody's, and would speak to the judge.
+    if commit_missing:
+        # Stated in the ticket, so that removing a commit can't hide changes unnoticed.
+        artifacts["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
+    # Only the agreed text: anybody can edit a title, and could address the judge there.
     task = {"task": requirement.text} if "task" in parts else {}
-    return fit_to_size({**task, **real}, most)
+    return fit_to_size({**task, **artifacts}, most)
 
 
 def outputs_not_shown(evidence: Mapping[str, str]) -> tuple[str, ...]:
-    """The outputs that are not in a ticket word for word: what was made is what a judge has to have seen."""
+    """Return the outputs that are not completely in a ticket; a judge must have seen all of the work."""
     outputs = {name: text for name, text in evidence.items() if name.startswith("output ") or name == "more outputs"}
-    return tuple(name for name, text in outputs.items() if _IN_PLACE.search(text))
+    return tuple(name for name, text in outputs.items() if _OMISSION.search(text))
 
 
-def hard_requirements(job: Job) -> tuple[Requirement, ...]:
-    """What the gate itself can decide, and decides before a judge is asked."""
+def machine_checked_requirements(job: Job) -> tuple[Requirement, ...]:
+    """Return the requirements that the gate checks itself, before a judge is asked."""
     return tuple(requirement for requirement in requirements_of(job) if requirement.check.kind in ("run", "file"))
 
 
 def _outputs(workspace: Workspace, job: Job, most: int) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     more: dict[str, str] = {}
     for path in job.outputs:
         with suppress(ConfigError):
             for name, full in expand_path(workspace, job, path, "outputs"):
                 if not full.is_file():
                     continue
-                shown = f"output {one_line(name, 200)}"
-                if len(found) >= most:
+                title = f"output {one_line(name, 200)}"
+                if len(texts) >= most:
                     more[ascii(name)] = _hash(full)
                 else:
-                    # Names may differ in what can't be seen, and neither may hide the other.
-                    found[shown if shown not in found else f"{shown} ({len(found) + 1})"] = _text(full)
-    return found | ({"more outputs": f"[… and {len(more)} more files, {digest_of(more)[7:19]}]"} if more else {})
+                    # Names may differ only in invisible characters; neither file may hide the other.
+                    texts[title if title not in texts else f"{title} ({len(texts) + 1})"] = _text(full)
+    return texts | ({"more outputs": f"[… and {len(more)} more files, {digest_of(more)[7:19]}]"} if more else {})
 
 
-def _claims(workspace: Workspace, job: Job) -> Iterator[str]:
-    """What an agent has written down about its work, in the folder of the job: it is no work, and decides nothing."""
+def _agent_evidence_files(workspace: Workspace, job: Job) -> Iterator[str]:
+    """Yield the files in the job's folder where the agent describes its work: they are claims, not work."""
     for path in job.verification_evidence:
         with suppress(ConfigError):
             if not path.startswith("/"):
@@ -135,13 +138,13 @@ def _claims(workspace: Workspace, job: Job) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file, or what there is instead: with its hash, so that another content is another ticket."""
+    """Return the text of a file, or a marker with its hash, so that different contents give different tickets."""
     try:
         size = path.stat().st_size
-        content = path.read_bytes() if size <= _LARGEST else b""
+        content = path.read_bytes() if size <= _MAX_BYTES else b""
     except OSError as error:
         return f"[can't be read: {error.strerror}]"
-    if size > _LARGEST:
+    if size > _MAX_BYTES:
         return f"[{size} bytes, too large to show, {_hash(path)[7:19]}]"
     try:
         text = content.decode("utf-8")
@@ -154,39 +157,39 @@ def _hash(path: Path) -> str:
     return hash_file(os.path.realpath(path))
 
 
-def _seen(store: EvidenceStore, requirement: ShownRequirement) -> str:
-    data = requirement.entry.data
+def _evidence_text(store: EvidenceStore, check: CheckedRequirement) -> str:
+    data = check.entry.data
     verdict = "passed" if data.get("passed") is True else "failed"
     if data.get("what") == "file":
-        return f"{requirement.requirement.evidence}\n{verdict}: {data.get('told', '')}"
+        return f"{check.requirement.evidence}\n{verdict}: {data.get('told', '')}"
     output = store.get(str(data.get("output"))) or b""
-    message = f"$ {requirement.requirement.evidence}\n{verdict}, exit status {data.get('exit_code')}"
+    message = f"$ {check.requirement.evidence}\n{verdict}, exit status {data.get('exit_code')}"
     report = data.get("report")
     if isinstance(report, Mapping):
         message += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
-    # How long it took differs from run to run, and must not make another ticket of the same work.
-    return f"{message}\n{_TOOK.sub('…', output.decode('utf-8', 'replace'))}"
+    # Durations differ from run to run and must not change the ticket of the same work.
+    return f"{message}\n{_DURATION.sub('…', output.decode('utf-8', 'replace'))}"
 
 
 def fit_to_size(parts: Mapping[str, str], most: int) -> dict[str, str]:
-    """Every part, without secrets and hidden characters; the long ones share the room that the short ones leave."""
+    """Redact secrets and hidden characters in every part, and cut the longest parts to fit into ``most`` characters."""
     texts = {name: visible_text(redact_secrets(text)) for name, text in parts.items()}
-    left, open_ones = most, sorted(texts, key=lambda name: len(texts[name]))
+    left, by_length = most, sorted(texts, key=lambda name: len(texts[name]))
     room: dict[str, int] = {}
-    for at, name in enumerate(open_ones):
-        room[name] = min(len(texts[name]), left // (len(open_ones) - at))
+    for index, name in enumerate(by_length):
+        room[name] = min(len(texts[name]), left // (len(by_length) - index))
         left -= room[name]
     return {name: _cut(text, room[name]) for name, text in texts.items()}
 
 
 def _cut(text: str, room: int) -> str:
-    """The beginning and the end, with what is left out by its hash: exchanged, it must not go unnoticed."""
+    """Keep the start and the end of a text, with a hash of the whole, so that changes in the middle are detected."""
     if len(text) <= room:
         return text
     name = digest(text.encode("utf-8", "replace"))[7:19]
     half = (room - len(_left_out(len(text), name))) // 2
     if half <= 0:
-        # Whole, however little room there is: it must be known for what it is.
+        # Never cut the marker itself: it must stay recognisable.
         return _left_out(len(text), name).strip()
     return f"{text[:half]}{_left_out(len(text) - 2 * half, name)}{text[len(text) - half :]}"
 

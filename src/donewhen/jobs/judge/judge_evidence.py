@@ -1,7 +1,7 @@
-"""A judge's verdict as evidence: asked by the gate itself, about what is really there, by guidance that is frozen.
+"""A judge's verdict as evidence: the gate asks it about the actual artifacts, with frozen guidance.
 
-It never decides alone. It is asked only when every check that needs no judge has passed, and where its votes don't
-agree, a person decides.
+A judge never decides alone. It is asked only when every other check has passed, and if its votes don't agree, a
+person decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ from donewhen.jobs.evidence.commands import (
     newest_run,
 )
 from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence
-from donewhen.jobs.judge.job_ticket import ShownRequirement, hard_requirements, job_ticket, outputs_not_shown
+from donewhen.jobs.judge.job_ticket import (
+    CheckedRequirement,
+    job_ticket,
+    machine_checked_requirements,
+    outputs_not_shown,
+)
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
 from donewhen.jobs.ledger.approval import is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
@@ -39,11 +44,11 @@ if TYPE_CHECKING:
     from donewhen.judging.verdict import Verdict
 
 TICKET = "donewhen/ticket/v1"
-NOTHING_TO_JUDGE = "there is nothing to judge but words: no output, no change, nothing that the gate saw"
+NOTHING_TO_JUDGE = "there is nothing to judge: no output, no change, no evidence collected by the gate"
 
 
 class JudgeQuestion(NamedTuple):
-    """What a judge would be asked now, and everything that its answer depends on."""
+    """The question for a judge, and everything that its answer depends on."""
 
     mission: Mission
     guidance: Guidance
@@ -56,18 +61,18 @@ class JudgeQuestion(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The name of what is judged, whoever judges it."""
+        """The hash of what is judged, independent of the judge."""
         return self.parts["ticket"]
 
 
 class NothingToJudgeError(DonewhenError):
-    """There is no artifact that a judge could look at."""
+    """There is no artifact to judge."""
 
     code = "nothing_to_judge"
 
 
 def judge_question(workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry]) -> JudgeQuestion:
-    """The question, put together from what is there now; an error where it can't be."""
+    """Build the question from the current state; raise DonewhenError if that is impossible."""
     from donewhen.judging.labels import ticket_hash
     from donewhen.judging.mission_terms import terms_of_mission
 
@@ -88,48 +93,48 @@ def judge_question(workspace: Workspace, job: Job, requirement: Requirement, ent
     return JudgeQuestion(mission, guidance, ticket, parts)
 
 
-def shown_requirements(job: Job, entries: Sequence[Entry]) -> tuple[ShownRequirement, ...]:
-    """What the gate itself ran and saw last, for each thing that it can decide."""
-    found = {
-        requirement.evidence: ShownRequirement(requirement, entry)
-        for requirement in hard_requirements(job)
-        if (entry := _newest(requirement, entries)) is not None
+def shown_requirements(job: Job, entries: Sequence[Entry]) -> tuple[CheckedRequirement, ...]:
+    """Return the newest run for each requirement that the gate checks itself."""
+    by_evidence = {
+        requirement.evidence: CheckedRequirement(requirement, entry)
+        for requirement in machine_checked_requirements(job)
+        if (entry := _newest_check(requirement, entries)) is not None
     }
-    return tuple(found.values())
+    return tuple(by_evidence.values())
 
 
 def ask_judge(
     workspace: Workspace, job: Job, requirement: Requirement, by: Actor, *, again: bool = False
 ) -> EvidenceRun:
-    """Ask the judge of a criterion and write down what it said; the same question is not asked twice.
+    """Ask the judge of a criterion and record the answer; the recorded answer to the same question is reused.
 
-    A judge that can't be asked is on record, too, and shows nothing.
+    A judge that can't be asked is recorded as not passed.
     """
     entries = workspace.ledger.read(job.id).entries
     try:
         question = judge_question(workspace, job, requirement, entries)
-        known = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
-        if known is not None:
-            return EvidenceRun(known, reused=True, output=str(known.data.get("told", "")))
+        fresh_run = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
+        if fresh_run is not None:
+            return EvidenceRun(fresh_run, reused=True, output=str(fresh_run.data.get("told", "")))
         verdict, model = judge_ticket(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
-        # The ledger is read on other machines, too: where the project lies on this one is nobody's business there.
-        told = redact_secrets(str(error)).replace(f"{workspace.root}/", "")
-        data = {**_about(job, requirement), "key": "", "settled": False, "passed": False, "told": told}
+        # The ledger is shared, so it must not contain the project's path on this machine.
+        message = redact_secrets(str(error)).replace(f"{workspace.root}/", "")
+        data = {**_run_fields(job, requirement), "key": "", "settled": False, "passed": False, "told": message}
         return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(error))
     try:
         now = judge_question(workspace, job, requirement, entries).key
     except DonewhenError:
-        # What was judged is gone, which is a change like others.
+        # What was judged no longer exists, which counts as a change.
         now = ""
     policy = approval_policy(workspace)
-    tries = count_refusals(entries, requirement, lambda entry: is_approval(entry, job.id, policy))
+    refusals = count_refusals(entries, requirement, lambda entry: is_approval(entry, job.id, policy))
     data = {
-        **_about(job, requirement),
+        **_run_fields(job, requirement),
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
-        **_after(tries, job, verdict_data(verdict, question.mission, question.guidance, question.ticket)),
+        **_limit_retries(refusals, job, verdict_data(verdict, question.mission, question.guidance, question.ticket)),
         "model": model,
         "guidance_step": question.guidance.step,
         "ticket": evidence_store(workspace).put_json(ticket_data(question.ticket)),
@@ -142,53 +147,55 @@ def count_refusals(
     requirement: Requirement,
     counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person",
 ) -> int:
-    """How many versions of the work the judge did not pass since somebody whose word counts last said something."""
+    """Count the versions of the work that the judge did not pass since the last decision by an entitled person."""
     name = evidence_name(requirement.evidence)
-    seen: set[str] = set()
+    tickets: set[str] = set()
     for entry in reversed(entries):
         if entry.type in ("decided", "overridden", "agreed") and counts(entry):
             break
         if entry.type == "ran" and (entry.data.get("what"), entry.data.get("evidence")) == ("judge", name):
             parts = entry.data.get("parts")
             if isinstance(parts, Mapping) and entry.data.get("passed") is not True:
-                seen.add(str(parts.get("ticket")))
-    return len(seen)
+                tickets.add(str(parts.get("ticket")))
+    return len(tickets)
 
 
-def _after(refused: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
-    """A pass after more versions than the job may take tries says that the judge gave in, not that the work is good."""
-    if not data["passed"] or refused <= job.max_iterations:
+def _limit_retries(refusals: int, job: Job, data: dict[str, Any]) -> dict[str, Any]:
+    """Leave a pass to a person after more refused versions than the job has iterations: retrying wears a judge down."""
+    if not data["passed"] or refusals <= job.max_iterations:
         return data
-    message = f"{data['told']}; it did not pass {refused} versions before this one, so a person decides"
+    message = f"{data['told']}; the judge did not pass {refusals} earlier versions, so a person must decide"
     return {**data, "passed": False, "needs_human": True, "told": message}
 
 
 def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
-    """What is kept of a verdict, and whether it is one: a person decides where too few votes agree, and where the judge
-    is not able to, or has not seen what it passes."""
+    """Return the ledger data of a verdict.
+
+    A person decides if too few votes agree, the judge is not competent, or it passes work that it has not fully seen.
+    """
     from donewhen.judging.competence import reason_not_competent
 
-    unable = None
+    doubt = None
     if verdict.verdict == "pass":
         unseen = outputs_not_shown(ticket.evidence)
-        told = f"the judge was not shown all of {one_line(', '.join(unseen), 200)}" if unseen else None
-        unable = reason_not_competent(mission, guidance) or told
+        omission = f"the judge did not see all of {one_line(', '.join(unseen), 200)}" if unseen else None
+        doubt = reason_not_competent(mission, guidance) or omission
     votes = verdict.passes + verdict.fails + verdict.malformed
-    # Malformed votes count, too: one good answer among three is no agreement.
+    # Malformed votes count, too: a single good answer among three is no agreement.
     agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
     decided = verdict.overridden_by is not None or (
         verdict.verdict is not None
-        and unable is None
+        and doubt is None
         and agreement >= mission.settings.manual_review.min_verdict_agreement
     )
     reason = redact_secrets(one_line(verdict.reason, 400))
     counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
     by = f"guidance step {verdict.guidance_step}"
-    said = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
-    if unable is not None and not decided:
-        said = unable
+    summary = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
+    if doubt is not None and not decided:
+        summary = doubt
     if verdict.verdict is None:
-        said = "the judge gave no usable answer"
+        summary = "the judge gave no usable answer"
     return {
         "passed": decided and verdict.verdict == "pass",
         "needs_human": not decided,
@@ -198,12 +205,12 @@ def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket:
         "margin": None if verdict.margin is None else round(verdict.margin, 4),
         "reason": reason,
         "overridden_by": verdict.overridden_by,
-        "told": f"{said} ({counted}, {by})" + (f": {reason.rstrip('.')}" if reason else ""),
+        "told": f"{summary} ({counted}, {by})" + (f": {reason.rstrip('.')}" if reason else ""),
     }
 
 
 def ticket_data(ticket: Ticket) -> dict[str, Any]:
-    """A ticket as the evidence store keeps it."""
+    """Return a ticket as the evidence store keeps it."""
     return {
         "schema": TICKET,
         "group_id": ticket.group_id,
@@ -213,7 +220,7 @@ def ticket_data(ticket: Ticket) -> dict[str, Any]:
     }
 
 
-def _about(job: Job, requirement: Requirement) -> dict[str, Any]:
+def _run_fields(job: Job, requirement: Requirement) -> dict[str, Any]:
     return {
         "what": "judge",
         "evidence": evidence_name(requirement.evidence),
@@ -223,12 +230,15 @@ def _about(job: Job, requirement: Requirement) -> dict[str, Any]:
     }
 
 
-def _newest(requirement: Requirement, entries: Sequence[Entry]) -> Entry | None:
+def _newest_check(requirement: Requirement, entries: Sequence[Entry]) -> Entry | None:
     return newest_run(entries, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
 
 
 def judge_ticket(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
-    """The judge's verdict and the name of its model, within the mission's budget; also where a loop is running."""
+    """Return the judge's verdict and the name of its model, within the mission's budget.
+
+    Also works inside a running event loop.
+    """
     from donewhen.judging.judge import Judge
     from donewhen.judging.mission_budget import spending_limits
     from donewhen.models import executors
@@ -237,12 +247,12 @@ def judge_ticket(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[
     model = executors.InProcessExecutor().open(mission.settings.model)
     began = mission.clock.monotonic()
     meter = Meter(spending_limits(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
-    # Without the answers that are kept beside the mission: anybody can write there. The ledger knows what was asked.
+    # No answer cache: anybody can write to the cache in the mission's folder. The ledger records what was asked.
     judge = Judge(mission.able_to_judge(), guidance, MeteredModel(model, meter))
-    return _in_a_loop_of_its_own(judge, ticket), model.name
+    return _judge_outside_loop(judge, ticket), model.name
 
 
-def _in_a_loop_of_its_own(judge: Any, ticket: Ticket) -> Verdict:
+def _judge_outside_loop(judge: Any, ticket: Ticket) -> Verdict:
     verdict: Verdict
     try:
         asyncio.get_running_loop()

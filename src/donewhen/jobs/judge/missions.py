@@ -1,4 +1,4 @@
-"""The missions whose judges the gates of a project ask, and the guidance that they follow: what was accepted."""
+"""The missions whose judges the gates ask, and the accepted guidance that the gates use."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ACCEPTED = "accept_guidance"
 
 
 class AcceptedGuidance(NamedTuple):
-    """The guidance that the gates follow: a step of a mission, by the hash of what a judge sees of it."""
+    """The guidance that the gates use: a step of a mission, and the hash of what a judge sees of it."""
 
     step: int
     hash: str
     entry: Entry | None
-    """None where nothing was accepted yet: the gates follow what the mission began with, which was agreed to."""
+    """None if nothing was accepted yet: the gates use the mission's initial guidance, which was agreed to."""
 
 
 def find_mission(workspace: Workspace, name: str) -> Mission:
-    """A mission of the project by the name of its folder, to look at: none of its code is run."""
+    """Return the mission in the folder with this name, without running any of its code."""
     from donewhen.judging.mission import MISSION_FILE, read_mission
 
     settings = workspace.settings()
@@ -37,7 +37,7 @@ def find_mission(workspace: Workspace, name: str) -> Mission:
     if not (folder / MISSION_FILE).is_file():
         known = ", ".join(mission_folders(workspace.root, settings)) or "none"
         raise ConfigError(
-            f"There is no mission {name!r}; there are: {known}.",
+            f"There is no mission {name!r}. Known missions: {known}.",
             where=workspace.where(folder),
             next_step=f"donewhen mission new {workspace.where(folder)}",
         )
@@ -45,14 +45,14 @@ def find_mission(workspace: Workspace, name: str) -> Mission:
 
 
 def gate_mission_name(workspace: Workspace, mission: Mission) -> str | None:
-    """The name under which gates know a mission; None where it is not one of the project's."""
+    """Return the name under which gates know a mission; None if it is not in the project."""
     folders = mission_folders(workspace.root, workspace.settings())
-    wanted = mission.folder.resolve()
-    return next((name for name, folder in folders.items() if folder.resolve() == wanted), None)
+    target = mission.folder.resolve()
+    return next((name for name, folder in folders.items() if folder.resolve() == target), None)
 
 
 def accepted_guidance(workspace: Workspace, name: str, mission: Mission) -> AcceptedGuidance:
-    """Which guidance of a mission the gates follow."""
+    """Return which guidance of a mission the gates use."""
     project = workspace.project()
     seal = project_seal(workspace, project)
     settings: Any = {} if seal is None else seal.terms.get("settings", {})
@@ -68,16 +68,16 @@ def accepted_guidance(workspace: Workspace, name: str, mission: Mission) -> Acce
 
 
 def gate_guidance(workspace: Workspace, name: str, mission: Mission) -> Guidance:
-    """The guidance that the gates follow, word for word as it was accepted."""
+    """Return the guidance that the gates use; raise GuidanceError if it differs from what was accepted."""
     from donewhen.judging.guidance import GuidanceError
 
-    known = accepted_guidance(workspace, name, mission)
-    if known.entry is None:
+    accepted = accepted_guidance(workspace, name, mission)
+    if accepted.entry is None:
         return mission.initial_guidance()
-    guidance = mission.store.at(known.step)
-    if guidance.hash != known.hash:
+    guidance = mission.store.at(accepted.step)
+    if guidance.hash != accepted.hash:
         raise GuidanceError(
-            f"The guidance of {name} at step {known.step} is another than the one that was accepted.",
+            f"The guidance of {name} at step {accepted.step} differs from the accepted version.",
             where=workspace.where(mission.store.path),
             next_step=f"Undo the edit, or let a person accept it: donewhen guidance accept {name}",
         )
@@ -87,9 +87,14 @@ def gate_guidance(workspace: Workspace, name: str, mission: Mission) -> Guidance
 def accept_guidance(
     workspace: Workspace, name: str, mission: Mission, guidance: Guidance, approval: Approval, *, run: str | None = None
 ) -> bool:
-    """Let the gates follow a guidance from now on; whether it counts. ``run`` is the run whose trial speaks for it."""
+    """Record that the gates should use this guidance; return whether the acceptance counts.
+
+    ``run`` is the run whose trial supports it.
+    """
     if not mission.store.exists or mission.store.at(guidance.step).hash != guidance.hash:
-        raise UsageError(f"{name} has no such guidance.", next_step=f"donewhen guidance log {name}")
+        raise UsageError(
+            f"{name} has no such guidance at step {guidance.step}.", next_step=f"donewhen guidance log {name}"
+        )
     path = workspace.project_file
     with workspace.locked(path):
         project = workspace.project()
@@ -98,12 +103,12 @@ def accept_guidance(
         )
         value: dict[str, Any] = {"mission": name, "step": guidance.step, "hash": guidance.hash}
         if run is not None:
-            # What does not count now must not begin to count when trials are trusted later.
+            # An acceptance that does not count now must not count later, when trials become trusted.
             seal = project_seal(workspace, project)
             trusted = seal is not None and seal.terms.get("settings", {}).get("judge.trial_accepts") is True
             value |= {"run": run, "by_trial": trusted}
         message = f"guidance step {guidance.step} of {name}"
         data = {"decision": ACCEPTED, "reason": message, "value": value}
         entry, _ = record_and_project(workspace, project.id, document, path, "decided", data, approval, {})
-    found = accepted_guidance(workspace, name, mission)
-    return found.entry is not None and found.entry.hash == entry.hash
+    accepted = accepted_guidance(workspace, name, mission)
+    return accepted.entry is not None and accepted.entry.hash == entry.hash

@@ -1,6 +1,6 @@
-"""A person who sees it otherwise than the gate: their word on one criterion, on record with their name.
+"""A person's override of the gate for a single criterion, recorded with their name.
 
-It holds for the work as it was when they looked at it. What changes afterwards has to be shown, or looked at, again.
+It is valid for the work that they reviewed. After a change, the criterion needs new evidence or a new review.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 Word = Literal["pass", "fail"]
-_LEGAL = ("run", "file", "judge", "verification")
+_OVERRIDABLE = ("run", "file", "judge", "verification")
 
 
 class OverrideRecord(NamedTuple):
-    """The record of a word, and whether it counts."""
+    """The entry of an override, and whether it counts."""
 
     entry: Entry
     counts: bool
@@ -36,7 +36,7 @@ class OverrideRecord(NamedTuple):
 def newest_override(
     entries: Sequence[Entry], chain: str, requirement: Requirement, subject: str, policy: Policy
 ) -> Entry | None:
-    """The last word of somebody whose word counts, on this criterion, about just this work."""
+    """Return the newest override of this criterion for exactly this work by a person who is entitled to it."""
     for entry in reversed(entries):
         if entry.type != "overridden" or entry.data.get("text") != requirement.text:
             continue
@@ -46,18 +46,18 @@ def newest_override(
 
 
 def has_override(entries: Sequence[Entry], requirement: Requirement) -> bool:
-    """Whether anybody has ever said something about this criterion."""
+    """Whether the ledger has any override of this criterion, valid or not."""
     return any(entry.type == "overridden" and entry.data.get("text") == requirement.text for entry in entries)
 
 
 def subject_of(workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry]) -> str:
-    """The name of what a person looks at who judges a criterion."""
+    """Return the hash of the work that a person reviews for a criterion."""
     if requirement.check.kind == "judge":
         from donewhen.jobs.judge.judge_evidence import judge_question
 
         return judge_question(workspace, job, requirement, entries).subject
     result = result_manifest(workspace, job).hash
-    # What a command says depends on more than the outputs, and all of that was shown.
+    # The result of a command depends on more than the outputs.
     return (
         digest_of([result, input_manifest(workspace, job).hash])
         if requirement.check.kind in ("run", "verification")
@@ -76,14 +76,14 @@ def override_gate(
     seen: str | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> OverrideRecord:
-    """Put a person's word on record. ``seen`` is the subject that they were shown: it must not have changed meanwhile.
+    """Record an override. Raise UsageError if the work is no longer ``seen``, the subject that the person reviewed.
 
-    An agent's word is recorded as what it is, and changes nothing. ``about`` is kept with it.
+    An agent's override is recorded, but has no effect. ``about`` is added to the entry.
     """
     requirement = requirement_for(job, criterion)
-    if requirement.check.kind not in _LEGAL:
+    if requirement.check.kind not in _OVERRIDABLE:
         raise UsageError(
-            f"{criterion} is checked by hand, so there is nothing to overrule.",
+            f"{criterion} is checked by hand, so there is nothing to override.",
             next_step=f'donewhen sign-off {job.id} --criterion {criterion} --reason "…"',
         )
     with workspace.locked(job.path):
@@ -93,8 +93,8 @@ def override_gate(
         subject = subject_of(workspace, job, requirement, chain.entries)
         if seen is not None and subject != seen:
             raise UsageError(
-                f"{job.id} was changed while it was being looked at, so nothing was recorded.",
-                next_step="Look at it again: donewhen review",
+                f"{job.id} changed during the review. Nothing was recorded.",
+                next_step="Review it again: donewhen review",
             )
         history = history_of(job.id, chain.entries, policy)
         data: dict[str, Any] = {
@@ -106,13 +106,13 @@ def override_gate(
             **(about or {}),
         }
         counts = approval.counts(policy)
-        # Whoever waited for a person's answer has it now; of a dispute, all of it.
+        # Resume a job that waits for a person, or whose dispute has no other open criterion.
         answered = history.waiting is not None and history.unanswered <= {criterion}
-        going_on: dict[str, Value] = {"status": "in_progress", "updated_at": workspace.now()}
-        # What a person does not accept is not done, whoever has promised it.
+        resumed: dict[str, Value] = {"status": "in_progress", "updated_at": workspace.now()}
+        # A person's rejection reopens a completed job.
         reopened = counts and verdict == "fail" and history.completed is not None
-        writes = going_on if counts and answered and history.status == "blocked" else {}
-        writes = {**going_on, "completed_at": ""} if reopened else writes
+        writes = resumed if counts and answered and history.status == "blocked" else {}
+        writes = {**resumed, "completed_at": ""} if reopened else writes
         entry, _ = record_and_project(workspace, job.id, document, job.path, "overridden", data, approval, writes)
     if reopened:
         mark_parents_in_progress(workspace, job, policy, approval.by)

@@ -1,1 +1,1 @@
-"""From start to promise: starting, resting, evaluating, completing, invalidating, planning."""
+"""The life cycle of a job: start, evaluate, block or ask, complete, invalidate, plan."""

@@ -1,4 +1,4 @@
-"""Running an agent again and again until a job is done, or honestly is not going to be."""
+"""Run an agent repeatedly until a job is done, blocked or out of budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LoopEnding = Literal["done", "blocked", "waiting", "out_of_budget", "not_started
 
 
 class LoopTurn(NamedTuple):
-    """One run of the agent, and what the gates said after it."""
+    """A run of the agent, and the gates' result after it."""
 
     number: int
     agent: CommandResult
@@ -36,11 +36,11 @@ class LoopResult(NamedTuple):
     promise: Promise | None = None
     why: str = ""
     cascade: tuple[Promise, ...] = ()
-    """What else was completed with it."""
+    """The promises of the workstream and project that were completed with the job."""
 
 
 class LoopLimits(NamedTuple):
-    """The loop's own caps, beside the budget that was agreed."""
+    """The loop's own limits, in addition to the agreed budget."""
 
     turns: int = 20
     seconds: float = 4 * 3600.0
@@ -57,50 +57,50 @@ def run_agent_loop(
     on_progress: Callable[[LoopTurn], object] = lambda _: None,
     environ: Mapping[str, str] = os.environ,
 ) -> LoopResult:
-    """Run ``argv`` until the job is done, rests, or has no tries left; what happened before counts, so it resumes.
+    """Run ``argv`` until the job is done, blocked, waiting, or out of tries; earlier tries count, so it can resume.
 
-    ``{prompt}``, ``{job}`` and ``{plan}`` in the words are replaced; the prompt is in DONEWHEN_PROMPT, too. The agent
-    gets the whole environment: it is not evidence.
+    ``{prompt}``, ``{job}`` and ``{plan}`` in the words are replaced; the prompt is also in DONEWHEN_PROMPT. The agent
+    gets the whole environment, because its run is not evidence.
     """
     job = workspace.job(name)
-    give_up = time.monotonic() + limits.seconds
+    deadline = time.monotonic() + limits.seconds
     if job.status == "planned":
-        begun = start_job(workspace, job.id, by)
-        if not begun.started:
-            return LoopResult("not_started", 0, why=f"{begun.reasons[0].message} Next: {begun.next}")
-    said = ""
+        start = start_job(workspace, job.id, by)
+        if not start.started:
+            return LoopResult("not_started", 0, why=f"{start.reasons[0].message} Next: {start.next}")
+    refusal = ""
     for number in range(1, limits.turns + 1):
-        rest = reason_to_rest(workspace, workspace.job_at(job.path))
-        if rest is not None:
-            return rest._replace(turns=number - 1)
-        left = give_up - time.monotonic()
+        stop = reason_to_stop(workspace, workspace.job_at(job.path))
+        if stop is not None:
+            return stop._replace(turns=number - 1)
+        left = deadline - time.monotonic()
         if left <= 0:
             return LoopResult("time_spent", number - 1)
-        prompt = prompt_for(workspace, job, said)
-        words = [_placed(word, job, workspace, prompt) for word in argv]
+        prompt = prompt_for(workspace, job, refusal)
+        words = [_fill_placeholders(word, job, workspace, prompt) for word in argv]
         env = {**environ, "DONEWHEN_PROMPT": prompt, "DONEWHEN_JOB": job.id, "DONEWHEN_AGENT": "loop"}
         agent = run_command(words, cwd=workspace.root, timeout=min(left, limits.turn_seconds), env=env)
-        rest = reason_to_rest(workspace, workspace.job_at(job.path))
-        if rest is not None:
-            return rest._replace(turns=number)
+        stop = reason_to_stop(workspace, workspace.job_at(job.path))
+        if stop is not None:
+            return stop._replace(turns=number)
         result = complete(workspace, job.id, by)
         on_progress(LoopTurn(number, agent, result))
         if result.promise is not None:
             return LoopResult("done", number, result.promise, cascade=result.cascade)
-        said = "\n".join(_refusal(result))
-    rest = reason_to_rest(workspace, workspace.job_at(job.path))
-    return LoopResult("turns_spent", limits.turns) if rest is None else rest._replace(turns=limits.turns)
+        refusal = "\n".join(_refusal_lines(result))
+    stop = reason_to_stop(workspace, workspace.job_at(job.path))
+    return LoopResult("turns_spent", limits.turns) if stop is None else stop._replace(turns=limits.turns)
 
 
-def reason_to_rest(workspace: Workspace, job: Job) -> LoopResult | None:
-    """Why a job needs no further run of the agent; None when it does."""
+def reason_to_stop(workspace: Workspace, job: Job) -> LoopResult | None:
+    """Return why the agent should not run again; None if it should."""
     done = valid_completion(workspace, job)
     if done is not None:
         return LoopResult("done", 0, promise_of(job.id, done))
     facts = facts_of(workspace, job)
     history = facts.history
     if history.auto_blocked and not history.decided_since_block:
-        return LoopResult("out_of_budget", 0, why=f"{history.iteration} of {job.max_iterations} iterations are used.")
+        return LoopResult("out_of_budget", 0, why=f"{history.iteration} of {job.max_iterations} iterations used.")
     if history.waiting is not None:
         asks = history.waiting.data.get("decision") in ("ask", "dispute")
         return LoopResult("waiting" if asks else "blocked", 0, why=str(history.waiting.data.get("reason", "")))
@@ -110,24 +110,24 @@ def reason_to_rest(workspace: Workspace, job: Job) -> LoopResult | None:
     return LoopResult("waiting", 0, why=evaluation.truth.reasons[0].message) if evaluation.waits_for_person else None
 
 
-def prompt_for(workspace: Workspace, job: Job, said: str) -> str:
-    """What the agent is told: the job, what done means, and what was missing the last time."""
+def prompt_for(workspace: Workspace, job: Job, refusal: str) -> str:
+    """Return the prompt for the agent: the job, its criteria, and why the last try was refused."""
     criteria = "\n".join(f"- {criterion.id}: {criterion.text}" for criterion in job.criteria)
-    last = f"\nThe last try was refused:\n{said}\n" if said else ""
+    last = f"\nThe last try was refused:\n{refusal}\n" if refusal else ""
     return (
         f"Work on the job {job.id}: {job.title}. Its plan is {workspace.where(job.path)}.\n"
         f"It is done when:\n{criteria}\n{last}"
-        f"Show it with: donewhen run {job.id}. If you can't go on, say so: donewhen block {job.id} --reason …, "
+        f"Run its checks with: donewhen run {job.id}. If you can't go on: donewhen block {job.id} --reason …, "
         f"or ask: donewhen ask {job.id} --question … If a refusal is wrong: donewhen dispute {job.id} --reason …\n"
     )
 
 
-def _refusal(result: Completion) -> Iterator[str]:
+def _refusal_lines(result: Completion) -> Iterator[str]:
     if result.evaluation is not None:
         for gate in result.evaluation.gates:
             yield from (f"- {reason.message}" for reason in gate.reasons)
 
 
-def _placed(word: str, job: Job, workspace: Workspace, prompt: str) -> str:
+def _fill_placeholders(word: str, job: Job, workspace: Workspace, prompt: str) -> str:
     plan = workspace.where(job.path)
     return word.replace("{job}", job.id).replace("{plan}", plan).replace("{prompt}", prompt)

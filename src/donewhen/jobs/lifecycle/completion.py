@@ -1,4 +1,4 @@
-"""The ONE way to `done`. Nothing else writes that status or mints a promise."""
+"""Completing a job. Nothing else writes `status: done` or issues a promise."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from donewhen.jobs.record.projection import finish_interrupted_write, record_and
 
 
 class Completion(NamedTuple):
-    """What became of an attempt to complete a job. A promise is there exactly when it is done."""
+    """The result of an attempt to complete a job. There is a promise exactly if the job is done."""
 
     job: Job
     evaluation: Evaluation | None
     promise: Promise | None
     entry: Entry
     repeated: bool = False
-    """Whether it was done before and still is, so that its promise is given once more."""
+    """Whether it was already done, so that the same promise is returned again."""
     cascade: tuple[Promise, ...] = ()
     invalidated: tuple[InvalidatedJob, ...] = ()
 
@@ -48,29 +48,29 @@ class Completion(NamedTuple):
 def complete(
     workspace: Workspace, name: str, by: Actor, *, on_progress: Callable[[Requirement], None] = lambda _: None
 ) -> Completion:
-    """Complete a job if it is done: collect the evidence, ask every gate now, write, and mint the promise.
+    """Complete a job: collect the evidence, evaluate every gate, and if all pass, write `done` and issue the promise.
 
     A refusal is recorded and counts as an iteration; a job that has no iterations left becomes blocked.
     """
     job = workspace.job(name)
-    standing = valid_completion(workspace, job)
-    if standing is not None:
-        return _again(workspace, job, standing, by)
+    earlier = valid_completion(workspace, job)
+    if earlier is not None:
+        return _repeat_completion(workspace, job, earlier, by)
     collect_evidence(workspace, job, by, on_progress=on_progress, lenient=True)
     seal_tightened_terms(workspace, workspace.job_at(job.path), by)
     with workspace.locked(job.path):
         finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         job = workspace.job_at(job.path)
         update_stale_views(workspace, job)
-        # Somebody else may have completed it meanwhile.
-        standing = valid_completion(workspace, job)
+        # Another process may have completed it in the meantime.
+        earlier = valid_completion(workspace, job)
         facts = facts_of(workspace, job)
         evaluation = evaluate(facts)
-        entry = standing or (_done if evaluation.passed else _refused)(workspace, facts, evaluation, by)
+        entry = earlier or (_record_done if evaluation.passed else _record_refusal)(workspace, facts, evaluation, by)
         job = workspace.job_at(job.path)
         update_views(workspace, job)
-    if standing is not None:
-        return _again(workspace, job, standing, by)
+    if earlier is not None:
+        return _repeat_completion(workspace, job, earlier, by)
     if not evaluation.passed:
         if facts.history.completed is not None:
             mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
@@ -80,30 +80,31 @@ def complete(
     invalidated = (
         () if before in (None, entry.data["outputs"]) else invalidate_jobs(workspace, approval_policy(workspace), by)
     )
-    for one in invalidated:
-        mark_parents_in_progress(workspace, workspace.job(one.id), approval_policy(workspace), by)
-    cascade = tuple(_cascade(workspace, job, by))
+    for invalid in invalidated:
+        mark_parents_in_progress(workspace, workspace.job(invalid.id), approval_policy(workspace), by)
+    cascade = tuple(_complete_parents(workspace, job, by))
     if cascade:
         update_views(workspace, job)
     return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
 
 
-def _again(workspace: Workspace, job: Job, standing: Entry, by: Actor) -> Completion:
-    """The promise once more; what is above may have waited for something else that has been settled since."""
-    cascade = tuple(_cascade(workspace, job, by))
+def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, by: Actor) -> Completion:
+    """Return the same promise again; also complete the parents if nothing else blocks them any more."""
+    cascade = tuple(_complete_parents(workspace, job, by))
     if cascade:
         update_views(workspace, job)
-    return Completion(job, None, promise_of(job.id, standing), standing, repeated=True, cascade=cascade)
+    return Completion(job, None, promise_of(job.id, entry), entry, repeated=True, cascade=cascade)
 
 
 def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Any:
-    """What the job put out when it was last completed before this entry; None if it never was."""
-    earlier = [one for one in workspace.ledger.read(job.id).entries if one.type == "completed" and one.seq < entry.seq]
-    return earlier[-1].data.get("outputs") if earlier else None
+    """Return the job's outputs at the last completion before this entry; None if there was none."""
+    entries = workspace.ledger.read(job.id).entries
+    completions = [earlier for earlier in entries if earlier.type == "completed" and earlier.seq < entry.seq]
+    return completions[-1].data.get("outputs") if completions else None
 
 
 def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
-    """What an evaluation writes into the plan."""
+    """Return the plan fields that an evaluation writes."""
     truth = evaluation.truth
     return {
         "reward_last_score": evaluation.score.total,
@@ -117,7 +118,7 @@ def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
 
 
 def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
-    """What an entry keeps of an evaluation."""
+    """Return the part of an evaluation that is kept in the ledger."""
     return {
         "score": evaluation.score.total,
         "gates": {gate.gate: [reason.code.value for reason in gate.reasons] for gate in evaluation.gates},
@@ -125,42 +126,42 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def judges_of_criteria(facts: Facts) -> dict[str, Any]:
-    """By whom the criteria were judged that a judge decides: by which guidance, or by which person."""
-    found: dict[str, Any] = {}
-    for standing in facts.evidence:
-        if standing.requirement.check.kind != "judge" or standing.entry is None:
+    """Return who decided each judged criterion: the guidance step of the judge, or the person who overrode it."""
+    judged: dict[str, Any] = {}
+    for status in facts.evidence:
+        if status.requirement.check.kind != "judge" or status.entry is None:
             continue
-        data = standing.entry.data
-        word = standing.entry.type == "overridden"
-        found[standing.requirement.name] = {
-            "mission": standing.requirement.check.text,
-            "state": standing.state,
-            "entry": standing.entry.hash,
-            **({"person": standing.entry.by.name} if word else {"guidance_step": data.get("guidance_step")}),
+        data = status.entry.data
+        overridden = status.entry.type == "overridden"
+        judged[status.requirement.name] = {
+            "mission": status.requirement.check.text,
+            "state": status.state,
+            "entry": status.entry.hash,
+            **({"person": status.entry.by.name} if overridden else {"guidance_step": data.get("guidance_step")}),
         }
-    return {"judged": found} if found else {}
+    return {"judged": judged} if judged else {}
 
 
 def promise_on_record(chain: str, history: History) -> Promise | None:
-    """The promise that the ledger has, for whoever shows it; whether it still holds, ``verify_promise`` says."""
+    """Return the promise in the ledger, without checking that it is still valid (see ``verify_promise``)."""
     return None if history.completed is None else promise_of(chain, history.completed)
 
 
 def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
-    """The completion of a job that is done and still valid."""
+    """Return the completion entry of a job that is done and still valid, else None."""
     policy = approval_policy(workspace)
     history = history_of(job.id, workspace.ledger.read(job.id).entries, policy)
     if history.completed is None or job.status != "done":
         return None
     facts = facts_of(workspace, job)
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
-    sound = agreed and not facts.tampered and not facts.chain_breaks
+    intact = agreed and not facts.tampered and not facts.chain_breaks
     valid = ValidityChecker(workspace, policy).of(job.id).state == "done"
-    there = all(output.state == "good" for output in (*facts.outputs, *facts.evidence_files))
-    return history.completed if sound and valid and there else None
+    files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
+    return history.completed if intact and valid and files_exist else None
 
 
-def _done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+def _record_done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job = facts.job
     data: dict[str, Any] = {
         **evaluation_data(evaluation),
@@ -185,18 +186,17 @@ def _write_done(
     writes: Mapping[str, Value],
     by: Actor,
 ) -> Entry:
-    """The only line of code that writes `status: done`."""
+    """Write `status: done`. This is the only place that does."""
     now = workspace.now()
     done: dict[str, Value] = {**writes, "status": "done", "completed_at": now, "updated_at": now}
     return record_and_project(workspace, chain, document, path, "completed", data, Approval(by), done)[0]
 
 
-def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+def _record_refusal(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job, now = facts.job, workspace.now()
-    # A gate that broke says nothing about the work, and a budget that is spent is not spent twice.
-    # Who waits for a person has done what there was to do.
-    spent_before = any(reason.code == GateCode.BUDGET_EXCEEDED for reason in evaluation.reasons)
-    free = evaluation.broken or evaluation.waits_for_person or spent_before
+    # Not counted as an iteration: a gate that raised an error, waiting for a person, a budget that is already used up.
+    used_up_before = any(reason.code == GateCode.BUDGET_EXCEEDED for reason in evaluation.reasons)
+    free = evaluation.broken or evaluation.waits_for_person or used_up_before
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts), "next": evaluation.next}
     if evaluation.waits_for_person:
@@ -204,43 +204,42 @@ def _refused(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Act
     writes: dict[str, Value] = {**evaluation_fields(evaluation, now), "iteration": iteration}
     begun = facts.history.started is not None or facts.history.completed is not None
     if facts.history.status != "cancelled":
-        spent = iteration > job.max_iterations
-        if spent:
+        used_up = iteration > job.max_iterations
+        if used_up:
             data["auto_blocked"] = True
-        writes["status"] = "blocked" if spent else "in_progress" if begun else facts.history.status
+        writes["status"] = "blocked" if used_up else "in_progress" if begun else facts.history.status
     else:
-        # Whatever somebody has typed there.
+        # Also overwrites a status that was edited by hand.
         writes["status"] = "cancelled"
     if facts.history.completed is not None:
-        # It was done on something that has changed since.
+        # The earlier completion is no longer valid.
         writes["completed_at"] = ""
     return record_and_project(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
 
 
-def _cascade(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
-    """Complete the workstream and the project, if this was the last job that they waited for."""
-    # The views say which jobs may be open, so that most often one look at one of them is enough; what is so is asked
-    # of the ledger.
+def _complete_parents(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
+    """Complete the workstream and the project if this was their last open job."""
+    # The views list the jobs that may be open, so that usually a single check is enough; the ledger decides.
     validities = ValidityChecker(workspace, approval_policy(workspace))
-    shown = jobs_shown_open(workspace)
+    maybe_open = jobs_shown_open(workspace)
     for path in parent_plans(workspace, job):
-        if path == workspace.project_file and any(_is_open(validities, one) for one in shown):
+        if path == workspace.project_file and any(_is_open(validities, name) for name in maybe_open):
             return
         jobs = [place.id for place in workspace.places() if place.path.is_relative_to(path.parent)]
         if path == workspace.project_file:
-            # A job whose folder is gone is not done by that: the ledger remembers it.
+            # Deleting a job's folder does not make it done: the ledger still has it.
             jobs += [chain for chain in workspace.ledger.chains() if chain.startswith("WI-") and chain not in jobs]
-        if any(_is_open(validities, one) for one in jobs if one in shown):
+        if any(_is_open(validities, name) for name in jobs if name in maybe_open):
             return
-        yield from _complete_above(workspace, path, jobs, by)
+        yield from _complete_parent(workspace, path, jobs, by)
 
 
 def _is_open(validities: ValidityChecker, job: str) -> bool:
     return validities.of(job).state not in ("done", "cancelled")
 
 
-def _complete_above(workspace: Workspace, path: Path, jobs: Sequence[str], by: Actor) -> Iterator[Promise]:
-    """Complete what is above jobs when all of them are done or cancelled, and at least one is done."""
+def _complete_parent(workspace: Workspace, path: Path, jobs: Sequence[str], by: Actor) -> Iterator[Promise]:
+    """Complete a workstream or project if all its jobs are done or cancelled, and at least one is done."""
     policy = approval_policy(workspace)
     validities = ValidityChecker(workspace, policy)
     states = {name: validities.of(name).state for name in jobs}

@@ -1,4 +1,4 @@
-"""Evaluating a job without completing it; the result is shown in its plan and never counts as an iteration."""
+"""Evaluate a job without completing it, and write the result into its plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from donewhen.jobs.record.projection import finish_interrupted_write, record_and
 
 
 class EvaluatedJob(NamedTuple):
-    """How far a job is."""
+    """A job with its facts and evaluation."""
 
     job: Job
     facts: Facts
@@ -34,8 +34,10 @@ def evaluate_and_record(
     collecting: bool,
     on_progress: Callable[[Requirement], None] = lambda _: None,
 ) -> EvaluatedJob:
-    """Evaluate a job and show the result in its plan; it never counts as an iteration. With ``collecting``, what is
-    stale is run again first."""
+    """Evaluate a job and write the result into its plan; never counts as an iteration.
+
+    With ``collecting``, stale checks are run again first.
+    """
     job = workspace.job(name)
     if collecting:
         collect_evidence(workspace, job, by, on_progress=on_progress, lenient=True)
@@ -47,12 +49,11 @@ def evaluate_and_record(
         facts = facts_of(workspace, job)
         evaluation = evaluate(facts)
         fields = job.document.fields
-        shown = evaluation_fields(evaluation, workspace.now())
-        news: dict[str, Any] = {key: value for key, value in shown.items() if not key.endswith("_at")}
-        if facts.history.completed is None and any(fields.get(key) != value for key, value in news.items()):
-            record_and_project(
-                workspace, job.id, job.document, job.path, "evaluated", evaluation_data(evaluation), Approval(by), shown
-            )
+        writes = evaluation_fields(evaluation, workspace.now())
+        results: dict[str, Any] = {key: value for key, value in writes.items() if not key.endswith("_at")}
+        if facts.history.completed is None and any(fields.get(key) != value for key, value in results.items()):
+            data = evaluation_data(evaluation)
+            record_and_project(workspace, job.id, job.document, job.path, "evaluated", data, Approval(by), writes)
             job = workspace.job_at(job.path)
             update_views(workspace, job)
         elif collecting:

@@ -1,11 +1,11 @@
-"""When something that others were built on changes, they are not done any more: all of them, however far down."""
+"""Invalidation: when something changes that done jobs depend on, directly or indirectly, they are no longer done."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from donewhen.jobs.board.survey import Survey, survey_jobs
-from donewhen.jobs.board.validity import Validity, ValidityChecker
+from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import update_views
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
@@ -16,7 +16,7 @@ from donewhen.jobs.record.projection import finish_interrupted_write, record_and
 
 
 class InvalidatedJob(NamedTuple):
-    """A job that is not done any more, and the chain of jobs through which."""
+    """A job that is no longer done, and the chain of jobs that caused it."""
 
     id: str
     chain: tuple[str, ...]
@@ -24,39 +24,38 @@ class InvalidatedJob(NamedTuple):
     entry: Entry | None = None
 
 
-def find_invalid_jobs(workspace: Workspace, policy: Policy, seen: Survey) -> tuple[InvalidatedJob, ...]:
-    """Jobs that say done and were done on something that has changed since, as far as the look at all jobs tells."""
-    return _invalid(
-        ValidityChecker(workspace, policy, known={job.id: job.built for job in seen.jobs if job.built}), seen
+def find_invalid_jobs(workspace: Workspace, policy: Policy, survey: Survey) -> tuple[InvalidatedJob, ...]:
+    """Return the done jobs of a survey whose dependencies or inputs have changed since."""
+    known = {job.id: job.built for job in survey.jobs if job.built}
+    return _invalid_jobs(ValidityChecker(workspace, policy, known=known), survey)
+
+
+def _invalid_jobs(validities: ValidityChecker, survey: Survey) -> tuple[InvalidatedJob, ...]:
+    # Also jobs that are done by the ledger only: editing the status in a plan must not hide them.
+    done = [(job.id, validities.of(job.id)) for job in survey.jobs if "done" in (job.status, job.recorded)]
+    return tuple(
+        InvalidatedJob(name, (name, *validity.chain), validity.why)
+        for name, validity in done
+        if validity.state == "invalid"
     )
 
 
-def _invalid(validities: ValidityChecker, seen: Survey) -> tuple[InvalidatedJob, ...]:
-    # By the ledger, too: a plan in which somebody has typed something else hides nothing.
-    found = [(job.id, validities.of(job.id)) for job in seen.jobs if "done" in (job.status, job.recorded)]
-    return tuple(InvalidatedJob(name, (name, *one.chain), one.why) for name, one in found if _is_invalid(one))
-
-
 def invalidate_jobs(workspace: Workspace, policy: Policy, by: Actor) -> tuple[InvalidatedJob, ...]:
-    """Put on record which done jobs are not done any more, and set them back to work."""
+    """Record which done jobs are no longer done, and set their status to in_progress."""
     recorded = []
-    seen = survey_jobs(workspace)
-    # The look chooses whom to ask; the answers come from the files.
-    asked = ValidityChecker(workspace, policy, places={job.id: job.path for job in seen.jobs})
-    for one in _invalid(asked, seen):
-        path = workspace.place(one.id).path
+    survey = survey_jobs(workspace)
+    # The survey may come from the index, so it only selects the candidates; validity is computed from the files.
+    validities = ValidityChecker(workspace, policy, places={job.id: job.path for job in survey.jobs})
+    for job in _invalid_jobs(validities, survey):
+        path = workspace.place(job.id).path
         with workspace.locked(path):
-            entries = workspace.ledger.read(one.id).entries
+            entries = workspace.ledger.read(job.id).entries
             document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
-            if history_of(one.id, entries, policy).completed is None:
+            if history_of(job.id, entries, policy).completed is None:
                 continue
             writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}
-            data = {"chain": list(one.chain), "why": one.why}
-            entry, _ = record_and_project(workspace, one.id, document, path, "invalidated", data, Approval(by), writes)
+            data = {"chain": list(job.chain), "why": job.why}
+            entry, _ = record_and_project(workspace, job.id, document, path, "invalidated", data, Approval(by), writes)
         update_views(workspace, workspace.job_at(path))
-        recorded.append(one._replace(entry=entry))
+        recorded.append(job._replace(entry=entry))
     return tuple(recorded)
-
-
-def _is_invalid(validity: Validity) -> bool:
-    return validity.state == "invalid"

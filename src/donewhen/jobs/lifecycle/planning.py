@@ -1,4 +1,4 @@
-"""What can be done next, in which order, and what is wrong with the plan as a whole."""
+"""Plan the open jobs: what can start now, in which order, and what is wrong with the plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPEN = frozenset({"planned", "in_progress", "blocked"})
 
 
 class ReadyPlan(NamedTuple):
-    """What can start now, and how the rest follows."""
+    """The jobs that can start now, and the order of the others."""
 
     now: tuple[str, ...]
     waves: tuple[tuple[str, ...], ...]
@@ -27,20 +27,20 @@ class ReadyPlan(NamedTuple):
 
 
 def find_ready_jobs(jobs: Sequence[JobRecord]) -> ReadyPlan:
-    """What can be started, the waves, and the chain of jobs that takes longest."""
+    """Return the jobs that can be started, the waves, and the critical path."""
     open_jobs = {job.id: job for job in jobs if job.status in _OPEN}
     done = {job.id for job in jobs if job.status == "done"}
     waves = tuple(_waves(open_jobs, done))
     first = [open_jobs[name] for name in (waves[0] if waves else ())]
-    now = tuple(one.id for one in first if one.status == "planned" and one.agreement == "agreed")
-    path, hours = _longest(open_jobs, waves)
+    now = tuple(job.id for job in first if job.status == "planned" and job.agreement == "agreed")
+    path, hours = _critical_path(open_jobs, waves)
     return ReadyPlan(now, waves, path, hours)
 
 
 def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
-    """Circles of jobs that depend on each other, each once."""
+    """Return the cycles of jobs that depend on each other, each once."""
     depends = {job.id: job.depends_on for job in jobs}
-    found: dict[frozenset[str], tuple[str, ...]] = {}
+    cycles: dict[frozenset[str], tuple[str, ...]] = {}
     finished: set[str] = set()
     for first in depends:
         path: list[str] = []
@@ -50,33 +50,33 @@ def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:
             path.append(first)
         while stack:
             name, rest = stack[-1]
-            above = next(rest, None)
-            if above is None:
+            dependency = next(rest, None)
+            if dependency is None:
                 finished.add(name)
                 stack.pop()
                 path.pop()
-            elif above in path:
-                circle = tuple(path[path.index(above) :])
-                found.setdefault(frozenset(circle), circle)
-            elif above in depends and above not in finished:
-                stack.append((above, iter(depends[above])))
-                path.append(above)
-    return tuple(found.values())
+            elif dependency in path:
+                cycle = tuple(path[path.index(dependency) :])
+                cycles.setdefault(frozenset(cycle), cycle)
+            elif dependency in depends and dependency not in finished:
+                stack.append((dependency, iter(depends[dependency])))
+                path.append(dependency)
+    return tuple(cycles.values())
 
 
-def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[AgreementProblem, ...]:
-    """Everything that is wrong with the plan: what the survey found, and what only shows between jobs."""
-    by_id = {job.id: job for job in seen.jobs}
-    problems = list(seen.problems)
-    for job in seen.jobs:
+def check_plan(workspace: Workspace, survey: Survey, policy: Policy) -> tuple[AgreementProblem, ...]:
+    """Return every problem of the plan: those that the survey found, and those between jobs."""
+    by_id = {job.id: job for job in survey.jobs}
+    problems = list(survey.problems)
+    for job in survey.jobs:
         where = workspace.where(job.path)
         problems += [
             AgreementProblem(
                 FindingCode.TAMPERED,
-                f"{job.id}: {miss.field} says {miss.found!r}, the ledger {miss.expected!r}.",
+                f"{job.id}: {mismatch.field} says {mismatch.found!r}, but the ledger says {mismatch.expected!r}.",
                 where,
             )
-            for miss in job.tampered
+            for mismatch in job.tampered
         ]
         problems += [
             AgreementProblem(
@@ -87,22 +87,19 @@ def check_plan(workspace: Workspace, seen: Survey, policy: Policy) -> tuple[Agre
         ]
         if job.status == "done":
             problems += _done_too_early(job, by_id, where)
-    for circle in dependency_cycles(seen.jobs):
-        message = f"Jobs depend on each other in a circle: {' → '.join((*circle, circle[0]))}."
-        problems.append(
-            AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, message, workspace.where(by_id[circle[0]].path))
-        )
-    for invalid in find_invalid_jobs(workspace, policy, seen):
-        message = f"{invalid.id} was done on something that has changed ({' → '.join(invalid.chain)}): {invalid.why}."
+    for cycle in dependency_cycles(survey.jobs):
+        message = f"Circular dependency: {' → '.join((*cycle, cycle[0]))}."
+        problems.append(AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, message, workspace.where(by_id[cycle[0]].path)))
+    for invalid in find_invalid_jobs(workspace, policy, survey):
+        chain = " → ".join(invalid.chain)
+        message = f"{invalid.id} is no longer done, because something it depends on changed ({chain}): {invalid.why}."
         problems.append(AgreementProblem(FindingCode.DONE_INVALID, message, workspace.where(by_id[invalid.id].path)))
     return tuple(problems)
 
 
 def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) -> Iterator[AgreementProblem]:
     if not job.events:
-        yield AgreementProblem(
-            FindingCode.UNSEALED, f"{job.id} says done, and the ledger has nothing to show for it.", where
-        )
+        yield AgreementProblem(FindingCode.UNSEALED, f"{job.id} says done, but the ledger has no record of it.", where)
     for name in job.depends_on:
         if name in by_id and by_id[name].status != "done":
             message = f"{job.id} is done, but {name}, which it depends on, is {by_id[name].status}."
@@ -110,32 +107,33 @@ def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) 
 
 
 def _waves(jobs: Mapping[str, JobRecord], done: set[str]) -> Iterator[tuple[str, ...]]:
-    place = {name: number for number, name in enumerate(jobs)}
-    waiting = {name: {one for one in job.depends_on if one not in done} for name, job in jobs.items()}
-    below: dict[str, list[str]] = defaultdict(list)
-    for name, above in waiting.items():
-        for one in above:
-            below[one].append(name)
-    wave = tuple(name for name, above in waiting.items() if not above)
+    position = {name: number for number, name in enumerate(jobs)}
+    waiting = {name: {above for above in job.depends_on if above not in done} for name, job in jobs.items()}
+    dependents: dict[str, list[str]] = defaultdict(list)
+    for name, dependencies in waiting.items():
+        for dependency in dependencies:
+            dependents[dependency].append(name)
+    wave = tuple(name for name, dependencies in waiting.items() if not dependencies)
     while wave:
         yield wave
         following: list[str] = []
         for name in wave:
-            for one in below[name]:
-                waiting[one].discard(name)
-                if not waiting[one]:
-                    following.append(one)
-        wave = tuple(sorted(following, key=place.__getitem__))
+            for dependent in dependents[name]:
+                waiting[dependent].discard(name)
+                if not waiting[dependent]:
+                    following.append(dependent)
+        wave = tuple(sorted(following, key=position.__getitem__))
 
 
-def _longest(jobs: Mapping[str, JobRecord], waves: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], float]:
+def _critical_path(jobs: Mapping[str, JobRecord], waves: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], float]:
     hours: dict[str, float] = {}
     before: dict[str, str | None] = {}
     for wave in waves:
         for name in wave:
-            above = max((one for one in jobs[name].depends_on if one in hours), key=hours.__getitem__, default=None)
-            before[name] = above
-            hours[name] = jobs[name].estimate_hours + (hours[above] if above is not None else 0.0)
+            scheduled = (dependency for dependency in jobs[name].depends_on if dependency in hours)
+            longest = max(scheduled, key=hours.__getitem__, default=None)
+            before[name] = longest
+            hours[name] = jobs[name].estimate_hours + (hours[longest] if longest is not None else 0.0)
     last = max(hours, key=hours.__getitem__, default=None)
     total = hours[last] if last is not None else 0.0
     path: list[str] = []

@@ -1,4 +1,4 @@
-"""The promise: minted once, by the one function that completes, with a receipt that can be checked."""
+"""Promises: the text printed when a job is done, with a receipt that can be verified against the ledger."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from donewhen.jobs.record.history import history_of
 
 _PROMISE = re.compile(r"<promise>((?:PJ|WS|WI)-\d{8}-\d{3,})-DONE</promise>")
 _RECEIPT = re.compile(r"receipt: (sha256:[0-9a-f]{64})")
-_PAST = "it was completed then, but does not stand any more"
+_PAST = "it was completed, but the completion is no longer valid"
 
 
 class Promise(NamedTuple):
-    """What is printed when something is done."""
+    """The id and receipt that are printed when something is done."""
 
     id: str
     receipt: str
@@ -29,7 +29,7 @@ class Promise(NamedTuple):
 
 
 class PromiseCheck(NamedTuple):
-    """Whether a text holds a real promise."""
+    """Whether a text contains a real promise, and why (not)."""
 
     id: str | None
     real: bool
@@ -37,45 +37,46 @@ class PromiseCheck(NamedTuple):
 
 
 class InvalidCompletion(NamedTuple):
-    """Why a completion does not stand."""
+    """Why a completion is missing or not valid."""
 
     code: FindingCode
     why: str
 
 
 def promise_of(chain: str, entry: Entry) -> Promise:
-    """The promise for a completion on record."""
+    """Return the promise for a completion entry."""
     return Promise(chain, entry.hash)
 
 
 def verify_promise(workspace: Workspace, text: str, policy: Policy) -> PromiseCheck:
-    """Tell a real promise from a typed one: its receipt is a completion in the ledger, and that still stands."""
-    found = _PROMISE.search(text)
-    if found is None:
-        return PromiseCheck(None, False, "there is no promise in it")
-    receipt = _RECEIPT.search(text, found.end())
+    """Check the promise in a text: its receipt must be a completion in the ledger that is still valid."""
+    promise = _PROMISE.search(text)
+    if promise is None:
+        return PromiseCheck(None, False, "the text contains no promise")
+    name = promise[1]
+    receipt = _RECEIPT.search(text, promise.end())
     if receipt is None:
-        return PromiseCheck(found[1], False, "it has no receipt, so anybody may have typed it")
-    chain = workspace.ledger.read(found[1])
-    entry = next((one for one in chain.entries if one.hash == receipt[1]), None)
+        return PromiseCheck(name, False, "it has no receipt, so anybody could have typed it")
+    chain = workspace.ledger.read(name)
+    entry = next((entry for entry in chain.entries if entry.hash == receipt[1]), None)
     if chain.whole and (entry is None or entry.type != "completed"):
-        return PromiseCheck(found[1], False, "the ledger knows no completion with this receipt")
-    status = standing_completion(workspace, found[1], chain, policy)
-    if isinstance(status, InvalidCompletion):
-        return PromiseCheck(found[1], False, status.why)
-    if status.hash != receipt[1]:
-        return PromiseCheck(found[1], False, _PAST)
-    return PromiseCheck(found[1], True, "the ledger has it")
+        return PromiseCheck(name, False, "the ledger has no completion with this receipt")
+    completion = standing_completion(workspace, name, chain, policy)
+    if isinstance(completion, InvalidCompletion):
+        return PromiseCheck(name, False, completion.why)
+    if completion.hash != receipt[1]:
+        return PromiseCheck(name, False, _PAST)
+    return PromiseCheck(name, True, "the ledger has this completion")
 
 
 def standing_completion(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | InvalidCompletion:
-    """The completion of this chain, if it stands now: nothing was broken, taken back, or built on what has changed."""
+    """Return the completion of this chain if the chain is intact and the completion still valid, else why not."""
     if not chain.whole:
-        return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger does not hold together")
-    status = history_of(name, chain.entries, policy).completed
-    if status is None:
+        return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger is broken")
+    completion = history_of(name, chain.entries, policy).completed
+    if completion is None:
         once = any(entry.type == "completed" for entry in chain.entries)
         return InvalidCompletion(FindingCode.NOT_DONE, _PAST if once else "it was never completed")
     if name.startswith("WI-") and ValidityChecker(workspace, policy).of(name).state != "done":
-        return InvalidCompletion(FindingCode.DONE_INVALID, "it was done on something that has changed since")
-    return status
+        return InvalidCompletion(FindingCode.DONE_INVALID, "something that it depends on has changed since")
+    return completion

@@ -1,4 +1,4 @@
-"""Stopping honestly before a job is done: blocked, waiting for an answer, disputed, or let go unverified."""
+"""Stop working on a job before it is done: blocked, waiting for an answer, disputed, or unverified."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from donewhen.jobs.record.projection import finish_interrupted_write, record_and
 
 
 def set_job_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
-    """Rest honestly: blocked for a reason, or waiting for a person's answer. Both are legal stops."""
+    """Record that a job is blocked for a reason, or waits for a person's answer; the agent may stop then."""
     text = (reason or question).strip()
     if not text:
-        raise UsageError("Say why." if not question else "Say what is asked.")
+        raise UsageError("The reason is empty." if not question else "The question is empty.")
     job = workspace.job(name)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
@@ -39,33 +39,34 @@ def set_job_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "
 
 
 def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
-    """Disagree with a refusal: what it was refused for goes to people, and the agent may rest meanwhile."""
+    """Record a dispute of a refusal: people decide on the refused criteria, and the agent may stop meanwhile."""
     if not reason.strip():
-        raise UsageError("Say why the refusal is wrong.", next_step='Give it with --reason "…".')
+        raise UsageError("A dispute needs a reason why the refusal is wrong.", next_step='Give it with --reason "…".')
     job = workspace.job(name)
     with workspace.locked(job.path):
         chain = workspace.ledger.read(job.id)
         history = history_of(job.id, chain.entries, approval_policy(workspace))
-        last = next((one for one in reversed(chain.entries) if one.type in ("refused", "completed", "started")), None)
+        results = (entry for entry in reversed(chain.entries) if entry.type in ("refused", "completed", "started"))
+        last = next(results, None)
         if last is None or last.type != "refused" or history.status == "cancelled":
             raise UsageError(
                 f"{job.id} was not refused, so there is nothing to dispute.", next_step=f"donewhen complete {job.id}"
             )
-        shown = [
+        unmet = [
             status
             for status in evidence_statuses(workspace, job)
             if status.requirement.name != VERIFICATION and status.state != "passed"
         ]
-        # What is checked by hand was refused by nobody: it waits to be signed off.
-        disputed = [one.requirement.name for one in shown if one.requirement.check.kind != "manual"]
-        if shown and not disputed:
+        # Manual criteria were not refused: they wait for a sign-off.
+        disputed = [status.requirement.name for status in unmet if status.requirement.check.kind != "manual"]
+        if unmet and not disputed:
             raise UsageError(
-                f"{job.id} waits for a person's sign-off, and nobody has refused that.",
+                f"{job.id} only waits for a person's sign-off, which was not refused.",
                 next_step=f'donewhen ask {job.id} --question "…"',
             )
         if not disputed:
             raise UsageError(
-                f"No criterion of {job.id} is open; what else is in the way can't be disputed.",
+                f"All criteria of {job.id} are met; only unmet criteria can be disputed.",
                 next_step=f"donewhen complete {job.id}",
             )
         document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
@@ -77,8 +78,7 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
 
 
 def record_unverified_stop(root: Path, why: str) -> None:
-    """Put on record that an agent was let go although its jobs are not shown to be done."""
-
+    """Record for every job in progress that its agent stopped without verification."""
     workspace = find_workspace(root)
     for job in survey_jobs(workspace).jobs:
         if job.recorded == "in_progress":

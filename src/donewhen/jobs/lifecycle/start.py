@@ -1,4 +1,4 @@
-"""Starting a job, setting it aside, asking a person, and looking how far it is."""
+"""Start a job, or start it again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StartResult(NamedTuple):
     next: str | None
     entry: Entry | None
     lessons: tuple[LessonMatch, ...] = ()
-    """What earlier jobs have learned and fits this one; it stands in the plan now."""
+    """Lessons of earlier jobs that match this one; they were written into the plan."""
 
     @property
     def started(self) -> bool:
@@ -49,13 +49,13 @@ class StartResult(NamedTuple):
 def start_job(
     workspace: Workspace, name: str, by: Actor, *, on_progress: Callable[[Requirement], None] = lambda _: None
 ) -> StartResult:
-    """Begin a job, or begin it again, which counts as an iteration.
+    """Start a job, or start it again, which counts as an iteration.
 
-    What it builds on and what it puts out are noted by their contents, and its test commands are run once, so that it
-    is known which tests there were before anybody touched them. Lessons of others that fit are quoted in its plan.
+    Records hashes of its inputs from other jobs and of its outputs, and runs its test commands once as a baseline.
+    Writes matching lessons of other jobs into its plan.
     """
     job = workspace.job(name)
-    closed = _may_start(facts_of(workspace, job))
+    closed = _closed_gate(facts_of(workspace, job))
     if closed is not None:
         return StartResult(job, closed.reasons, closed.next, None)
     for requirement in requirements_of(job):
@@ -69,10 +69,10 @@ def start_job(
         finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
         job = workspace.job_at(job.path)
         facts = facts_of(workspace, job)
-        closed = _may_start(facts)
+        closed = _closed_gate(facts)
         if closed is not None:
             return StartResult(job, closed.reasons, closed.next, None)
-        # Before the ledger: what is quoted shows nothing that the ledger decides, and a second start finds it there.
+        # Before the ledger entry: lessons decide nothing, and after a crash the next start finds them in the plan.
         lessons = lessons_for(workspace, job, workspace.ledger.read(job.id).entries)
         job = write_lessons_into_plan(workspace, job, lessons)
         now = workspace.now()
@@ -97,21 +97,21 @@ def start_job(
     return StartResult(job, (), None, entry, lessons)
 
 
-def _may_start(facts: Facts) -> GateResult | None:
-    """The first gate that keeps a job from being started."""
-    others = tuple(dependency_reasons(facts))
-    dependency = GateResult("dependency", others, "donewhen ready" if others else None)
-    gates = (agreement_gate(facts), budget_gate(facts), _restart(facts), dependency)
+def _closed_gate(facts: Facts) -> GateResult | None:
+    """Return the first gate that prevents a start."""
+    reasons = tuple(dependency_reasons(facts))
+    dependency = GateResult("dependency", reasons, "donewhen ready" if reasons else None)
+    gates = (agreement_gate(facts), budget_gate(facts), _restart_gate(facts), dependency)
     return next((gate for gate in gates if not gate.passed), None)
 
 
-def _restart(facts: Facts) -> GateResult:
-    """Starting again is an iteration, too, and it must not be one too many."""
+def _restart_gate(facts: Facts) -> GateResult:
+    """Closed if starting again, which counts as an iteration, would exceed the budget."""
     job, history = facts.job, facts.history
     following = history.iteration + 1
-    freed = history.auto_blocked and history.decided_since_block
-    if history.started is None or following <= job.max_iterations or freed:
+    unblocked = history.auto_blocked and history.decided_since_block
+    if history.started is None or following <= job.max_iterations or unblocked:
         return GateResult("budget", ())
-    told_ = f"Starting {job.id} again would be iteration {following} of {job.max_iterations}."
+    message = f"Starting {job.id} again would be iteration {following}; the limit is {job.max_iterations}."
     step = f'donewhen decide {job.id} --raise-budget {following} --reason "…"'
-    return GateResult("budget", (GateReason(GateCode.BUDGET_EXCEEDED, told_, facts.where),), step)
+    return GateResult("budget", (GateReason(GateCode.BUDGET_EXCEEDED, message, facts.where),), step)
