@@ -814,7 +814,7 @@ def test_the_page_has_the_colours_of_the_report_and_of_the_served_page() -> None
         first, second = (package / name).read_text().split("prefers-color-scheme: dark", 1)
         light |= colours(first)
         dark |= colours(second.partition("\n*")[0].partition("\nhtml")[0])
-    ours = (package / "jobs/dashboard_page/dashboard.css").read_text()
+    ours = (package / "dashboard/dashboard.css").read_text()
     pairs = {name: (one, two) for name, one, two in re.findall(r"(--[a-z_-]+): light-dark\((#\w+), (#\w+)\)", ours)}
     assert len(pairs) > 20
     assert pairs == {name: (light[name], dark[name]) for name in pairs}
