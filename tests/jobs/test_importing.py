@@ -262,7 +262,7 @@ def test_in_the_big_form_jobs_belong_to_a_workstream(tmp_path: Path, shop: Works
 
 
 def test_others_get_a_turn_and_progress_is_told(shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "TOGETHER", 2)
+    monkeypatch.setattr(importing, "BATCH", 2)
     seen: list[tuple[int, int]] = []
     done = imported(shop, *(feature(f"F{one}") for one in range(5)), watch=lambda *now: seen.append(now))
     assert seen == [(one, 5) for one in range(6)]

@@ -360,7 +360,7 @@ def test_two_processes_look_at_once_and_each_is_told_what_is_there(tmp_path: Pat
 def test_what_no_file_says_any_more_is_forgotten_in_time(
     database: Path, file: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_KEPT_ANYWAY", 20)
+    monkeypatch.setattr(index_module, "_MIN_KEPT", 20)
     for number in range(100):
         file.write_text(f"{number}")
         look(database, file, reader)
@@ -373,7 +373,7 @@ def test_what_no_file_says_any_more_is_forgotten_in_time(
 def test_files_that_are_gone_are_forgotten_in_time(
     database: Path, tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_KEPT_ANYWAY", 20)
+    monkeypatch.setattr(index_module, "_MIN_KEPT", 20)
     for number in range(100):
         path = tmp_path / f"file-{number}"
         path.write_text(f"{number}")
