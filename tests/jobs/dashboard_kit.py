@@ -97,7 +97,9 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
     target, budget = TARGETS[stakes], BUDGETS[stakes]
     tries = chance.randint(0, 2) if state in ("done", "in_progress") else budget + 1 if state == "blocked" else 0
     tries = min(tries, budget if state != "blocked" else budget + 1)
-    scores = [ScorePoint(at(begun + 2 * one), chance.randint(35, target + 4), "refused") for one in range(1, tries + 1)]
+    scores = [
+        ScorePoint(at(begun + 2 * number), chance.randint(35, target + 4), "refused") for number in range(1, tries + 1)
+    ]
     if state in ("in_progress", "blocked"):
         scores.append(ScorePoint(at(begun + 2 * tries + 1), chance.randint(40, 96), "evaluated"))
     moves = [] if state == "planned" else [StatusChange(at(begun), "in_progress")]
@@ -117,7 +119,7 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
             "reward": (GateReasonShown("score_too_low", "The score is below what was agreed."),),
         }
     )
-    gates = tuple(GateShown(one, one not in closed, closed.get(one, ())) for one in GATES) if scores else ()
+    gates = tuple(GateShown(gate, gate not in closed, closed.get(gate, ())) for gate in GATES) if scores else ()
     name = f"WI-20260214-{number:03d}"
     verb = "start" if state == "planned" else "why"
     following = "Resolve truth failures: AC-2 (Five failures lock it) is not met: test_lock.py failed."
@@ -151,12 +153,12 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
 
 def _events(job: JobRow) -> list[EventRow]:
     found = [
-        EventRow(one.at, job.id, 2 + at, "started", "claude", "agent", "work began")
-        for at, one in enumerate(job.moves[:1])
+        EventRow(move.at, job.id, 2 + at, "started", "claude", "agent", "work began")
+        for at, move in enumerate(job.moves[:1])
     ]
     found += [
-        EventRow(one.at, job.id, 3 + at, one.what, "claude", "agent", f"score {one.score}")
-        for at, one in enumerate(job.scores)
+        EventRow(score.at, job.id, 3 + at, score.what, "claude", "agent", f"score {score.score}")
+        for at, score in enumerate(job.scores)
     ]
     if job.blocked_reason:
         found.append(EventRow(job.moves[-1].at, job.id, 20, "decided", "ada", "person", f"ask: {job.blocked_reason}"))
