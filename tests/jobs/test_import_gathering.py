@@ -51,8 +51,8 @@ def test_a_part_of_a_backlog_can_be_named(tmp_path: Path) -> None:
     put(tmp_path, "tasks/task-10 - b.md", "tasks/back-2 - a.md")
     whole = gather_source(tmp_path / "tasks", None)
     assert (whole.kind, whole.scope, names(whole)) == ("backlog", None, ["back-2 - a.md", "task-10 - b.md"])
-    one = gather_source(tmp_path / "tasks" / "task-10 - b.md", None)
-    assert (one.kind, one.scope, names(one)) == ("backlog", None, ["task-10 - b.md"])
+    single = gather_source(tmp_path / "tasks" / "task-10 - b.md", None)
+    assert (single.kind, single.scope, names(single)) == ("backlog", None, ["task-10 - b.md"])
 
 
 @pytest.mark.parametrize("above", ["specs", ".specify/specs"])
@@ -150,9 +150,9 @@ def test_a_file_that_cannot_be_read_is_told_and_stops_no_other(tmp_path: Path, k
             os.mkfifo(bad)
     found = gather_source(tmp_path, None)
     assert names(found) == ["tasks/task-1 - a.md"]
-    (told,) = found.findings
-    assert_sentences(told.message)
-    assert told.where.endswith("task-2 - b.md")
+    (finding,) = found.findings
+    assert_sentences(finding.message)
+    assert finding.where.endswith("task-2 - b.md")
 
 
 def test_folders_that_are_links_lead_nowhere(tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def test_two_processes_look_at_once_and_each_is_told_what_is_there(tmp_path: Pat
         (folder / f"{number}").write_text(f"{number}")
     argv = [sys.executable, "-c", LOOK_AT_MANY, str(database), str(folder), "10"]
     both = [subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [(one.communicate()[1], one.returncode) for one in both] == [("", 0)] * 2
+    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0)] * 2
     subprocess.run(argv, check=True)
     assert len(rows(database, "seen")) == 60
 

@@ -50,7 +50,7 @@ def test_a_job_is_given_what_fits_quoted_in_its_plan_and_on_record(bench: Bench)
     lesson = kept(bench)
     job = bench.job(ABOUT, started=False)
     started = bench.start(job)
-    assert [one.lesson.id for one in started.lessons] == [lesson.id]
+    assert [lesson.lesson.id for lesson in started.lessons] == [lesson.id]
     assert started.entry is not None
     assert started.entry.data["lessons"] == {lesson.id: lesson.hash}
     text = section(bench.read(job))
@@ -109,8 +109,8 @@ def test_lessons_of_a_job_that_it_builds_on_are_given(bench: Bench) -> None:
     upstream = bench.done("Buy wood")
     lesson = kept(bench, SAID, upstream)
     started = bench.start(bench.job("Paint the fence", depends_on=[upstream.id], started=False))
-    assert [one.lesson.id for one in started.lessons] == [lesson.id]
-    assert_sentences([one.reasons for one in started.lessons])
+    assert [lesson.lesson.id for lesson in started.lessons] == [lesson.id]
+    assert_sentences([lesson.reasons for lesson in started.lessons])
 
 
 def test_a_lesson_that_says_nothing_is_not_given(bench: Bench) -> None:
@@ -276,7 +276,7 @@ def test_nothing_is_written_that_would_make_another_plan(bench: Bench, name: str
 
 
 def test_a_long_text_is_cut_in_the_plan(bench: Bench) -> None:
-    (line,) = (one for one in with_lessons("", [found(text="w " * 2000)]).splitlines() if "Context" in one)
+    (line,) = (line for line in with_lessons("", [found(text="w " * 2000)]).splitlines() if "Context" in line)
     assert len(line) < 640
     assert line.endswith("…")
 

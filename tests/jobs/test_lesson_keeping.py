@@ -87,7 +87,7 @@ def test_not_a_byte_of_what_is_there_is_lost(bench: Bench, before: bytes, gap: b
 
 def test_an_id_is_the_highest_of_the_day_and_one_and_none_is_given_twice(bench: Bench) -> None:
     job = bench.job()
-    assert [capture_lesson(bench.workspace, said(one), [job], BOT).lesson.id for one in ("a1", "b2")] == [
+    assert [capture_lesson(bench.workspace, said(name), [job], BOT).lesson.id for name in ("a1", "b2")] == [
         f"{DAY}-001",
         f"{DAY}-002",
     ]
@@ -114,7 +114,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_id(bench: Bench) -> No
     )
     argv = [sys.executable, "-c", program, str(bench.root), job.id]
     running = [subprocess.Popen([*argv, str(number)]) for number in range(4)]
-    assert [one.wait() for one in running] == [0, 0, 0, 0]
+    assert [process.wait() for process in running] == [0, 0, 0, 0]
     lessons = read_lessons(bench.workspace)
     assert len({lesson.id for lesson in lessons}) == len(lessons) == 20
     assert len({lesson.context for lesson in lessons}) == 20
@@ -251,7 +251,7 @@ def test_a_look_makes_the_index_anew_when_the_file_has_changed_and_only_then(ben
     assert index_of(bench) == made
     typed(bench, job)
     refresh_lesson_index(bench.workspace)
-    assert [one["id"] for one in index_of(bench)["lessons"]] == [f"{DAY}-001", "LL-7"]
+    assert [lesson["id"] for lesson in index_of(bench)["lessons"]] == [f"{DAY}-001", "LL-7"]
     path = bench.workspace.base / "notes" / "lessons-index.json"
     path.write_text("{broken")
     refresh_lesson_index(bench.workspace)

@@ -168,7 +168,7 @@ def test_the_newest_is_the_one_with_the_highest_number_of_the_latest_day() -> No
     names = ["LL-20260214-999", "LL-20260214-1000", "LL-20260101-001", "LL-old"]
     lessons = [Lesson(name, line=place) for place, name in enumerate(names)]
     newest = sorted(lessons, key=lambda lesson: lesson.age, reverse=True)
-    assert [one.id for one in newest] == ["LL-20260214-1000", "LL-20260214-999", "LL-20260101-001", "LL-old"]
+    assert [item.id for item in newest] == ["LL-20260214-1000", "LL-20260214-999", "LL-20260101-001", "LL-old"]
 
 
 def test_no_file_is_no_lesson_and_bytes_that_are_no_text_are_read_as_far_as_they_go(tmp_path: Path) -> None:

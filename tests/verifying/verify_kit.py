@@ -129,15 +129,15 @@ class Shop:
 
 
 def codes(found: dict[str, Any]) -> set[str]:
-    return {one["code"] for one in found["findings"]}
+    return {finding["code"] for finding in found["findings"]}
 
 
 def case(found: dict[str, Any], name: str, job: str | None = None) -> dict[str, Any]:
     """One case, of the project or of a job."""
     groups = [found["data"]["project"]] if job is None else []
-    groups += [one["cases"] for one in found["data"]["jobs"] if one["job"] == job]
-    cases = [one for group in groups for one in group if one["name"] == name]
-    assert len(cases) == 1, [one["name"] for group in groups for one in group]
+    groups += [item["cases"] for item in found["data"]["jobs"] if item["job"] == job]
+    cases = [item for group in groups for item in group if item["name"] == name]
+    assert len(cases) == 1, [item["name"] for group in groups for item in group]
     return dict(cases[0])
 
 
@@ -156,11 +156,11 @@ def looked(shop: Shop, base: str = "main", **more: Any) -> Verification:
 
 def outcome(found: Verification, job: Job, name: str = "AC-1") -> str:
     """What became of one case of a job."""
-    cases = [case for one in found.jobs if one.id == job.id for case in one.cases if case.name == name]
-    assert len(cases) == 1, [(one.id, [case.name for case in one.cases]) for one in found.jobs]
+    cases = [case for item in found.jobs if item.id == job.id for case in item.cases if case.name == name]
+    assert len(cases) == 1, [(job.id, [case.name for case in job.cases]) for job in found.jobs]
     return cases[0].outcome
 
 
-def told(found: Verification) -> dict[str, str]:
+def messages_by_code(found: Verification) -> dict[str, str]:
     """What is said against the branch, by code."""
     return {reason.code: reason.message for reason in found.reasons}
