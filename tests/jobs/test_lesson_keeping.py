@@ -82,7 +82,7 @@ def test_not_a_byte_of_what_is_there_is_lost(bench: Bench, before: bytes, gap: b
     after = path.read_bytes()
     assert after.startswith(before + gap + b"## LL-")
     assert kept.lesson.id == f"{DAY}-{'042' if b'041' in before else '001'}"
-    assert read_lessons(bench.workspace)[-1].said == kept.lesson.said
+    assert read_lessons(bench.workspace)[-1].texts == kept.lesson.texts
 
 
 def test_an_id_is_the_highest_of_the_day_and_one_and_none_is_given_twice(bench: Bench) -> None:

@@ -50,8 +50,8 @@ def test_what_is_written_is_read_again_and_nothing_else_is(lessons: list[Lesson]
     for lesson in lessons:
         raw = _append_block(raw, render_lesson(lesson))
     again = parse_lessons(raw.decode())
-    assert [(one.id, one.tags, one.linked, one.said, one.hash) for one in again] == [
-        (lesson.id, lesson.tags, lesson.linked, lesson.said, lesson.hash) for lesson in lessons
+    assert [(lesson.id, lesson.tags, lesson.linked, lesson.texts, lesson.hash) for lesson in again] == [
+        (lesson.id, lesson.tags, lesson.linked, lesson.texts, lesson.hash) for lesson in lessons
     ]
 
 
@@ -71,7 +71,7 @@ def test_whatever_stands_in_the_file_stays_and_the_new_lesson_is_read(before: by
     after = _append_block(before, render_lesson(lesson))
     assert after.startswith(before)
     last = parse_lessons(after.decode("utf-8", "replace"))[-1]
-    assert (last.id, last.said) == (lesson.id, lesson.said)
+    assert (last.id, last.texts) == (lesson.id, lesson.texts)
 
 
 @QUICK
