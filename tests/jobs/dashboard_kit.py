@@ -10,7 +10,7 @@ from typing import Any
 from donewhen.dashboard.data import (
     Board,
     EventRow,
-    GateReasonShown,
+    GateReasonRow,
     GateShown,
     JobRow,
     ProjectRow,
@@ -114,9 +114,9 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
         if state == "done"
         else {
             "truth": (
-                GateReasonShown("criterion_failed", "AC-2 (Five failures lock it) is not met: test_lock.py failed."),
+                GateReasonRow("criterion_failed", "AC-2 (Five failures lock it) is not met: test_lock.py failed."),
             ),
-            "reward": (GateReasonShown("score_too_low", "The score is below what was agreed."),),
+            "reward": (GateReasonRow("score_too_low", "The score is below what was agreed."),),
         }
     )
     gates = tuple(GateShown(gate, gate not in closed, closed.get(gate, ())) for gate in GATES) if scores else ()

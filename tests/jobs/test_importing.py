@@ -13,7 +13,7 @@ import pytest
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.imports import importing
-from donewhen.jobs.imports.drafting import LONGEST_CRITERION, LONGEST_OBJECTIVE, MOST_CRITERIA
+from donewhen.jobs.imports.drafting import MAX_CRITERIA, MAX_CRITERION_LENGTH, MAX_OBJECTIVE_LENGTH
 from donewhen.jobs.imports.importing import ImportResult, import_jobs
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.finding_codes import FindingCode
@@ -184,18 +184,18 @@ def test_an_item_without_criteria_becomes_a_job_that_nobody_can_agree_to(shop: W
 def test_what_is_too_long_is_cut_and_told(shop: Workspace) -> None:
     long = imported(
         shop,
-        feature("F1", acceptance=["a" * (LONGEST_CRITERION + 1)]),
-        feature("F2", description="b" * (LONGEST_OBJECTIVE + 1), acceptance=["x y"]),
-        feature("F3", acceptance=["c d"] * (MOST_CRITERIA + 1)),
-        feature("F4", acceptance=["a" * LONGEST_CRITERION]),
+        feature("F1", acceptance=["a" * (MAX_CRITERION_LENGTH + 1)]),
+        feature("F2", description="b" * (MAX_OBJECTIVE_LENGTH + 1), acceptance=["x y"]),
+        feature("F3", acceptance=["c d"] * (MAX_CRITERIA + 1)),
+        feature("F4", acceptance=["a" * MAX_CRITERION_LENGTH]),
     )
     assert [finding.message.split()[0] for finding in long.findings] == ["F1", "F2", "F3"]
     assert {finding.code for finding in long.findings} == {FindingCode.IMPORT_SHORTENED}
     first, _second, third, fourth = (shop.job_at(place.path) for place in shop.places())
-    assert len(first.criteria[0].text) == LONGEST_CRITERION
+    assert len(first.criteria[0].text) == MAX_CRITERION_LENGTH
     assert first.criteria[0].text.endswith("…")
-    assert len(third.criteria) == MOST_CRITERIA
-    assert fourth.criteria[0].text == "a" * LONGEST_CRITERION
+    assert len(third.criteria) == MAX_CRITERIA
+    assert fourth.criteria[0].text == "a" * MAX_CRITERION_LENGTH
 
 
 def test_a_broken_plan_is_still_the_job_that_was_imported(shop: Workspace) -> None:

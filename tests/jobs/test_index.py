@@ -60,7 +60,7 @@ def file(tmp_path: Path) -> Path:
 
 def look(database: Path | None, path: Path, reader: Reader, kind: str = "kind", wait: float = 0.0) -> Any:
     with FileIndex(database, wait=wait) as index:
-        return index.remembered(kind, path, reader)["said"]
+        return index.get_or_read(kind, path, reader)["said"]
 
 
 def rows(database: Path, table: str) -> list[tuple[Any, ...]]:
@@ -139,7 +139,7 @@ def test_what_is_made_of_a_file_is_remembered_for_each_kind(database: Path, file
 def test_two_files_with_one_content_are_read_once(database: Path, file: Path, reader: Reader) -> None:
     other = shutil.copy(file, file.with_name("other"))
     with FileIndex(database) as index:
-        both = [index.remembered("kind", path, reader) for path in (file, other)]
+        both = [index.get_or_read("kind", path, reader) for path in (file, other)]
     assert (both[0] == both[1], reader.read) == (True, ["hello"])
 
 

@@ -15,7 +15,7 @@ from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, c
 from donewhen.jobs.lessons.lesson_search import LessonMatch
 from donewhen.jobs.lessons.lesson_suggestions import (
     HEADING,
-    MOST,
+    MAX_SUGGESTIONS,
     lesson_query_for,
     with_lessons,
     write_lessons_into_plan,
@@ -84,7 +84,7 @@ def test_it_neither_voids_the_agreement_nor_looks_like_tampering_nor_makes_evide
 
 
 def test_only_the_few_that_fit_best_are_given(bench: Bench) -> None:
-    for number in range(MOST + 2):
+    for number in range(MAX_SUGGESTIONS + 2):
         kept(bench, LessonDraft(f"The shop log number{number}.", "Reading the log.", "Parse it."))
     started = bench.start(bench.job(ABOUT, started=False))
     assert [lesson.lesson.id[-1] for lesson in started.lessons] == ["5", "4", "3"]

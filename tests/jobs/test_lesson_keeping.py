@@ -13,7 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
 from donewhen.jobs.lessons.lesson_recording import (
-    LONGEST,
+    MAX_LENGTH,
     LessonDraft,
     adopt_lesson,
     answer_lesson,
@@ -143,10 +143,10 @@ def test_a_secret_is_refused_and_not_repeated(bench: Bench, field: str) -> None:
 
 
 def test_what_is_too_long_is_refused(bench: Bench) -> None:
-    capture_lesson(bench.workspace, SAID._replace(context="word " * (LONGEST // 5)), [], BOT)
+    capture_lesson(bench.workspace, SAID._replace(context="word " * (MAX_LENGTH // 5)), [], BOT)
     with pytest.raises(UsageError) as caught:
-        capture_lesson(bench.workspace, SAID._replace(worked="w" * (LONGEST + 1)), [], BOT)
-    assert str(LONGEST + 1) in str(caught.value)
+        capture_lesson(bench.workspace, SAID._replace(worked="w" * (MAX_LENGTH + 1)), [], BOT)
+    assert str(MAX_LENGTH + 1) in str(caught.value)
     assert_sentences(caught.value)
     with pytest.raises(UsageError) as caught:
         capture_lesson(bench.workspace, said("tag")._replace(tags=("t" * 61,)), [], BOT)
@@ -373,7 +373,7 @@ def test_an_answer_without_a_start_a_lesson_or_a_question_is_refused(bench: Benc
         answer_lesson(bench.workspace, name, job, "used", "with password=hunter2hunter2", BOT)
     assert_sentences(caught.value)
     with pytest.raises(UsageError) as caught:
-        answer_lesson(bench.workspace, name, job, "used", "w " * LONGEST, BOT)
+        answer_lesson(bench.workspace, name, job, "used", "w " * MAX_LENGTH, BOT)
     assert_sentences(caught.value)
 
 

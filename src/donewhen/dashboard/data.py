@@ -12,7 +12,7 @@ EVENTS = 100
 """Number of newest events on the dashboard."""
 
 
-class GateReasonShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GateReasonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a gate is closed: a code and a sentence."""
 
     code: str
@@ -24,7 +24,7 @@ class GateShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     gate: str
     open: bool
-    reasons: tuple[GateReasonShown, ...]
+    reasons: tuple[GateReasonRow, ...]
 
 
 class ScorePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ import msgspec
 from donewhen.dashboard.data import (
     ChainPart,
     EventRow,
-    GateReasonShown,
+    GateReasonRow,
     GateShown,
     JobRow,
     PlanPart,
@@ -127,7 +127,7 @@ def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateShown
             else [None] * len(codes)
         )
         reasons = tuple(
-            GateReasonShown(_line(code), one_line(str(text), _MAX_LENGTH) if text else _meaning(code))
+            GateReasonRow(_line(code), one_line(str(text), _MAX_LENGTH) if text else _meaning(code))
             for code, text in list(zip(codes, sentences, strict=True))[:_MAX_REASONS]
         )
         yield GateShown(name, not codes, reasons)

@@ -73,7 +73,7 @@ class FileIndex:
                 self._prune(self._connection)
         self._connection.close()
 
-    def remembered(
+    def get_or_read(
         self, kind: str, path: Path, read: Callable[[bytes], Any], fits: Callable[[Any], bool] = lambda _: True
     ) -> Any:
         """Return ``read(content)`` of a file, from the cache if this content was read before.

@@ -122,14 +122,14 @@ class _CachedReader:
         self._policy = policy
 
     def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
-        data: dict[str, Any] = self._index.remembered(
+        data: dict[str, Any] = self._index.get_or_read(
             f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where), _is_plan
         )
         return data
 
     def chain(self, workspace: Workspace, name: str) -> dict[str, Any]:
         path = workspace.folder / "ledger" / f"{name}.jsonl"
-        data: dict[str, Any] = self._index.remembered(
+        data: dict[str, Any] = self._index.get_or_read(
             f"{self._chain_kind} {name}",
             path,
             lambda raw: _chain_data(raw, name, self._policy, workspace.where(path)),

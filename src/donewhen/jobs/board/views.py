@@ -186,7 +186,7 @@ def _build_board(project_state: _ProjectState) -> Board:
 
 def _cached_row(workspace: Workspace, index: FileIndex, job: JobRecord, homes: dict[Path, JobHome]) -> JobRow:
     where = workspace.where(job.path)
-    plan = index.remembered(
+    plan = index.get_or_read(
         f"dashboard plan {__version__} {where}",
         job.path,
         lambda raw: msgspec.to_builtins(plan_part(read_job(parse_document(raw, where), job.path, where))),
@@ -213,7 +213,7 @@ def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, 
         return {"part": part, "newest": str(entries[-1].at) if entries else ""}
 
     path = workspace.folder / "ledger" / f"{name}.jsonl"
-    data: dict[str, object] = index.remembered(f"dashboard chain {__version__} {name}", path, read)
+    data: dict[str, object] = index.get_or_read(f"dashboard chain {__version__} {name}", path, read)
     return data
 
 

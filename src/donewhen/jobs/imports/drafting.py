@@ -10,10 +10,10 @@ from donewhen.jobs.imports.items import ImportFinding, ImportItem
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.creating import NewJob
 
-LONGEST_OBJECTIVE = 20_000
-LONGEST_CRITERION = 4_000
-LONGEST_NOTE = 2_000
-MOST_CRITERIA = 500
+MAX_OBJECTIVE_LENGTH = 20_000
+MAX_CRITERION_LENGTH = 4_000
+MAX_NOTE_LENGTH = 2_000
+MAX_CRITERIA = 500
 
 
 class Draft(NamedTuple):
@@ -26,9 +26,9 @@ class Draft(NamedTuple):
 def draft_job(item: ImportItem, identity: str, commands: Sequence[str], ids: Mapping[str, str]) -> Draft:
     """Draft a job; ``identity`` is the hash of the item, ``ids`` are the jobs of other items by key."""
     findings: list[ImportFinding] = []
-    criteria = [shorten(criterion, LONGEST_CRITERION) for criterion in item.criteria[:MOST_CRITERIA]]
-    objective = shorten(item.objective, LONGEST_OBJECTIVE)
-    notes = [shorten(note, LONGEST_NOTE) for note in item.notes]
+    criteria = [shorten(criterion, MAX_CRITERION_LENGTH) for criterion in item.criteria[:MAX_CRITERIA]]
+    objective = shorten(item.objective, MAX_OBJECTIVE_LENGTH)
+    notes = [shorten(note, MAX_NOTE_LENGTH) for note in item.notes]
     if (criteria, objective, notes) != ([*item.criteria], item.objective, [*item.notes]):
         message = f"{item.name} is too long for a plan; it was shortened."
         findings.append(ImportFinding(FindingCode.IMPORT_SHORTENED, message, item.where))

@@ -15,11 +15,11 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports import backlog
 from donewhen.jobs.imports.items import NAMES, ImportFinding, Kind, SourceText, not_understood_finding
 
-LARGEST = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 """Maximum size of a Markdown file in bytes; a larger file is hardly a task."""
-LARGEST_LIST = 64_000_000
-LARGEST_SOURCE = 256_000_000
-MOST_FILES = 200_000
+MAX_LIST_BYTES = 64_000_000
+MAX_SOURCE_CHARACTERS = 256_000_000
+MAX_FILES = 200_000
 _FEATURES = "feature_list.json"
 _SPEC_KIT_TASK = re.compile(r"^[ \t]*[-*+][ \t]+\[[ xX]?\][ \t]*\*{0,2}\[?T[0-9]", re.MULTILINE)
 _OPENSPEC_FILES = ("proposal.md", "tasks.md", "design.md")
@@ -87,7 +87,7 @@ def _candidates_in_file(path: Path) -> Iterator[_Candidate]:
         yield _Candidate("feature-list", path.parent, "feature-list:", path.name)
     elif path.name == "tasks.md":
         folder = path.parent
-        if _SPEC_KIT_TASK.search(_read_text(path, LARGEST)):
+        if _SPEC_KIT_TASK.search(_read_text(path, MAX_FILE_BYTES)):
             yield _Candidate("spec-kit", folder.parent, f"spec-kit:{folder.name}/", folder.name)
         else:
             yield _change_candidate(folder)
@@ -115,7 +115,7 @@ def _is_backlog(root: Path) -> bool:
 
 
 def _spec_kit_candidates(path: Path) -> Iterator[_Candidate]:
-    if (path / "tasks.md").is_file() and _SPEC_KIT_TASK.search(_read_text(path / "tasks.md", LARGEST)):
+    if (path / "tasks.md").is_file() and _SPEC_KIT_TASK.search(_read_text(path / "tasks.md", MAX_FILE_BYTES)):
         yield _Candidate("spec-kit", path.parent, f"spec-kit:{path.name}/", path.name)
         return
     for root in (path / "specs", path / ".specify" / "specs", path):
@@ -126,7 +126,11 @@ def _spec_kit_candidates(path: Path) -> Iterator[_Candidate]:
 
 def _is_feature(folder: Path) -> bool:
     tasks = folder / "tasks.md"
-    return tasks.is_file() and not tasks.is_symlink() and _SPEC_KIT_TASK.search(_read_text(tasks, LARGEST)) is not None
+    return (
+        tasks.is_file()
+        and not tasks.is_symlink()
+        and _SPEC_KIT_TASK.search(_read_text(tasks, MAX_FILE_BYTES)) is not None
+    )
 
 
 def _openspec_candidates(path: Path) -> Iterator[_Candidate]:
@@ -147,7 +151,7 @@ def _is_change(folder: Path) -> bool:
         return True
     tasks = folder / "tasks.md"
     deltas = (folder / "specs").is_dir()
-    return deltas and tasks.is_file() and not _SPEC_KIT_TASK.search(_read_text(tasks, LARGEST))
+    return deltas and tasks.is_file() and not _SPEC_KIT_TASK.search(_read_text(tasks, MAX_FILE_BYTES))
 
 
 def _change_candidate(folder: Path) -> _Candidate:
@@ -160,10 +164,10 @@ def _read_candidate(candidate: _Candidate, source: Path) -> GatheredSource:
     findings: list[ImportFinding] = []
     texts: list[SourceText] = []
     size = 0
-    limit = LARGEST_LIST if candidate.kind == "feature-list" else LARGEST
+    limit = MAX_LIST_BYTES if candidate.kind == "feature-list" else MAX_FILE_BYTES
     for name in _FILES[candidate.kind](candidate):
-        if len(texts) >= MOST_FILES or size > LARGEST_SOURCE:
-            message = f"more than {MOST_FILES:,} files or {LARGEST_SOURCE:,} characters"
+        if len(texts) >= MAX_FILES or size > MAX_SOURCE_CHARACTERS:
+            message = f"more than {MAX_FILES:,} files or {MAX_SOURCE_CHARACTERS:,} characters"
             raise UsageError(f"The source has {message}.", where=str(source), next_step="Import it in parts.")
         path = candidate.root / name
         where = one_line(_display_name(path), 300)

@@ -35,7 +35,7 @@ from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
 SCHEMA = "theworkshop.lessons.v1"
-LONGEST = 4000
+MAX_LENGTH = 4000
 _DAY = re.compile(r"\bLL-([0-9]{8})-([0-9]{3,18})\b")
 _SOURCE = re.compile(rb'"source": "(sha256:[0-9a-f]{64})"')
 _HEAD_BYTES = 400
@@ -156,8 +156,8 @@ def _refuse_secret(what: str, text: str) -> None:
 
 
 def _refuse_length(what: str, text: str) -> None:
-    if len(text) > LONGEST:
-        raise UsageError(f"{what} is too long: {len(text)} characters, at most {LONGEST} are allowed.")
+    if len(text) > MAX_LENGTH:
+        raise UsageError(f"{what} is too long: {len(text)} characters, at most {MAX_LENGTH} are allowed.")
 
 
 def _tags(values: Sequence[str]) -> tuple[str, ...]:

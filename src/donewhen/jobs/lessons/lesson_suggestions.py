@@ -26,7 +26,7 @@ from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.workspace import Workspace
 
 HEADING = "Relevant Lessons Learned"
-MOST = 3
+MAX_SUGGESTIONS = 3
 """Maximum number of suggested lessons: each needs an answer, and long lists are not read."""
 _MAX_LENGTH = 600
 _INTRODUCTION = "Quoted from earlier jobs: advice to weigh, not instructions. Each wants an answer (donewhen lessons)."
@@ -50,7 +50,7 @@ def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tup
     with suppress(LessonError):
         refresh_lesson_index(workspace)
     matches = rank_lessons(others, lesson_query_for(workspace, job, others), lesson_usage(workspace).used)
-    return tuple([match for match in matches if match.relevant][:MOST])
+    return tuple([match for match in matches if match.relevant][:MAX_SUGGESTIONS])
 
 
 def lesson_query_for(workspace: Workspace, job: Job, lessons: Sequence[Lesson]) -> LessonQuery:

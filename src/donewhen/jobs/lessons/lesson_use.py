@@ -49,7 +49,7 @@ def lesson_usage(workspace: Workspace) -> LessonUsage:
     with FileIndex(workspace.folder / "index.sqlite" if folder.is_dir() else None) as index:
         for name in workspace.ledger.chains():
             try:
-                seen = index.remembered(
+                seen = index.get_or_read(
                     f"lessons {__version__} {name}",
                     folder / f"{name}.jsonl",
                     _usage_reader(name),

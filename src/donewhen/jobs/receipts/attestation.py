@@ -19,7 +19,12 @@ from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
-from donewhen.jobs.receipts.attested_criteria import AttestedRecord, NotShownError, attested_command, attested_criterion
+from donewhen.jobs.receipts.attested_criteria import (
+    AttestedRecord,
+    NoEvidenceError,
+    attested_command,
+    attested_criterion,
+)
 from donewhen.jobs.record.history import history_of
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -162,6 +167,6 @@ def _evidence_fields(claims: Claims, entries: Sequence[Entry], completed: Entry,
             for criterion in claims.criteria
         ]
         verification = [{"command": command, "shown": attested_command(record, command)} for command in commands]
-    except NotShownError as error:
+    except NoEvidenceError as error:
         raise AttestationError(FindingCode.NOT_SHOWN, f"According to its chain, {error}.") from error
     return {"criteria": criteria, "verification": verification}

@@ -12,7 +12,7 @@ from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
 
 
-class NotShownError(ValueError):
+class NoEvidenceError(ValueError):
     """The chain has no evidence for a criterion or a command."""
 
 
@@ -33,10 +33,10 @@ class AttestedRecord(NamedTuple):
 
 
 def attested_command(record: AttestedRecord, command: str) -> dict[str, Any]:
-    """Return the evidence for a verification command; raise NotShownError if there is none."""
+    """Return the evidence for a verification command; raise NoEvidenceError if there is none."""
     evidence = _passed_run(record, "command", command) if record.strict else _ASSERTED
     if evidence is None:
-        raise NotShownError(f"there is no evidence that `{command}` passed")
+        raise NoEvidenceError(f"there is no evidence that `{command}` passed")
     return dict(evidence)
 
 
@@ -61,7 +61,7 @@ def attested_criterion(record: AttestedRecord, criterion: Criterion) -> dict[str
     if evidence is None and kind in ("run", "file", "verification"):
         evidence = _override(record, criterion)
     if evidence is None:
-        raise NotShownError(f"there is no evidence for {criterion.id}")
+        raise NoEvidenceError(f"there is no evidence for {criterion.id}")
     return evidence
 
 

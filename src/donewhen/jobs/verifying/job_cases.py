@@ -26,7 +26,7 @@ from donewhen.jobs.verifying.branch_changes import BranchClaim, receipt_reasons
 from donewhen.jobs.verifying.cases import CaseKind, CaseReason, VerificationCase
 from donewhen.jobs.verifying.rerun import Memory, SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
 
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 _MAX_LINES = 20
 # These compare with the job's start on the base; here everything is run again anyway.
@@ -63,7 +63,7 @@ def job_cases(
     trees: Sequence[RunTree],
     agreed_job: AgreedJob,
     states: Mapping[str, DependencyFact],
-    on_progress: Tell,
+    on_progress: OnProgress,
 ) -> Iterator[VerificationCase]:
     """Yield the gates in order, then the criteria. The first tree is the base itself; facts are collected in each of
     the others. All of them must pass, and each must have the tests of the tree before it."""

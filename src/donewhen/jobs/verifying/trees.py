@@ -45,9 +45,9 @@ def lay_contract(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
     for name in _settings_files(base, PROJECT_FILE):
         _write_base(base, folder, [name] if name in base.files else [])
-    laid = _workspace_in(base, workspace, folder)
-    _write_base(base, folder, _files_of_settings(base, laid))
-    return laid
+    tree = _workspace_in(base, workspace, folder)
+    _write_base(base, folder, _files_of_settings(base, tree))
+    return tree
 
 
 def lay_work(
@@ -90,24 +90,24 @@ def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: JudgingFi
         if _donewhen_table(base.content(name)) != _donewhen_table(_read(folder / name)):
             _remove(folder, name)
             _write_base(base, folder, [name] if name in base.files else [])
-    laid = _workspace_in(base, workspace, folder)
-    for name in _files_of_settings(base, laid):
+    tree = _workspace_in(base, workspace, folder)
+    for name in _files_of_settings(base, tree):
         _remove(folder, name)
         _write_base(base, folder, [name] if name in base.files else [])
-    missions = f"{base.inside}{PurePosixPath(laid.settings().judge.missions)}/"
+    missions = f"{base.inside}{PurePosixPath(tree.settings().judge.missions)}/"
     _remove(folder, missions.rstrip("/"))
     _write_base(base, folder, [name for name in base.files if name.startswith(missions)])
     _link_ignored(base, folder, judges)
-    return laid
+    return tree
 
 
 def lay_base(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles) -> Workspace:
     """Write the base itself, with links to what is installed in the working tree."""
     _init_repository(base, folder, base.commit)
     _write_base(base, folder, list(base.files))
-    laid = _workspace_in(base, workspace, folder)
+    tree = _workspace_in(base, workspace, folder)
     _link_ignored(base, folder, judges)
-    return laid
+    return tree
 
 
 def _merge_base(base: Base, folder: Path) -> None:
@@ -305,10 +305,10 @@ def _donewhen_table(raw: bytes | None) -> Any:
 def _workspace_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     root = Path(os.path.realpath(folder / base.inside))
     try:
-        inner = find_workspace(root, clock=workspace.clock)
+        found_workspace = find_workspace(root, clock=workspace.clock)
     except DonewhenError as error:
         raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
-    if inner.root != root:
+    if found_workspace.root != root:
         raise BaseError(f"There are no jobs on {base.ref} in this folder.", where=base.inside.rstrip("/"))
     # Files that the branch adds must not change the form of the workspace.
     return Workspace(root, base.form, workspace.clock)

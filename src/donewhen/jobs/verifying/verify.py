@@ -19,13 +19,13 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.verifying.base_branch import Base, base_of, count_untracked, is_shallow
 from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
-from donewhen.jobs.verifying.job_cases import AgreedJob, RunTree, Tell, case_from_reasons, job_cases
+from donewhen.jobs.verifying.job_cases import AgreedJob, OnProgress, RunTree, case_from_reasons, job_cases
 from donewhen.jobs.verifying.judging_files import judging_files_of
 from donewhen.jobs.verifying.trees import ChangedJudgingFile, lay_base, lay_branch, lay_contract, lay_work
 
 
 def verify_branch(
-    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), on_progress: Tell = lambda _: None
+    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), on_progress: OnProgress = lambda _: None
 ) -> Verification:
     """Run the contract of ``ref`` again on the branch's work: for every job that the branch claims is done, or for the
     given jobs and their dependencies. Nothing in the working tree is written."""
@@ -131,7 +131,7 @@ def _verify_jobs(
     trees: Sequence[RunTree],
     agreed: Mapping[str, AgreedJob],
     chosen: Sequence[str],
-    on_progress: Tell,
+    on_progress: OnProgress,
 ) -> Iterator[tuple[str, JobCases]]:
     states: dict[str, DependencyFact] = {}
     for name in chosen:
