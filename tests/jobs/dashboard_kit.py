@@ -153,7 +153,7 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
 
 def _events(job: JobRow) -> list[EventRow]:
     found = [
-        EventRow(move.at, job.id, 2 + at, "started", "claude", "agent", "work began")
+        EventRow(move.at, job.id, 2 + at, "started", "claude", "agent", "work started")
         for at, move in enumerate(job.moves[:1])
     ]
     found += [
