@@ -285,7 +285,7 @@ if os.getuid() == 0:
     os.setuid(65534)
 with FileIndex(Path(sys.argv[1]), wait=0.0) as index:
     for path in sys.argv[2:]:
-        print(index.remembered("kind", Path(path), lambda content: {"said": "read " + content.decode()})["said"])
+        print(index.get_or_read("kind", Path(path), lambda content: {"said": "read " + content.decode()})["said"])
 """
 
 
@@ -320,7 +320,7 @@ from pathlib import Path
 from donewhen.jobs.board.file_index import FileIndex
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 with FileIndex(Path(sys.argv[2]), wait=0.0) as index:
-    print(index.remembered("kind", Path(sys.argv[3]), lambda content: {"said": content.decode()})["said"])
+    print(index.get_or_read("kind", Path(sys.argv[3]), lambda content: {"said": content.decode()})["said"])
 """
 
 
@@ -341,7 +341,7 @@ from donewhen.jobs.board.file_index import FileIndex
 for _ in range(int(sys.argv[3])):
     with FileIndex(Path(sys.argv[1])) as index:
         for path in sorted(Path(sys.argv[2]).iterdir()):
-            assert index.remembered("kind", path, lambda content: {"said": content.decode()}) == {"said": path.name}
+            assert index.get_or_read("kind", path, lambda content: {"said": content.decode()}) == {"said": path.name}
 """
 
 
