@@ -21,7 +21,7 @@ from donewhen.dashboard.data import (
     encode_board,
 )
 from donewhen.dashboard.page import render_dashboard
-from donewhen.jobs.plan.job import BUDGETS, TARGETS, Stakes, Status
+from donewhen.jobs.plan.job import BUDGETS, STATUSES, TARGETS, Stakes, Status
 
 GATES = ("agreement", "budget", "dependency", "truth", "reward")
 _VERBS = ("Parse", "Show", "Send", "Keep", "Sort", "Import", "Export", "Check", "Lock", "Draw")
@@ -89,7 +89,7 @@ def board(count: int, *, title: str = "Webshop") -> Board:
         jobs[made.id] = made
         events += _events(made)
     about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
-    return board_of(about, jobs, events, ())
+    return board_of(about, jobs, events, (), STATUSES)
 
 
 def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: Any, before: list[str]) -> JobRow:
@@ -176,6 +176,5 @@ def with_jobs(
     *jobs: JobRow, title: str = "Webshop", events: tuple[EventRow, ...] = (), unread: tuple[UnreadableJob, ...] = ()
 ) -> Board:
     """A board of just these jobs."""
-    return board_of(
-        ProjectRow("PJ-20260214-001", title, "in_progress", "agreed"), {job.id: job for job in jobs}, events, unread
-    )
+    about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
+    return board_of(about, {job.id: job for job in jobs}, events, unread, STATUSES)
