@@ -19,7 +19,7 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
-from donewhen.jobs.verifying import Verification, verify
+from donewhen.jobs.verifying import Verification, verify_branch
 from donewhen_kit import run_main
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
@@ -151,7 +151,7 @@ def forge(shop: Shop, job: Job) -> str:
 
 def looked(shop: Shop, base: str = "main", **more: Any) -> Verification:
     """What the look itself finds, without the command around it."""
-    return verify(shop.workspace, base, **more)
+    return verify_branch(shop.workspace, base, **more)
 
 
 def outcome(found: Verification, job: Job, name: str = "AC-1") -> str:
