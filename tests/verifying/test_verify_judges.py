@@ -14,7 +14,7 @@ from verify_kit import HONEST, PYTEST, Shop, forge, looked, messages_by_code, ou
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
-from donewhen.jobs.verifying import verify
+from donewhen.jobs.verifying import verify_branch
 
 
 def court_kit() -> Any:
@@ -40,19 +40,19 @@ def test_a_judge_is_asked_again_and_the_answer_on_the_branch_is_not(
     assert complete(court.workspace, job.id, unproved_actor()).done
     court.commit()
     asked = court.asked
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     assert found.passed, found.reasons
     assert court.asked > asked
     # The branch still has the answer that was good.
     court.votes = "fff"
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     assert outcome(found, job) == "failed"
     assert "receipt_refuted" in messages_by_code(found)
     # What other checks speak against needs no judge, and is not shown.
     (repository / "report.md").unlink()
     court.commit()
     asked = court.asked
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     assert "criterion_not_shown" in messages_by_code(found)
     assert court.asked == asked
 
@@ -71,7 +71,7 @@ def test_a_judge_that_the_branch_has_broken_is_the_bases(
     court.commit()
     court.write("missions/reports/mission.toml", "model = [\n")
     court.commit()
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     # The base's judge is asked; what the branch did to it is told.
     assert outcome(found, job) == "passed"
     assert not found.passed
