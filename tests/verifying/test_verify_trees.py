@@ -18,7 +18,7 @@ from verify_kit import HONEST, Shop, forge, looked, messages_by_code, outcome
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.verifying import verify
+from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
 from donewhen.jobs.verifying.judging_files import judging_files_of, matches
 from donewhen.jobs.verifying.trees import lay_branch, lay_contract
@@ -121,7 +121,7 @@ def test_nobody_has_agreed_to_anything(shop: Shop) -> None:
     found = looked(shop)
     assert messages_by_code(found).keys() == {"proposed", "nothing_verified"}
     with pytest.raises(UsageError):
-        verify(shop.workspace, "main", jobs=["001"])
+        verify_branch(shop.workspace, "main", jobs=["001"])
 
 
 def test_a_plan_that_cannot_be_read_on_the_base_is_no_pass(shop: Shop) -> None:
@@ -160,14 +160,14 @@ def test_a_gate_that_breaks_is_an_error_and_the_others_are_asked(shop: Shop, mon
     shop.commit()
     from donewhen.jobs.verifying import job_cases
 
-    real = job_cases.show_again
+    real = job_cases.rerun_job
 
-    def breaking(base: object, tree: Workspace, one: object, *more: object) -> object:
-        if one.id == job.id:  # type: ignore[attr-defined]
+    def breaking(base: object, tree: Workspace, job_: object, *more: object) -> object:
+        if job_.id == job.id:  # type: ignore[attr-defined]
             raise ZeroDivisionError("by zero")
-        return real(base, tree, one, *more)  # type: ignore[arg-type]
+        return real(base, tree, job_, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(job_cases, "show_again", breaking)
+    monkeypatch.setattr(job_cases, "rerun_job", breaking)
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
     found = looked(shop)
     assert found.broken and not found.passed
