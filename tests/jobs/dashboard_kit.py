@@ -10,7 +10,7 @@ from typing import Any
 from donewhen.dashboard.data import (
     Board,
     EventRow,
-    GateReasonShown,
+    GateReasonRow,
     GateShown,
     JobRow,
     ProjectRow,
@@ -21,7 +21,7 @@ from donewhen.dashboard.data import (
     encode_board,
 )
 from donewhen.dashboard.page import render_dashboard
-from donewhen.jobs.plan.job import BUDGETS, TARGETS, Stakes, Status
+from donewhen.jobs.plan.job import BUDGETS, STATUSES, TARGETS, Stakes, Status
 
 GATES = ("agreement", "budget", "dependency", "truth", "reward")
 _VERBS = ("Parse", "Show", "Send", "Keep", "Sort", "Import", "Export", "Check", "Lock", "Draw")
@@ -89,7 +89,7 @@ def board(count: int, *, title: str = "Webshop") -> Board:
         jobs[made.id] = made
         events += _events(made)
     about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
-    return board_of(about, jobs, events, ())
+    return board_of(about, jobs, events, (), STATUSES)
 
 
 def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: Any, before: list[str]) -> JobRow:
@@ -97,7 +97,9 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
     target, budget = TARGETS[stakes], BUDGETS[stakes]
     tries = chance.randint(0, 2) if state in ("done", "in_progress") else budget + 1 if state == "blocked" else 0
     tries = min(tries, budget if state != "blocked" else budget + 1)
-    scores = [ScorePoint(at(begun + 2 * one), chance.randint(35, target + 4), "refused") for one in range(1, tries + 1)]
+    scores = [
+        ScorePoint(at(begun + 2 * number), chance.randint(35, target + 4), "refused") for number in range(1, tries + 1)
+    ]
     if state in ("in_progress", "blocked"):
         scores.append(ScorePoint(at(begun + 2 * tries + 1), chance.randint(40, 96), "evaluated"))
     moves = [] if state == "planned" else [StatusChange(at(begun), "in_progress")]
@@ -112,12 +114,12 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
         if state == "done"
         else {
             "truth": (
-                GateReasonShown("criterion_failed", "AC-2 (Five failures lock it) is not met: test_lock.py failed."),
+                GateReasonRow("criterion_failed", "AC-2 (Five failures lock it) is not met: test_lock.py failed."),
             ),
-            "reward": (GateReasonShown("score_too_low", "The score is below what was agreed."),),
+            "reward": (GateReasonRow("score_too_low", "The score is below what was agreed."),),
         }
     )
-    gates = tuple(GateShown(one, one not in closed, closed.get(one, ())) for one in GATES) if scores else ()
+    gates = tuple(GateShown(gate, gate not in closed, closed.get(gate, ())) for gate in GATES) if scores else ()
     name = f"WI-20260214-{number:03d}"
     verb = "start" if state == "planned" else "why"
     following = "Resolve truth failures: AC-2 (Five failures lock it) is not met: test_lock.py failed."
@@ -151,12 +153,12 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
 
 def _events(job: JobRow) -> list[EventRow]:
     found = [
-        EventRow(one.at, job.id, 2 + at, "started", "claude", "agent", "work began")
-        for at, one in enumerate(job.moves[:1])
+        EventRow(move.at, job.id, 2 + at, "started", "claude", "agent", "work started")
+        for at, move in enumerate(job.moves[:1])
     ]
     found += [
-        EventRow(one.at, job.id, 3 + at, one.what, "claude", "agent", f"score {one.score}")
-        for at, one in enumerate(job.scores)
+        EventRow(score.at, job.id, 3 + at, score.what, "claude", "agent", f"score {score.score}")
+        for at, score in enumerate(job.scores)
     ]
     if job.blocked_reason:
         found.append(EventRow(job.moves[-1].at, job.id, 20, "decided", "ada", "person", f"ask: {job.blocked_reason}"))
@@ -174,6 +176,5 @@ def with_jobs(
     *jobs: JobRow, title: str = "Webshop", events: tuple[EventRow, ...] = (), unread: tuple[UnreadableJob, ...] = ()
 ) -> Board:
     """A board of just these jobs."""
-    return board_of(
-        ProjectRow("PJ-20260214-001", title, "in_progress", "agreed"), {job.id: job for job in jobs}, events, unread
-    )
+    about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
+    return board_of(about, {job.id: job for job in jobs}, events, unread, STATUSES)

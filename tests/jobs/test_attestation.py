@@ -63,7 +63,7 @@ def test_a_statement_names_the_outputs_by_content_and_repeats_the_promise(bench:
     entries = bench.workspace.ledger.read(job.id).entries
     assert said["promise"] == f"<promise>{job.id}-DONE</promise>"
     assert said["receipt"] == entries[-1].hash == said["chain"][-1]["hash"]
-    assert [one["seq"] for one in said["chain"]] == list(range(1, len(entries) + 1))
+    assert [entry["seq"] for entry in said["chain"]] == list(range(1, len(entries) + 1))
     assert (said["job"], said["title"]) == (job.id, "Parser")
     assert said["project"] == bench.workspace.project().id
     assert said["made_by"] == {"name": "donewhen", "version": __version__}
@@ -94,7 +94,7 @@ def test_a_contract_that_was_decided_otherwise_or_tightened_says_by_which_entry(
     assert (said["terms"]["reward_target"], said["terms"]["max_iterations"]) == (60, 2)
     assert said["agreed"]["by"]["kind"] == "person"
     types = {entry.hash: (entry.type, entry.by.kind) for entry in bench.workspace.ledger.read(job.id).entries}
-    assert [types[one["entry"]] for one in said["changed"]] == [("decided", "person"), ("agreed", "agent")]
+    assert [types[change["entry"]] for change in said["changed"]] == [("decided", "person"), ("agreed", "agent")]
 
 
 def test_a_new_agreement_begins_a_new_count_of_changes(bench: Any) -> None:
@@ -207,7 +207,7 @@ def test_with_truth_switched_off_everything_is_asserted_whatever_was_run(bench: 
     bench.write(job)
     assert bench.complete(job).done
     said = predicate(bench, job)
-    assert [one["shown"] for one in (*said["criteria"], *said["verification"])] == [{"how": "asserted"}] * 3
+    assert [item["shown"] for item in (*said["criteria"], *said["verification"])] == [{"how": "asserted"}] * 3
     assert said["completed"]["truth_mode"] == "off"
 
 
@@ -221,7 +221,7 @@ def test_a_title_is_cleaned_and_cut(bench: Any) -> None:
 def test_a_criterion_that_was_added_after_the_completion_is_not_attested(bench: Any) -> None:
     job = bench.done()
     bench.edit(job, "- AC-1:", "- AC-9: Something more.\n- AC-1:")
-    assert [one["id"] for one in predicate(bench, job)["criteria"]] == ["AC-1"]
+    assert [criterion["id"] for criterion in predicate(bench, job)["criteria"]] == ["AC-1"]
 
 
 # The commit
@@ -254,7 +254,7 @@ def test_an_output_with_a_pattern_in_its_name_is_looked_up_by_its_name(bench: An
     assert bench.complete(job).done
     bench.git(bench.root, "add", "-A")
     bench.git(bench.root, "commit", "-qm", "done")
-    assert [one["name"].rpartition("/")[2] for one in attest_job(bench.workspace, job.id)["subject"]] == [
+    assert [item["name"].rpartition("/")[2] for item in attest_job(bench.workspace, job.id)["subject"]] == [
         "[a]*.md",
         "git commit",
     ]
@@ -290,7 +290,9 @@ def test_a_job_with_an_output_that_changed_is_not_attested(bench: Any) -> None:
 
 
 def test_many_changed_outputs_are_counted(bench: Any) -> None:
-    job = bench.job(outputs=[f"outputs/{one}.md" for one in range(8)], criteria=["A.\n  check: file outputs/1.md"])
+    job = bench.job(
+        outputs=[f"outputs/{number}.md" for number in range(8)], criteria=["A.\n  check: file outputs/1.md"]
+    )
     for number in range(8):
         bench.write(job, name=f"outputs/{number}.md")
     assert bench.complete(job).done
@@ -410,9 +412,9 @@ def test_an_honest_statement_has_no_path_and_no_output_of_this_machine(bench: An
 def test_a_judge_that_can_not_be_asked_tells_no_path_of_this_machine(court: Court) -> None:
     job = court.job(JUDGED)
     (court.root / "missions" / "reports" / "mission.toml").write_text("= nonsense")
-    told = court.ask(job).entry.data["told"]
-    assert told
-    assert str(court.root) not in told
+    explanation = court.ask(job).entry.data["told"]
+    assert explanation
+    assert str(court.root) not in explanation
 
 
 # The page
@@ -432,8 +434,8 @@ def test_every_field_stands_on_the_page(court: Court) -> None:
     said = predicate(court, judged)
     said["contract"].pop("terms")
     said.pop("chain")
-    for one in said["criteria"]:
-        one["shown"].pop("votes", None)
+    for criterion in said["criteria"]:
+        criterion["shown"].pop("votes", None)
     inside = {*names(said), "votes", "entries", "signed_off", "overruled", "asserted"}
     gates = {*said["completed"]["gates"]}
     assert {gate for gate in inside - gates if f"`{gate}`" not in page} == set()

@@ -97,10 +97,10 @@ def states(verdict: AttestationVerdict) -> dict[str, State]:
 def resealed(chain: list[dict[str, Any]], job: str) -> None:
     """Give every entry of a chain the hash and the link that it would have, as a forger does."""
     last = first_link(job)
-    for number, one in enumerate(chain, 1):
-        one |= {"seq": number, "prev": last}
-        one["hash"] = digest(canonical_json({name: value for name, value in one.items() if name != "hash"}))
-        last = one["hash"]
+    for number, entry in enumerate(chain, 1):
+        entry |= {"seq": number, "prev": last}
+        entry["hash"] = digest(canonical_json({name: value for name, value in entry.items() if name != "hash"}))
+        last = entry["hash"]
 
 
 # Who vouches
@@ -137,7 +137,7 @@ def test_a_signature_without_a_name_of_an_unknown_key_is_told_as_that(made: Made
 
 def test_a_payload_that_was_changed_after_signing_does_not_hold(made: Made) -> None:
     data = json.loads(made.signed())
-    other = made.edited(lambda one: one["predicate"].update(title="Better"))
+    other = made.edited(lambda statement: statement["predicate"].update(title="Better"))
     data["payload"] = base64.b64encode(canonical_json(other)).decode()
     found = checked(raw(data), made.ada[0])
     assert (found.state, codes(found)) == ("broken", {"signature_wrong"})
@@ -165,7 +165,7 @@ def test_of_two_signatures_a_good_one_by_a_trusted_key_is_enough(made: Made) -> 
 
 
 def test_a_signer_whom_you_trust_can_not_make_a_false_statement_hold(made: Made) -> None:
-    other = made.edited(lambda one: one["predicate"]["completed"].update(score=100))
+    other = made.edited(lambda statement: statement["predicate"]["completed"].update(score=100))
     found = checked(made.signed(other), made.ada[0])
     assert (found.state, states(found)["signature"], codes(found)) == ("broken", "holds", {"predicate_wrong"})
 
@@ -175,18 +175,18 @@ def test_a_signer_whom_you_trust_can_not_make_a_false_statement_hold(made: Made)
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict) and value:
-        for name, one in value.items():
-            yield from leaves(one, (*path, name))
+        for name, item in value.items():
+            yield from leaves(item, (*path, name))
     elif isinstance(value, list) and value:
-        for number, one in enumerate(value):
-            yield from leaves(one, (*path, number))
+        for number, item in enumerate(value):
+            yield from leaves(item, (*path, number))
     else:
         yield path
 
 
 def at(value: Any, path: tuple[Any, ...]) -> Any:
-    for one in path:
-        value = value[one]
+    for item in path:
+        value = value[item]
     return value
 
 
@@ -251,9 +251,9 @@ def test_an_edit_of_any_name_or_a_field_more_or_less_is_found(made: Made) -> Non
 
 
 def test_the_order_of_criteria_is_the_plans_and_a_doubled_id_is_found(made: Made) -> None:
-    turned = made.edited(lambda one: one["predicate"]["criteria"].reverse())
+    turned = made.edited(lambda statement: statement["predicate"]["criteria"].reverse())
     assert checked(raw(turned)).state == "open"
-    doubled = made.edited(lambda one: one["predicate"]["criteria"][0].update(id="AC-2"))
+    doubled = made.edited(lambda statement: statement["predicate"]["criteria"][0].update(id="AC-2"))
     assert codes(checked(raw(doubled))) == {"predicate_wrong"}
 
 
@@ -284,7 +284,7 @@ def chain(statement: dict[str, Any]) -> list[dict[str, Any]]:
     ],
 )
 def test_a_chain_that_was_cut_or_touched_does_not_hold(made: Made, change: Callable[[list[Any]], object]) -> None:
-    found = checked(made.signed(made.edited(lambda one: change(chain(one)))), made.ada[0])
+    found = checked(made.signed(made.edited(lambda statement: change(chain(statement)))), made.ada[0])
     assert found.state == "broken"
     assert codes(found) <= {"chain_broken", "receipt_wrong"}
 
@@ -292,21 +292,23 @@ def test_a_chain_that_was_cut_or_touched_does_not_hold(made: Made, change: Calla
 def test_the_chain_of_another_job_does_not_fit(made: Made) -> None:
     other = finished(made.bench, "Printer")
     theirs = attest_job(made.bench.workspace, other.id)["predicate"]
-    mixed = made.edited(lambda one: one["predicate"].update(chain=theirs["chain"], receipt=theirs["receipt"]))
+    mixed = made.edited(
+        lambda statement: statement["predicate"].update(chain=theirs["chain"], receipt=theirs["receipt"])
+    )
     found = checked(raw(mixed))
     assert codes(found) == {"chain_broken"}
-    swapped = made.edited(lambda one: chain(one).__setitem__(2, theirs["chain"][2]))
+    swapped = made.edited(lambda statement: chain(statement).__setitem__(2, theirs["chain"][2]))
     assert codes(checked(raw(swapped))) == {"chain_broken"}
 
 
 def test_a_forger_without_a_key_can_make_it_hold_together_and_nothing_more(made: Made) -> None:
     """The window of trust: a chain proves nothing against its only writer."""
 
-    def forge(one: dict[str, Any]) -> None:
-        chain(one)[-1]["data"]["score"] = 100
-        resealed(chain(one), made.job.id)
-        one["predicate"]["receipt"] = chain(one)[-1]["hash"]
-        one["predicate"]["completed"]["score"] = 100
+    def forge(statement: dict[str, Any]) -> None:
+        chain(statement)[-1]["data"]["score"] = 100
+        resealed(chain(statement), made.job.id)
+        statement["predicate"]["receipt"] = chain(statement)[-1]["hash"]
+        statement["predicate"]["completed"]["score"] = 100
 
     found = checked(raw(made.edited(forge)), made.ada[0])
     assert found.state == "open"
@@ -352,10 +354,10 @@ def last(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def test_a_chain_that_was_sealed_anew_must_still_bear_what_is_said(
     made: Made, change: Callable[[list[Any]], object], code: str
 ) -> None:
-    def forge(one: dict[str, Any]) -> None:
-        change(chain(one))
-        resealed(chain(one), made.job.id)
-        one["predicate"]["receipt"] = chain(one)[-1]["hash"]
+    def forge(statement: dict[str, Any]) -> None:
+        change(chain(statement))
+        resealed(chain(statement), made.job.id)
+        statement["predicate"]["receipt"] = chain(statement)[-1]["hash"]
 
     found = checked(made.signed(made.edited(forge)), made.ada[0])
     assert states(found)["chain"] == "holds"
@@ -365,11 +367,11 @@ def test_a_chain_that_was_sealed_anew_must_still_bear_what_is_said(
 
 @pytest.mark.parametrize("passed", [False, None, 1, "true"])
 def test_a_run_that_did_not_pass_shows_nothing(made: Made, passed: Any) -> None:
-    def forge(one: dict[str, Any]) -> None:
-        for entry in chain(one):
+    def forge(statement: dict[str, Any]) -> None:
+        for entry in chain(statement):
             if entry["data"].get("evidence") == "true":
                 entry["data"]["passed"] = passed
-        resealed(chain(one), made.job.id)
+        resealed(chain(statement), made.job.id)
 
     found = checked(raw(made.edited(forge)))
     assert codes(found) == {"predicate_wrong"}
@@ -377,10 +379,10 @@ def test_a_run_that_did_not_pass_shows_nothing(made: Made, passed: Any) -> None:
 
 
 def test_the_newest_run_decides(made: Made) -> None:
-    def forge(one: dict[str, Any]) -> None:
-        run = next(entry for entry in chain(one) if entry["data"].get("evidence") == "true")
-        chain(one).insert(-1, copy.deepcopy(run) | {"data": run["data"] | {"passed": False}})
-        resealed(chain(one), made.job.id)
+    def forge(statement: dict[str, Any]) -> None:
+        run = next(entry for entry in chain(statement) if entry["data"].get("evidence") == "true")
+        chain(statement).insert(-1, copy.deepcopy(run) | {"data": run["data"] | {"passed": False}})
+        resealed(chain(statement), made.job.id)
 
     assert codes(checked(raw(made.edited(forge)))) == {"predicate_wrong"}
 
@@ -426,7 +428,7 @@ def test_a_name_or_a_link_that_leads_out_of_the_folder_is_not_opened(made: Made,
     folder.mkdir()
     (tmp_path / "secret").write_text("x")
     (folder / "link").symlink_to(tmp_path)
-    statement = made.edited(lambda one: one["subject"][0].update(name=name))
+    statement = made.edited(lambda statement: statement["subject"][0].update(name=name))
     found = checked(raw(statement), files=folder)
     assert "path_outside" in codes(found) or (name == "." and "output_changed" in codes(found))
 
@@ -444,7 +446,7 @@ def test_a_link_that_stays_inside_is_followed(made: Made, tmp_path: Path) -> Non
 
 def test_what_is_no_attestation_is_refused_with_its_problem(made: Made) -> None:
     text = raw(made.statement)
-    bare = made.edited(lambda one: None)
+    bare = made.edited(lambda statement: None)
     for content in (
         b"",
         b"\xef\xbb\xbf" + text,
@@ -520,12 +522,12 @@ def test_whatever_value_stands_in_a_chain_nothing_breaks(made: Made, data: st.Da
     path = data.draw(st.sampled_from(paths))
     depth = data.draw(st.integers(2, len(path)))
     plain = st.none() | st.booleans() | st.integers() | st.text()
-    value = data.draw(st.recursive(plain, lambda one: st.lists(one) | st.dictionaries(st.text(), one), max_leaves=5))
+    value = data.draw(st.recursive(plain, lambda leaf: st.lists(leaf) | st.dictionaries(st.text(), leaf), max_leaves=5))
 
-    def forge(one: dict[str, Any]) -> None:
-        at(chain(one), path[: depth - 1])[path[depth - 1]] = value
-        resealed(chain(one), made.job.id)
-        one["predicate"]["receipt"] = chain(one)[-1]["hash"]
+    def forge(statement: dict[str, Any]) -> None:
+        at(chain(statement), path[: depth - 1])[path[depth - 1]] = value
+        resealed(chain(statement), made.job.id)
+        statement["predicate"]["receipt"] = chain(statement)[-1]["hash"]
 
     try:
         found = checked(canonical_json(made.edited(forge)))

@@ -10,7 +10,12 @@ import pytest
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.criteria import Criterion, parse_check
-from donewhen.jobs.receipts.attested_criteria import AttestedRecord, NotShownError, attested_command, attested_criterion
+from donewhen.jobs.receipts.attested_criteria import (
+    AttestedRecord,
+    NoEvidenceError,
+    attested_command,
+    attested_criterion,
+)
 from sentences import assert_sentences
 
 Make = Callable[..., Entry]
@@ -36,10 +41,10 @@ def test_a_command_is_shown_by_its_newest_run(make_entry: Make) -> None:
     good = ran(make_entry, "make test")
     assert attested_command(record(make_entry, good), "make test")["entry"] == good.hash
     for newest in ({"passed": False}, {"settled": False}, {"passed": None}):
-        with pytest.raises(NotShownError, match="`make test`"):
+        with pytest.raises(NoEvidenceError, match="`make test`"):
             attested_command(record(make_entry, good, ran(make_entry, "make test", 2, **newest)), "make test")
     for other in (ran(make_entry, "make test", what="file"), ran(make_entry, "make")):
-        with pytest.raises(NotShownError):
+        with pytest.raises(NoEvidenceError):
             attested_command(record(make_entry, other), "make test")
 
 
@@ -47,7 +52,7 @@ def test_prose_is_covered_by_all_commands_or_by_none(make_entry: Make) -> None:
     one, two = ran(make_entry, "a", 1), ran(make_entry, "b", 2)
     shown = attested_criterion(record(make_entry, one, two, commands=("a", "b")), criterion(None))
     assert shown == {"how": "verified", "what": "verification", "entries": [one.hash, two.hash]}
-    with pytest.raises(NotShownError) as caught:
+    with pytest.raises(NoEvidenceError) as caught:
         attested_criterion(record(make_entry, one, commands=("a", "b")), criterion(None))
     assert_sentences(caught.value)
 
@@ -63,7 +68,7 @@ def test_prose_without_commands_takes_a_person(make_entry: Make) -> None:
         make_entry("decided", 1, PERSON, decision="sign_off", value="It convinces."),
         make_entry("agreed", 1, PERSON, decision="sign_off", value=value),
     ):
-        with pytest.raises(NotShownError):
+        with pytest.raises(NoEvidenceError):
             attested_criterion(record(make_entry, other), criterion(None))
 
 
@@ -78,9 +83,9 @@ def test_a_word_counts_only_as_a_pass_of_a_person_on_the_very_words(make_entry: 
         make_entry("overridden", 1, PERSON, **(word | {"text": "Another."})),
         make_entry("decided", 1, PERSON, **word),
     ):
-        with pytest.raises(NotShownError):
+        with pytest.raises(NoEvidenceError):
             attested_criterion(record(make_entry, other), asked)
-    with pytest.raises(NotShownError):
+    with pytest.raises(NoEvidenceError):
         attested_criterion(record(make_entry, good), criterion("manual"))
 
 
@@ -103,7 +108,7 @@ def test_a_judges_verdict_counts_where_the_completion_names_it(make_entry: Make)
     ],
 )  # fmt: skip
 def test_a_verdict_that_the_completion_does_not_name_shows_nothing(make_entry: Make, judged: Any) -> None:
-    with pytest.raises(NotShownError):
+    with pytest.raises(NoEvidenceError):
         attested_criterion(
             record(make_entry, make_entry("ran", 3, **VERDICT), judged=judged), criterion("judge reports")
         )
@@ -118,7 +123,7 @@ def test_a_verdict_that_the_completion_does_not_name_shows_nothing(make_entry: M
 def test_another_verdict_than_the_one_that_is_asked_for_shows_nothing(make_entry: Make, other: dict[str, Any]) -> None:
     verdict = make_entry("ran", 3, **(VERDICT | other))
     named = {"AC-1": {"state": "passed", "entry": verdict.hash}}
-    with pytest.raises(NotShownError):
+    with pytest.raises(NoEvidenceError):
         attested_criterion(record(make_entry, verdict, judged=named), criterion("judge reports"))
 
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dashboard_kit import board, record, with_jobs, written
 
-from donewhen.dashboard.data import EventRow, GateReasonShown, GateShown, UnreadableJob
+from donewhen.dashboard.data import EventRow, GateReasonRow, GateShown, UnreadableJob
 from donewhen.jobs.board.views import dashboard_path
 from donewhen.jobs.lifecycle.rest import set_job_aside
 from sentences import assert_sentences
@@ -58,7 +58,7 @@ class Sight(NamedTuple):
         return str(self.page.evaluate("location.hash"))
 
     def cards(self) -> list[str]:
-        return [one.get_attribute("data-job") for one in self.page.locator(".card").all()]
+        return [element.get_attribute("data-job") for element in self.page.locator(".card").all()]
 
     def fits(self) -> bool:
         """Whether nothing sticks out to the side."""
@@ -194,7 +194,7 @@ def test_what_was_edited_by_hand_is_marked(tmp_path: Path, look: Any) -> None:
 
 
 def test_hostile_titles_reasons_names_and_ids_are_text_everywhere(tmp_path: Path, look: Any, bench: Bench) -> None:
-    gates = (GateShown("truth", False, (GateReasonShown(HOSTILE, HOSTILE),)),)
+    gates = (GateShown("truth", False, (GateReasonRow(HOSTILE, HOSTILE),)),)
     jobs = [
         record(1, title=HOSTILE, status="blocked", blocked_reason=HOSTILE, next_action=HOSTILE, gates=gates,
                wave=HOSTILE, workstream=HOSTILE, workstream_title=HOSTILE,
@@ -250,32 +250,32 @@ def test_search_and_filters_choose_and_are_kept_in_the_address(tmp_path: Path, l
         page.keyboard.press("/")
         assert page.evaluate("document.activeElement.id") == "q"
         page.keyboard.type("coupons")
-        assert sorted(sight.cards()) == sorted(one.id for one in shown if "coupons" in one.title)
+        assert sorted(sight.cards()) == sorted(job.id for job in shown if "coupons" in job.title)
         assert sight.hash() == "#q=coupons"
         page.get_by_label("any stakes").select_option("high")
-        wanted = sorted(one.id for one in shown if "coupons" in one.title and one.stakes == "high")
+        wanted = sorted(job.id for job in shown if "coupons" in job.title and job.stakes == "high")
         assert sorted(sight.cards()) == wanted
         assert page.locator("#found").inner_text().startswith(f"{len(wanted)} of 60 jobs")
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Show all").click()
         assert sight.hash() == ""
         page.get_by_role("button", name=re.compile("blocked")).click()
-        assert sorted(sight.cards()) == sorted(one.id for one in shown if one.status == "blocked")
+        assert sorted(sight.cards()) == sorted(job.id for job in shown if job.status == "blocked")
         page.get_by_label("any gate").select_option("agreement")
-        page.get_by_role("heading", name="No job fits").wait_for()
+        page.get_by_role("heading", name="No matching jobs").wait_for()
         page.get_by_label("any gate").select_option("truth")
         page.get_by_label("any workstream").select_option(label="Till")
         kept = sight.cards()
         address = sight.hash()
         sight.nothing_wrong()
-    assert set(kept) == {one.id for one in shown if one.status == "blocked" and one.workstream_title == "Till"}
+    assert set(kept) == {job.id for job in shown if job.status == "blocked" and job.workstream_title == "Till"}
     with look(path, address[1:]) as sight:
         assert sight.cards() == kept
         assert sight.page.get_by_label("any workstream").input_value() == "WS-20260214-001"
 
 
 def test_the_search_finds_reasons_and_next_actions_too(tmp_path: Path, look: Any) -> None:
-    gates = (GateShown("truth", False, (GateReasonShown("criterion_stale", "AC-7 was shown for something else."),)),)
+    gates = (GateShown("truth", False, (GateReasonRow("criterion_stale", "AC-7 was shown for something else."),)),)
     jobs = (
         record(1, gates=gates, status="in_progress"),
         record(2, next_action="Log execution evidence: none"),
@@ -284,7 +284,7 @@ def test_the_search_finds_reasons_and_next_actions_too(tmp_path: Path, look: Any
     path = written(tmp_path, with_jobs(*jobs))
     for sought, found in (("ac-7 SHOWN", [1]), ("criterion_stale", [1]), ("execution evidence", [2]), ("214-003", [3])):
         with look(path, f"q={sought.replace(' ', '+')}") as sight:
-            assert sight.cards() == [f"WI-20260214-{one:03d}" for one in found]
+            assert sight.cards() == [f"WI-20260214-{item:03d}" for item in found]
 
 
 def test_keys_change_the_view_and_escape_goes_back_to_the_card(tmp_path: Path, look: Any) -> None:
@@ -346,16 +346,18 @@ def test_the_graph_says_what_it_leaves_out_and_shows_the_surroundings_of_a_job(t
         assert_sentences(note)
         playwright.expect(sight.page.locator("a.node")).to_have_count(80)
         sight.nothing_wrong()
-    jobs = [record(one, depends_on=(f"WI-20260214-{one - 1:03d}",) if one > 1 else ()) for one in range(1, 6)]
+    jobs = [
+        record(number, depends_on=(f"WI-20260214-{number - 1:03d}",) if number > 1 else ()) for number in range(1, 6)
+    ]
     with look(
         written(tmp_path, with_jobs(*jobs, record(9), record(8, depends_on=("WI-20260214-009",)))),
         "view=graph&job=WI-20260214-003",
     ) as sight:
-        drawn = {one.get_attribute("data-job") for one in sight.page.locator("a.node").all()}
+        drawn = {element.get_attribute("data-job") for element in sight.page.locator("a.node").all()}
         assert drawn == {job.id for job in jobs}
         places = {
-            one.get_attribute("data-job"): one.locator("rect").get_attribute("x")
-            for one in sight.page.locator("a.node").all()
+            element.get_attribute("data-job"): element.locator("rect").get_attribute("x")
+            for element in sight.page.locator("a.node").all()
         }
         across = [float(places[job.id] or 0) for job in jobs]
         assert across == sorted(across)
@@ -372,11 +374,11 @@ def test_circles_and_missing_dependencies_can_be_seen(tmp_path: Path, look: Any)
         record(4, depends_on=(three,)),
     )
     with look(written(tmp_path, with_jobs(*jobs)), "view=graph") as sight:
-        told = sight.page.locator(".note.serious").all_inner_texts()
-        assert str(one) in "\n".join(told)
-        assert str(two) in "\n".join(told)
-        assert str(three) in "\n".join(told)
-        assert_sentences(told)
+        notes = sight.page.locator(".note.serious").all_inner_texts()
+        assert str(one) in "\n".join(notes)
+        assert str(two) in "\n".join(notes)
+        assert str(three) in "\n".join(notes)
+        assert_sentences(notes)
         playwright.expect(sight.page.locator(".node.lost")).to_have_count(1)
         assert sight.page.locator(".arrow.back").count() >= 2
         sight.nothing_wrong()

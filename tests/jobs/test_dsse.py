@@ -44,8 +44,8 @@ def eve(tmp_path: Path) -> Signer:
 
 
 def envelope(*by: Signer, payload: bytes = PAYLOAD) -> dict[str, Any]:
-    made = [json.loads(sign_envelope(payload, *one)) for one in by]
-    return {**made[0], "signatures": [one["signatures"][0] for one in made]}
+    made = [json.loads(sign_envelope(payload, *key)) for key in by]
+    return {**made[0], "signatures": [envelope["signatures"][0] for envelope in made]}
 
 
 def test_what_is_signed_has_the_lengths_of_type_and_payload() -> None:

@@ -25,7 +25,7 @@ def text(data: object) -> SourceText:
     return SourceText("feature_list.json", "feature_list.json", data if isinstance(data, str) else json.dumps(data))
 
 
-def one(**fields: Any) -> ReadSource:
+def read_feature(**fields: Any) -> ReadSource:
     return read_feature_list([text([{**FEATURE, **fields}])])
 
 
@@ -36,7 +36,7 @@ def only(imported: ReadSource) -> ImportItem:
 
 
 def test_a_feature_is_one_criterion_with_its_steps() -> None:
-    item = only(one())
+    item = only(read_feature())
     assert item.title == "A guest can borrow a boat"
     assert item.criteria == (
         "A guest can borrow a boat. Steps: (1) Go to the pier (2) Press the bell (3) See that a boat comes",
@@ -51,8 +51,8 @@ def test_without_an_id_its_words_are_its_name_wherever_it_stands() -> None:
     other = {**FEATURE, "description": "The oars are dry"}
     first, second = read_feature_list([text([FEATURE, other])]).items
     assert [item.key for item in read_feature_list([text([other, FEATURE])]).items] == [second.key, first.key]
-    assert only(one(steps=[])).key == first.key
-    assert only(one(steps=[])).hash != first.hash
+    assert only(read_feature(steps=[])).key == first.key
+    assert only(read_feature(steps=[])).hash != first.hash
 
 
 def test_the_same_words_twice_are_told_apart_by_their_order() -> None:
@@ -62,24 +62,24 @@ def test_the_same_words_twice_are_told_apart_by_their_order() -> None:
 
 @pytest.mark.parametrize("value", [True, "true", "pass"])
 def test_what_passes_is_a_claim(value: object) -> None:
-    assert only(one(passes=value)).claim == (f"passes: {json.dumps(value)}", True)
-    assert only(one(passes=value)).hash == only(one()).hash
+    assert only(read_feature(passes=value)).claim == (f"passes: {json.dumps(value)}", True)
+    assert only(read_feature(passes=value)).hash == only(read_feature()).hash
 
 
 def test_a_word_for_the_state_is_a_claim_too() -> None:
-    assert only(one(status="Done")).claim == ("passes: false, status Done", True)
-    assert only(one(state="not_started")).claim == ("passes: false, status not_started", False)
-    assert not only(one(passes={"by": "me"})).claim.done
+    assert only(read_feature(status="Done")).claim == ("passes: false, status Done", True)
+    assert only(read_feature(state="not_started")).claim == ("passes: false, status not_started", False)
+    assert not only(read_feature(passes={"by": "me"})).claim.done
 
 
 @pytest.mark.parametrize("name", ["features", "userStories", "tests"])
 def test_the_list_may_stand_in_an_object(name: str) -> None:
-    assert read_feature_list([text({"project": "Pier", name: [FEATURE]})]).items == one().items
+    assert read_feature_list([text({"project": "Pier", name: [FEATURE]})]).items == read_feature().items
 
 
 @pytest.mark.parametrize("name", ["acceptance", "acceptance_criteria", "acceptanceCriteria"])
 def test_criteria_of_its_own_come_before_steps(name: str) -> None:
-    item = only(one(id="F1", title="Boats", **{name: ["There is a boat", "It floats"]}))
+    item = only(read_feature(id="F1", title="Boats", **{name: ["There is a boat", "It floats"]}))
     assert item.key == "feature-list:F1"
     assert item.title == "Boats"
     assert item.criteria == ("There is a boat", "It floats")
@@ -87,26 +87,26 @@ def test_criteria_of_its_own_come_before_steps(name: str) -> None:
 
 
 def test_other_fields_have_their_places() -> None:
-    item = only(one(id=7, priority="high", phase="P2", area="pier", dependencies=["F1", 3]))
+    item = only(read_feature(id=7, priority="high", phase="P2", area="pier", dependencies=["F1", 3]))
     assert item.key == "feature-list:7"
     assert (item.priority, item.wave) == (1, "P2")
     assert item.depends_on == ("feature-list:F1", "feature-list:3")
     assert item.notes == ("Category: functional", "Area: pier")
-    assert only(one(priority=12)).priority == 12
-    assert only(one(depends_on="F1")).depends_on == ("feature-list:F1",)
+    assert only(read_feature(priority=12)).priority == 12
+    assert only(read_feature(depends_on="F1")).depends_on == ("feature-list:F1",)
 
 
 def test_an_unknown_priority_is_told() -> None:
     for value in (-1, "soon", True, 1.5):
-        imported = one(priority=value)
+        imported = read_feature(priority=value)
         assert imported.items[0].priority == 2
         assert [finding.code for finding in imported.findings] == [FindingCode.IMPORT_NOT_UNDERSTOOD]
 
 
 def test_a_command_is_told_and_is_no_check() -> None:
-    imported = one(verification_command="sh -c 'rm -rf /'")
+    imported = read_feature(verification_command="sh -c 'rm -rf /'")
     assert [finding.code for finding in imported.findings] == [FindingCode.IMPORT_COMMAND]
-    assert imported.items[0].criteria == one().items[0].criteria
+    assert imported.items[0].criteria == read_feature().items[0].criteria
     assert_sentences(imported.items[0].notes[-1])
 
 
@@ -127,7 +127,7 @@ def test_an_id_that_is_there_twice_is_told() -> None:
 
 
 def test_a_step_that_is_no_text_is_told() -> None:
-    imported = one(steps=["Go", {"then": "stop"}, None])
+    imported = read_feature(steps=["Go", {"then": "stop"}, None])
     assert imported.items[0].criteria == ("A guest can borrow a boat. Steps: (1) Go",)
     assert len(imported.findings) == 2
 
@@ -162,5 +162,5 @@ def test_a_mistake_has_its_line() -> None:
 
 
 def test_hidden_characters_do_not_arrive() -> None:
-    item = only(one(description="Boat\ud800s \x1b[31mare\u202e here\u2028now"))
+    item = only(read_feature(description="Boat\ud800s \x1b[31mare\u202e here\u2028now"))
     assert item.title == "Boats [31mare here\nnow"

@@ -10,7 +10,7 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.imports import gathering
-from donewhen.jobs.imports.gathering import LARGEST, GatheredSource, gather_source
+from donewhen.jobs.imports.gathering import MAX_FILE_BYTES, GatheredSource, gather_source
 from donewhen.jobs.imports.items import Kind
 from sentences import assert_sentences
 
@@ -51,8 +51,8 @@ def test_a_part_of_a_backlog_can_be_named(tmp_path: Path) -> None:
     put(tmp_path, "tasks/task-10 - b.md", "tasks/back-2 - a.md")
     whole = gather_source(tmp_path / "tasks", None)
     assert (whole.kind, whole.scope, names(whole)) == ("backlog", None, ["back-2 - a.md", "task-10 - b.md"])
-    one = gather_source(tmp_path / "tasks" / "task-10 - b.md", None)
-    assert (one.kind, one.scope, names(one)) == ("backlog", None, ["task-10 - b.md"])
+    single = gather_source(tmp_path / "tasks" / "task-10 - b.md", None)
+    assert (single.kind, single.scope, names(single)) == ("backlog", None, ["task-10 - b.md"])
 
 
 @pytest.mark.parametrize("above", ["specs", ".specify/specs"])
@@ -145,14 +145,14 @@ def test_a_file_that_cannot_be_read_is_told_and_stops_no_other(tmp_path: Path, k
         case "nul":
             bad.write_bytes(b"---\nid: task-2\x00\n---\n")
         case "huge":
-            bad.write_bytes(b"x" * (LARGEST + 1))
+            bad.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
         case "pipe":
             os.mkfifo(bad)
     found = gather_source(tmp_path, None)
     assert names(found) == ["tasks/task-1 - a.md"]
-    (told,) = found.findings
-    assert_sentences(told.message)
-    assert told.where.endswith("task-2 - b.md")
+    (finding,) = found.findings
+    assert_sentences(finding.message)
+    assert finding.where.endswith("task-2 - b.md")
 
 
 def test_folders_that_are_links_lead_nowhere(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_folder_without_permission_is_an_error_with_its_name(tmp_path: Path, m
     assert caught.value.where == str(tmp_path / "backlog" / "tasks")
 
 
-@pytest.mark.parametrize("limit", ["MOST_FILES", "LARGEST_SOURCE"])
+@pytest.mark.parametrize("limit", ["MAX_FILES", "MAX_SOURCE_CHARACTERS"])
 def test_a_source_without_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     put(tmp_path, "task-1 - a.md", "task-2 - b.md")
     monkeypatch.setattr(gathering, limit, 1)

@@ -109,7 +109,7 @@ def test_ticks_and_the_archive_are_claims() -> None:
         change("archive/2026-01-02-ring-the-bell"),
         change(proposal=PROPOSAL),
     )
-    claims = [only(read_openspec(one)).claim for one in changes]
+    claims = [only(read_openspec(change)).claim for change in changes]
     assert [claim.done for claim in claims] == [False, True, True, False]
     assert_sentences(claim.told for claim in claims)
 

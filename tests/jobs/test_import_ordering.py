@@ -13,7 +13,7 @@ from sentences import assert_sentences
 
 def items(**after: str) -> list[ImportItem]:
     return [
-        ImportItem(f"backlog:{name}", name, f"{name}.md", depends_on=tuple(f"backlog:{one}" for one in names.split()))
+        ImportItem(f"backlog:{name}", name, f"{name}.md", depends_on=tuple(f"backlog:{part}" for part in names.split()))
         for name, names in after.items()
     ]
 
@@ -39,7 +39,7 @@ def test_an_unknown_name_is_told_and_dropped_unless_it_is_a_job_already() -> Non
     order = order_items(items(a="b x"), {"backlog:x"})
     assert order.items[0].depends_on == ("backlog:x",)
     assert [(finding.code, finding.where) for finding in order.findings] == [(FindingCode.IMPORT_DEPENDENCY, "a.md")]
-    assert "a depends on b, which is not there" in order.findings[0].message
+    assert "a depends on b, which does not exist" in order.findings[0].message
 
 
 def test_an_item_that_depends_on_itself_does_not() -> None:
@@ -57,7 +57,7 @@ def test_a_circle_is_told_once_and_what_leads_out_of_it_stays() -> None:
 
 
 def test_a_chain_of_thousands_is_no_problem() -> None:
-    chain = items(**{f"n{one}": f"n{one + 1}" if one < 19_999 else "" for one in range(20_000)})
+    chain = items(**{f"n{number}": f"n{number + 1}" if number < 19_999 else "" for number in range(20_000)})
     order = order_items(chain)
     assert order.items[0].name == "n19999"
     assert order.items[-1].name == "n0"

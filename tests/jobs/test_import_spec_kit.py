@@ -112,7 +112,7 @@ def after(imported: ReadSource) -> dict[str, list[str]]:
     return {item.name.partition("/")[2]: [key.partition("/")[2] for key in item.depends_on] for item in imported.items}
 
 
-def told(imported: ReadSource) -> list[tuple[str, str]]:
+def codes_and_places(imported: ReadSource) -> list[tuple[str, str]]:
     return [(finding.code, finding.where) for finding in imported.findings]
 
 
@@ -155,7 +155,9 @@ def test_stories_stand_side_by_side_between_foundations_and_polish() -> None:
 
 
 def test_phases_of_an_older_version_follow_each_other() -> None:
-    tasks = "".join(f"## Phase 3.{one}: {name}\n- [ ] T00{one} Do it\n" for one, name in enumerate(("A", "B", "C"), 1))
+    tasks = "".join(
+        f"## Phase 3.{item}: {name}\n- [ ] T00{item} Do it\n" for item, name in enumerate(("A", "B", "C"), 1)
+    )
     assert after(read_spec_kit(texts(tasks, None))) == {
         "phase-3.1": [],
         "phase-3.2": ["phase-3.1"],
@@ -175,13 +177,13 @@ def test_ticks_are_claims() -> None:
 
 
 def test_a_story_without_tasks_is_told() -> None:
-    assert told(read_spec_kit(texts())) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
+    assert codes_and_places(read_spec_kit(texts())) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
 
 
 def test_a_feature_without_tasks_is_told() -> None:
     imported = read_spec_kit(texts()[1:])
     assert not imported.items
-    assert told(imported) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
+    assert codes_and_places(imported) == [(FindingCode.IMPORT_LEFT_OUT, "specs/004-lighthouse/spec.md")]
 
 
 def test_without_a_spec_the_independent_test_is_what_there_is() -> None:
@@ -201,7 +203,7 @@ def test_a_box_without_a_number_is_told_with_its_line() -> None:
 def test_a_file_without_tasks_is_told() -> None:
     imported = read_spec_kit(texts("# Tasks\n\nLater.\n", None))
     assert not imported.items
-    assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/tasks.md")]
+    assert codes_and_places(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/tasks.md")]
 
 
 def test_sections_that_are_no_phases_go_by_their_titles_and_marks_name_the_story() -> None:
@@ -221,13 +223,13 @@ def test_scenarios_that_belong_to_no_story_are_told() -> None:
     spec = "## User Scenarios & Testing\n\n### Primary User Story\nSee it.\n\n"
     spec += "### Acceptance Scenarios\n1. **Given** a, **When** b, **Then** c\n"
     imported = read_spec_kit(texts("## Phase 1: Setup\n- [ ] T001 a b\n", spec))
-    assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:6")]
+    assert codes_and_places(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:6")]
 
 
 def test_a_heading_for_scenarios_without_a_list_is_told() -> None:
     spec = "### User Story 1 - A\n\nText.\n\n**Acceptance Scenarios**:\n\n**Given** a, **When** b, **Then** c\n"
     imported = read_spec_kit(texts("## Phase 1: User Story 1 - A\n- [ ] T001 a b\n", spec))
-    assert told(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:1")]
+    assert codes_and_places(imported) == [(FindingCode.IMPORT_NOT_UNDERSTOOD, "specs/004-lighthouse/spec.md:1")]
     assert imported.items[0].criteria == ("T001 a b",)
 
 

@@ -13,7 +13,7 @@ import pytest
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.imports import importing
-from donewhen.jobs.imports.drafting import LONGEST_CRITERION, LONGEST_OBJECTIVE, MOST_CRITERIA
+from donewhen.jobs.imports.drafting import MAX_CRITERIA, MAX_CRITERION_LENGTH, MAX_OBJECTIVE_LENGTH
 from donewhen.jobs.imports.importing import ImportResult, import_jobs
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.finding_codes import FindingCode
@@ -65,7 +65,7 @@ def test_whatever_the_source_says_the_job_is_planned_and_nothing_is_agreed(shop:
 
 def test_dependencies_are_jobs_and_stand_before(shop: Workspace) -> None:
     done = imported(shop, feature("F1", depends_on=["F2", "F9"]), feature("F2"))
-    jobs = {one.item.name: one.job for one in done.made}
+    jobs = {envelope.item.name: envelope.job for envelope in done.made}
     assert str(jobs["F2"]) < str(jobs["F1"])
     assert shop.job(str(jobs["F1"])).depends_on == (jobs["F2"],)
     assert [finding.code for finding in done.findings] == [FindingCode.IMPORT_DEPENDENCY]
@@ -88,7 +88,7 @@ def test_a_dry_run_writes_nothing_and_says_the_same(shop: Workspace) -> None:
     before = tree(shop.root)
     looked = import_jobs(shop, path, dry_run=True)
     assert tree(shop.root) == before
-    assert [(one.job, one.state) for one in looked.made] == [(None, "new")] * 2
+    assert [(envelope.job, envelope.state) for envelope in looked.made] == [(None, "new")] * 2
     assert looked.findings == import_jobs(shop, path).findings
 
 
@@ -96,7 +96,7 @@ def test_importing_again_makes_nothing_twice(shop: Workspace) -> None:
     imported(shop, feature("F1"), feature("F2"))
     before = tree(shop.root / "jobs")
     again = imported(shop, feature("F1", passes=True), feature("F2"))
-    assert [one.state for one in again.made] == ["there", "there"]
+    assert [envelope.state for envelope in again.made] == ["there", "there"]
     assert again.new == 0
     assert not again.findings
     assert tree(shop.root / "jobs") == before
@@ -112,18 +112,18 @@ def test_what_changed_in_the_source_is_told_and_touches_no_job(shop: Workspace) 
     before = tree(shop.root / "jobs")
     again = imported(shop, feature("F1", acceptance=["It floats", "It is blue"]))
     assert tree(shop.root / "jobs") == before
-    assert [one.state for one in again.made] == ["changed"]
-    (told,) = again.findings
-    assert told.code == FindingCode.IMPORT_CHANGED
-    assert_sentences(told.message)
-    assert job.id in told.message
-    assert told.where == shop.where(job.path)
+    assert [envelope.state for envelope in again.made] == ["changed"]
+    (finding,) = again.findings
+    assert finding.code == FindingCode.IMPORT_CHANGED
+    assert_sentences(finding.message)
+    assert job.id in finding.message
+    assert finding.where == shop.where(job.path)
 
 
 def test_other_changes_are_told_as_such(shop: Workspace) -> None:
     imported(shop, feature("F1"))
-    (told,) = imported(shop, feature("F1", priority=1)).findings
-    assert_sentences(told.message)
+    (finding,) = imported(shop, feature("F1", priority=1)).findings
+    assert_sentences(finding.message)
 
 
 def test_what_is_gone_from_the_source_is_told(shop: Workspace) -> None:
@@ -155,9 +155,9 @@ def test_new_parts_of_a_task_are_told(shop: Workspace) -> None:
     (tasks / "task-1.1 - x.md").write_text(more)
     again = import_jobs(shop, shop.root)
     assert again.new == 1
-    (told,) = again.findings
-    assert str(first.made[0].job) in told.message
-    assert_sentences(told.message)
+    (finding,) = again.findings
+    assert str(first.made[0].job) in finding.message
+    assert_sentences(finding.message)
     assert not import_jobs(shop, shop.root).findings
 
 
@@ -184,18 +184,18 @@ def test_an_item_without_criteria_becomes_a_job_that_nobody_can_agree_to(shop: W
 def test_what_is_too_long_is_cut_and_told(shop: Workspace) -> None:
     long = imported(
         shop,
-        feature("F1", acceptance=["a" * (LONGEST_CRITERION + 1)]),
-        feature("F2", description="b" * (LONGEST_OBJECTIVE + 1), acceptance=["x y"]),
-        feature("F3", acceptance=["c d"] * (MOST_CRITERIA + 1)),
-        feature("F4", acceptance=["a" * LONGEST_CRITERION]),
+        feature("F1", acceptance=["a" * (MAX_CRITERION_LENGTH + 1)]),
+        feature("F2", description="b" * (MAX_OBJECTIVE_LENGTH + 1), acceptance=["x y"]),
+        feature("F3", acceptance=["c d"] * (MAX_CRITERIA + 1)),
+        feature("F4", acceptance=["a" * MAX_CRITERION_LENGTH]),
     )
     assert [finding.message.split()[0] for finding in long.findings] == ["F1", "F2", "F3"]
     assert {finding.code for finding in long.findings} == {FindingCode.IMPORT_SHORTENED}
     first, _second, third, fourth = (shop.job_at(place.path) for place in shop.places())
-    assert len(first.criteria[0].text) == LONGEST_CRITERION
+    assert len(first.criteria[0].text) == MAX_CRITERION_LENGTH
     assert first.criteria[0].text.endswith("…")
-    assert len(third.criteria) == MOST_CRITERIA
-    assert fourth.criteria[0].text == "a" * LONGEST_CRITERION
+    assert len(third.criteria) == MAX_CRITERIA
+    assert fourth.criteria[0].text == "a" * MAX_CRITERION_LENGTH
 
 
 def test_a_broken_plan_is_still_the_job_that_was_imported(shop: Workspace) -> None:
@@ -210,8 +210,8 @@ def test_a_changed_item_whose_plan_is_broken_is_told(shop: Workspace) -> None:
     done = imported(shop, feature("F1"))
     path = shop.place(str(done.made[0].job)).path
     path.write_text(path.read_text().replace("status: planned", "status: finished"))
-    (told,) = imported(shop, feature("F1", description="Else")).findings
-    assert_sentences(told.message)
+    (finding,) = imported(shop, feature("F1", description="Else")).findings
+    assert_sentences(finding.message)
 
 
 def test_a_plan_that_cannot_be_read_stops_the_import_before_anything_is_made(shop: Workspace) -> None:
@@ -236,7 +236,7 @@ def test_a_copied_job_counts_once(shop: Workspace) -> None:
     other = add_job(shop, "Copy")
     other.path.write_bytes(job.path.read_bytes().replace(job.id.encode(), other.id.encode()))
     again = imported(shop, feature("F1"))
-    assert [one.job for one in again.made] == [job.id]
+    assert [envelope.job for envelope in again.made] == [job.id]
 
 
 def test_odd_stamps_are_nobodys(shop: Workspace) -> None:
@@ -254,7 +254,7 @@ def test_in_the_big_form_jobs_belong_to_a_workstream(tmp_path: Path, shop: Works
     assert_sentences(caught.value)
     done = imported(big, feature("F1"), feature("F2"), workstream="Web")
     (stream,) = big.workstream_folders()
-    assert big.read(stream / "plan.md").fields["jobs"] == [one.job for one in done.made]
+    assert big.read(stream / "plan.md").fields["jobs"] == [envelope.job for envelope in done.made]
     assert imported(big, feature("F1"), feature("F3")).new == 1
     with pytest.raises(UsageError) as caught:
         imported(shop, feature("F1"), workstream="Web")
@@ -262,11 +262,11 @@ def test_in_the_big_form_jobs_belong_to_a_workstream(tmp_path: Path, shop: Works
 
 
 def test_others_get_a_turn_and_progress_is_told(shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "TOGETHER", 2)
+    monkeypatch.setattr(importing, "BATCH", 2)
     seen: list[tuple[int, int]] = []
-    done = imported(shop, *(feature(f"F{one}") for one in range(5)), watch=lambda *now: seen.append(now))
-    assert seen == [(one, 5) for one in range(6)]
-    assert [one.job for one in done.made] == [place.id for place in shop.places()]
+    done = imported(shop, *(feature(f"F{number}") for number in range(5)), watch=lambda *now: seen.append(now))
+    assert seen == [(number, 5) for number in range(6)]
+    assert [envelope.job for envelope in done.made] == [place.id for place in shop.places()]
 
 
 IMPORT = """
@@ -308,7 +308,7 @@ def test_killed_in_the_middle_it_leaves_whole_jobs_and_goes_on_the_next_time(
     done = import_jobs(workspace, tmp_path / "feature_list.json", workstream=stream)
     assert sorted(map(str, keys(workspace))) == ["feature-list:F1", "feature-list:F2", "feature-list:F3"]
     assert not done.findings
-    by_name = {one.item.name: str(one.job) for one in done.made}
+    by_name = {envelope.item.name: str(envelope.job) for envelope in done.made}
     assert workspace.job(by_name["F1"]).depends_on == (by_name["F3"],)
     assert not list(workspace.root.rglob(".donewhen-*.new"))
     if form == "big":
@@ -318,10 +318,10 @@ def test_killed_in_the_middle_it_leaves_whole_jobs_and_goes_on_the_next_time(
 
 def test_two_imports_at_once_double_nothing(tmp_path: Path) -> None:
     workspace = create_project(tmp_path, "Shop")
-    write(workspace, *(feature(f"F{one}") for one in range(60)))
+    write(workspace, *(feature(f"F{number}") for number in range(60)))
     argv = [sys.executable, "-c", IMPORT, str(tmp_path), "0"]
     running = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    ended = [(one.communicate(), one.returncode) for one in running]
+    ended = [(process.communicate(), process.returncode) for process in running]
     assert [status for _, status in ended] == [0, 0, 0], ended
     found = keys(find_workspace(tmp_path))
     assert len(found) == 60

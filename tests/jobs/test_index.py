@@ -60,7 +60,7 @@ def file(tmp_path: Path) -> Path:
 
 def look(database: Path | None, path: Path, reader: Reader, kind: str = "kind", wait: float = 0.0) -> Any:
     with FileIndex(database, wait=wait) as index:
-        return index.remembered(kind, path, reader)["said"]
+        return index.get_or_read(kind, path, reader)["said"]
 
 
 def rows(database: Path, table: str) -> list[tuple[Any, ...]]:
@@ -139,7 +139,7 @@ def test_what_is_made_of_a_file_is_remembered_for_each_kind(database: Path, file
 def test_two_files_with_one_content_are_read_once(database: Path, file: Path, reader: Reader) -> None:
     other = shutil.copy(file, file.with_name("other"))
     with FileIndex(database) as index:
-        both = [index.remembered("kind", path, reader) for path in (file, other)]
+        both = [index.get_or_read("kind", path, reader) for path in (file, other)]
     assert (both[0] == both[1], reader.read) == (True, ["hello"])
 
 
@@ -285,7 +285,7 @@ if os.getuid() == 0:
     os.setuid(65534)
 with FileIndex(Path(sys.argv[1]), wait=0.0) as index:
     for path in sys.argv[2:]:
-        print(index.remembered("kind", Path(path), lambda content: {"said": "read " + content.decode()})["said"])
+        print(index.get_or_read("kind", Path(path), lambda content: {"said": "read " + content.decode()})["said"])
 """
 
 
@@ -320,7 +320,7 @@ from pathlib import Path
 from donewhen.jobs.board.file_index import FileIndex
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 with FileIndex(Path(sys.argv[2]), wait=0.0) as index:
-    print(index.remembered("kind", Path(sys.argv[3]), lambda content: {"said": content.decode()})["said"])
+    print(index.get_or_read("kind", Path(sys.argv[3]), lambda content: {"said": content.decode()})["said"])
 """
 
 
@@ -341,7 +341,7 @@ from donewhen.jobs.board.file_index import FileIndex
 for _ in range(int(sys.argv[3])):
     with FileIndex(Path(sys.argv[1])) as index:
         for path in sorted(Path(sys.argv[2]).iterdir()):
-            assert index.remembered("kind", path, lambda content: {"said": content.decode()}) == {"said": path.name}
+            assert index.get_or_read("kind", path, lambda content: {"said": content.decode()}) == {"said": path.name}
 """
 
 
@@ -352,7 +352,7 @@ def test_two_processes_look_at_once_and_each_is_told_what_is_there(tmp_path: Pat
         (folder / f"{number}").write_text(f"{number}")
     argv = [sys.executable, "-c", LOOK_AT_MANY, str(database), str(folder), "10"]
     both = [subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [(one.communicate()[1], one.returncode) for one in both] == [("", 0)] * 2
+    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0)] * 2
     subprocess.run(argv, check=True)
     assert len(rows(database, "seen")) == 60
 
@@ -360,7 +360,7 @@ def test_two_processes_look_at_once_and_each_is_told_what_is_there(tmp_path: Pat
 def test_what_no_file_says_any_more_is_forgotten_in_time(
     database: Path, file: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_KEPT_ANYWAY", 20)
+    monkeypatch.setattr(index_module, "_MIN_KEPT", 20)
     for number in range(100):
         file.write_text(f"{number}")
         look(database, file, reader)
@@ -373,7 +373,7 @@ def test_what_no_file_says_any_more_is_forgotten_in_time(
 def test_files_that_are_gone_are_forgotten_in_time(
     database: Path, tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_KEPT_ANYWAY", 20)
+    monkeypatch.setattr(index_module, "_MIN_KEPT", 20)
     for number in range(100):
         path = tmp_path / f"file-{number}"
         path.write_text(f"{number}")

@@ -15,7 +15,7 @@ from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, c
 from donewhen.jobs.lessons.lesson_search import LessonMatch
 from donewhen.jobs.lessons.lesson_suggestions import (
     HEADING,
-    MOST,
+    MAX_SUGGESTIONS,
     lesson_query_for,
     with_lessons,
     write_lessons_into_plan,
@@ -50,7 +50,7 @@ def test_a_job_is_given_what_fits_quoted_in_its_plan_and_on_record(bench: Bench)
     lesson = kept(bench)
     job = bench.job(ABOUT, started=False)
     started = bench.start(job)
-    assert [one.lesson.id for one in started.lessons] == [lesson.id]
+    assert [lesson.lesson.id for lesson in started.lessons] == [lesson.id]
     assert started.entry is not None
     assert started.entry.data["lessons"] == {lesson.id: lesson.hash}
     text = section(bench.read(job))
@@ -84,7 +84,7 @@ def test_it_neither_voids_the_agreement_nor_looks_like_tampering_nor_makes_evide
 
 
 def test_only_the_few_that_fit_best_are_given(bench: Bench) -> None:
-    for number in range(MOST + 2):
+    for number in range(MAX_SUGGESTIONS + 2):
         kept(bench, LessonDraft(f"The shop log number{number}.", "Reading the log.", "Parse it."))
     started = bench.start(bench.job(ABOUT, started=False))
     assert [lesson.lesson.id[-1] for lesson in started.lessons] == ["5", "4", "3"]
@@ -109,8 +109,8 @@ def test_lessons_of_a_job_that_it_builds_on_are_given(bench: Bench) -> None:
     upstream = bench.done("Buy wood")
     lesson = kept(bench, SAID, upstream)
     started = bench.start(bench.job("Paint the fence", depends_on=[upstream.id], started=False))
-    assert [one.lesson.id for one in started.lessons] == [lesson.id]
-    assert_sentences([one.reasons for one in started.lessons])
+    assert [lesson.lesson.id for lesson in started.lessons] == [lesson.id]
+    assert_sentences([lesson.reasons for lesson in started.lessons])
 
 
 def test_a_lesson_that_says_nothing_is_not_given(bench: Bench) -> None:
@@ -276,7 +276,7 @@ def test_nothing_is_written_that_would_make_another_plan(bench: Bench, name: str
 
 
 def test_a_long_text_is_cut_in_the_plan(bench: Bench) -> None:
-    (line,) = (one for one in with_lessons("", [found(text="w " * 2000)]).splitlines() if "Context" in one)
+    (line,) = (line for line in with_lessons("", [found(text="w " * 2000)]).splitlines() if "Context" in line)
     assert len(line) < 640
     assert line.endswith("…")
 

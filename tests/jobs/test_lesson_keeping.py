@@ -13,7 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
 from donewhen.jobs.lessons.lesson_recording import (
-    LONGEST,
+    MAX_LENGTH,
     LessonDraft,
     adopt_lesson,
     answer_lesson,
@@ -82,12 +82,12 @@ def test_not_a_byte_of_what_is_there_is_lost(bench: Bench, before: bytes, gap: b
     after = path.read_bytes()
     assert after.startswith(before + gap + b"## LL-")
     assert kept.lesson.id == f"{DAY}-{'042' if b'041' in before else '001'}"
-    assert read_lessons(bench.workspace)[-1].said == kept.lesson.said
+    assert read_lessons(bench.workspace)[-1].texts == kept.lesson.texts
 
 
 def test_an_id_is_the_highest_of_the_day_and_one_and_none_is_given_twice(bench: Bench) -> None:
     job = bench.job()
-    assert [capture_lesson(bench.workspace, said(one), [job], BOT).lesson.id for one in ("a1", "b2")] == [
+    assert [capture_lesson(bench.workspace, said(name), [job], BOT).lesson.id for name in ("a1", "b2")] == [
         f"{DAY}-001",
         f"{DAY}-002",
     ]
@@ -114,7 +114,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_id(bench: Bench) -> No
     )
     argv = [sys.executable, "-c", program, str(bench.root), job.id]
     running = [subprocess.Popen([*argv, str(number)]) for number in range(4)]
-    assert [one.wait() for one in running] == [0, 0, 0, 0]
+    assert [process.wait() for process in running] == [0, 0, 0, 0]
     lessons = read_lessons(bench.workspace)
     assert len({lesson.id for lesson in lessons}) == len(lessons) == 20
     assert len({lesson.context for lesson in lessons}) == 20
@@ -143,10 +143,10 @@ def test_a_secret_is_refused_and_not_repeated(bench: Bench, field: str) -> None:
 
 
 def test_what_is_too_long_is_refused(bench: Bench) -> None:
-    capture_lesson(bench.workspace, SAID._replace(context="word " * (LONGEST // 5)), [], BOT)
+    capture_lesson(bench.workspace, SAID._replace(context="word " * (MAX_LENGTH // 5)), [], BOT)
     with pytest.raises(UsageError) as caught:
-        capture_lesson(bench.workspace, SAID._replace(worked="w" * (LONGEST + 1)), [], BOT)
-    assert str(LONGEST + 1) in str(caught.value)
+        capture_lesson(bench.workspace, SAID._replace(worked="w" * (MAX_LENGTH + 1)), [], BOT)
+    assert str(MAX_LENGTH + 1) in str(caught.value)
     assert_sentences(caught.value)
     with pytest.raises(UsageError) as caught:
         capture_lesson(bench.workspace, said("tag")._replace(tags=("t" * 61,)), [], BOT)
@@ -251,7 +251,7 @@ def test_a_look_makes_the_index_anew_when_the_file_has_changed_and_only_then(ben
     assert index_of(bench) == made
     typed(bench, job)
     refresh_lesson_index(bench.workspace)
-    assert [one["id"] for one in index_of(bench)["lessons"]] == [f"{DAY}-001", "LL-7"]
+    assert [lesson["id"] for lesson in index_of(bench)["lessons"]] == [f"{DAY}-001", "LL-7"]
     path = bench.workspace.base / "notes" / "lessons-index.json"
     path.write_text("{broken")
     refresh_lesson_index(bench.workspace)
@@ -373,7 +373,7 @@ def test_an_answer_without_a_start_a_lesson_or_a_question_is_refused(bench: Benc
         answer_lesson(bench.workspace, name, job, "used", "with password=hunter2hunter2", BOT)
     assert_sentences(caught.value)
     with pytest.raises(UsageError) as caught:
-        answer_lesson(bench.workspace, name, job, "used", "w " * LONGEST, BOT)
+        answer_lesson(bench.workspace, name, job, "used", "w " * MAX_LENGTH, BOT)
     assert_sentences(caught.value)
 
 

@@ -12,7 +12,7 @@ def lesson(number: int, text: str = "nothing in common", **values: object) -> Le
 
 
 def names(lessons: list[Lesson], query: LessonQuery, used: dict[str, int] | None = None) -> list[int]:
-    return [int(one.lesson.id[-3:]) for one in rank_lessons(lessons, query, used or {})]
+    return [int(lesson.lesson.id[-3:]) for lesson in rank_lessons(lessons, query, used or {})]
 
 
 def asking(text: str, **values: object) -> LessonQuery:
@@ -72,9 +72,9 @@ def test_its_own_job_comes_before_what_it_builds_on_and_that_before_its_workstre
     query = LessonQuery(itself="WI-1", upstream=frozenset({"WI-2"}), workstream=frozenset({"WS-1", "WI-3"}))
     lessons = [lesson(number, linked=(name,)) for number, name in enumerate(("WS-1", "WI-2", "WI-1", "WI-4"), 1)]
     found = rank_lessons(lessons, query, {})
-    assert [one.lesson.linked[0] for one in found] == ["WI-1", "WI-2", "WS-1"]
-    assert_sentences([one.reasons[0] for one in found])
-    assert [one.relevant for one in found] == [True, True, False]
+    assert [item.lesson.linked[0] for item in found] == ["WI-1", "WI-2", "WS-1"]
+    assert_sentences([item.reasons[0] for item in found])
+    assert [item.relevant for item in found] == [True, True, False]
 
 
 def test_a_lesson_that_linked_to_nothing_is_not_linked_to_a_job_without_a_name() -> None:
@@ -100,7 +100,7 @@ def test_among_equals_the_newest_comes_first_wherever_it_stands() -> None:
 def test_one_word_in_common_is_found_but_not_enough_to_be_given() -> None:
     lessons = [lesson(1, "parser"), lesson(2, "parser newline"), lesson(3, tags=("parser",)), *FILLER]
     query = asking("parser newline", tags=frozenset({"parser"}))
-    assert {one.lesson.id[-1]: one.relevant for one in rank_lessons(lessons, query, {})} == {
+    assert {lesson.lesson.id[-1]: lesson.relevant for lesson in rank_lessons(lessons, query, {})} == {
         "1": False,
         "2": True,
         "3": True,
@@ -115,6 +115,8 @@ def test_within_a_workstream_one_word_in_common_is_enough() -> None:
 
 def test_words_and_tags_that_every_lesson_has_do_not_make_one_relevant() -> None:
     common = [lesson(number, "test file", tags=("work",)) for number in range(1, 31)]
-    assert not any(one.relevant for one in rank_lessons(common, asking("test file", tags=frozenset({"work"})), {}))
+    assert not any(
+        lesson.relevant for lesson in rank_lessons(common, asking("test file", tags=frozenset({"work"})), {})
+    )
     few = common[:5]
-    assert all(one.relevant for one in rank_lessons(few, asking("test file"), {}))
+    assert all(lesson.relevant for lesson in rank_lessons(few, asking("test file"), {}))

@@ -62,7 +62,7 @@ def test_a_file_of_the_other_tool_is_read_as_it_is() -> None:
         "2026-02-14T00:00:00Z",
         3,
     )
-    assert first.said == (
+    assert first.texts == (
         "The log had no newline at its end, so the last order was lost.",
         "Reading to the end.",
         "",
@@ -70,13 +70,13 @@ def test_a_file_of_the_other_tool_is_read_as_it_is() -> None:
     )
     assert (second.id, second.tags, second.linked, second.line) == ("LL-20260214-002", (), (), 17)
     assert first.substantive
-    assert second.said == ("Another.", "This.", "That.", "More of it.")
+    assert second.texts == ("Another.", "This.", "That.", "More of it.")
 
 
 def test_line_ends_of_every_kind_read_the_same() -> None:
     for end in ("\r\n", "\r"):
-        assert [lesson.said for lesson in parse_lessons(OTHER_TOOL.replace("\n", end))] == [
-            lesson.said for lesson in parse_lessons(OTHER_TOOL)
+        assert [lesson.texts for lesson in parse_lessons(OTHER_TOOL.replace("\n", end))] == [
+            lesson.texts for lesson in parse_lessons(OTHER_TOOL)
         ]
 
 
@@ -108,7 +108,7 @@ def test_what_is_written_reads_the_same_again() -> None:
         lesson.linked,
         lesson.captured_at,
     )
-    assert (again.said, again.hash) == (lesson.said, lesson.hash)
+    assert (again.texts, again.hash) == (lesson.texts, lesson.hash)
 
 
 def test_the_hash_is_of_what_it_says_and_not_of_tags_and_links() -> None:
@@ -129,8 +129,8 @@ def test_a_lesson_has_to_say_what_happened_what_worked_and_what_to_do(field: str
     said = {"context": "one thing", "worked": "two things", "recommendation": "three things"}
     assert Lesson("LL-1", **said).substantive
     assert not Lesson("LL-1", **said | {field: "TBD"}).substantive
-    assert not Lesson("LL-1", **said | {field: "TBD"}).says_nothing
-    assert Lesson("LL-1", context="x", worked="", recommendation="n/a").says_nothing
+    assert not Lesson("LL-1", **said | {field: "TBD"}).is_empty
+    assert Lesson("LL-1", context="x", worked="", recommendation="n/a").is_empty
 
 
 def test_words_are_found_in_any_script_and_in_any_width() -> None:
@@ -168,7 +168,7 @@ def test_the_newest_is_the_one_with_the_highest_number_of_the_latest_day() -> No
     names = ["LL-20260214-999", "LL-20260214-1000", "LL-20260101-001", "LL-old"]
     lessons = [Lesson(name, line=place) for place, name in enumerate(names)]
     newest = sorted(lessons, key=lambda lesson: lesson.age, reverse=True)
-    assert [one.id for one in newest] == ["LL-20260214-1000", "LL-20260214-999", "LL-20260101-001", "LL-old"]
+    assert [item.id for item in newest] == ["LL-20260214-1000", "LL-20260214-999", "LL-20260101-001", "LL-old"]
 
 
 def test_no_file_is_no_lesson_and_bytes_that_are_no_text_are_read_as_far_as_they_go(tmp_path: Path) -> None:

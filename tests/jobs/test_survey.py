@@ -330,8 +330,8 @@ def test_the_status_command_lists_the_jobs_and_fails_for_the_broken_one(
     done = donewhen(["status", "--json"], shop.root)
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"]) == (1, False)
-    assert [one["title"] for one in answer["data"]["jobs"]] == ["One", "Three"]
-    assert [(one["code"], one["where"]) for one in answer["findings"]] == [
+    assert [job["title"] for job in answer["data"]["jobs"]] == ["One", "Three"]
+    assert [(finding["code"], finding["where"]) for finding in answer["findings"]] == [
         ("document", f"{shop.where(path)}:5:11"),
         ("tampered", shop.where(shop.place("one").path)),
     ]

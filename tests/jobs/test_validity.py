@@ -113,7 +113,7 @@ def test_what_a_file_says_of_itself_decides_nothing(shop: Workspace) -> None:
 
 def test_a_change_upstream_is_seen_at_every_distance_with_the_way_to_it(shop: Workspace) -> None:
     a, b, c, d = a_line(shop, "A", "B", "C", "D")
-    assert [of(shop, one).state for one in (a, b, c, d)] == ["done"] * 4
+    assert [of(shop, job).state for job in (a, b, c, d)] == ["done"] * 4
     put_out(a, "yes, secretly\n")
     name = shop.where(a.folder / "outputs" / "primary.md")
     why = f"{name} changed after it was done"
@@ -179,7 +179,7 @@ def test_dependencies_are_told_with_the_chain_that_leads_to_the_fault(shop: Work
     d = made(shop, "D", depends_on=[c.id, a.id])
     put_out(a, "yes, secretly\n")
     found = ValidityChecker(shop, ANYBODY).dependencies_of(d)
-    assert [(one.id, one.state, one.chain) for one in found] == [
+    assert [(item.id, item.state, item.chain) for item in found] == [
         (c.id, "invalid", (c.id, b.id)),
         (a.id, "done", (a.id,)),
     ]
@@ -199,16 +199,16 @@ def circle(shop: Workspace, *titles: str) -> list[Job]:
 def test_a_circle_is_named_and_ends(shop: Workspace) -> None:
     a, b, c = circle(shop, "A", "B", "C")
     found = ValidityChecker(shop, ANYBODY).dependencies_of(a)
-    assert [(one.id, one.state) for one in found] == [(c.id, "cycle")]
+    assert [(item.id, item.state) for item in found] == [(c.id, "cycle")]
     assert found[0].why == f"{a.id} → {c.id} → {b.id} → {a.id}"
-    assert {of(shop, one).state for one in (a, b, c)} == {"cycle"}
+    assert {of(shop, job).state for job in (a, b, c)} == {"cycle"}
 
 
 def test_a_job_that_depends_on_itself_is_a_circle_of_one(shop: Workspace) -> None:
     job = made(shop, "A")
     typed(shop, job, depends_on=[job.id])
     found = ValidityChecker(shop, ANYBODY).dependencies_of(shop.job(job.id))
-    assert [(one.id, one.state, one.why) for one in found] == [(job.id, "cycle", f"{job.id} → {job.id}")]
+    assert [(item.id, item.state, item.why) for item in found] == [(job.id, "cycle", f"{job.id} → {job.id}")]
 
 
 def test_a_circle_further_up_is_not_done_either(shop: Workspace) -> None:
@@ -221,7 +221,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(shop: Workspace) -> None
     a, b = a_line(shop, "A", "B")
     asked = ValidityChecker(shop, ANYBODY)
     assert [dependency.state for dependency in asked.dependencies_of(shop.job(b.id))] == ["done"]
-    assert [asked.of(one.id).state for one in (a, b)] == ["done", "done"]
+    assert [asked.of(job.id).state for job in (a, b)] == ["done", "done"]
 
 
 def test_each_job_is_looked_at_once(shop: Workspace) -> None:
@@ -229,7 +229,7 @@ def test_each_job_is_looked_at_once(shop: Workspace) -> None:
     asked = ValidityChecker(shop, ANYBODY)
     assert asked.of(c.id).state == "done"
     put_out(a, "yes, secretly\n")
-    assert [asked.of(one.id).state for one in (a, b, c)] == ["done"] * 3
+    assert [asked.of(job.id).state for job in (a, b, c)] == ["done"] * 3
 
 
 def test_a_long_line_of_done_jobs_is_followed_to_its_end(memory: Path, shallow_stack: None) -> None:

@@ -101,7 +101,7 @@ def test_both_views_have_every_job(bench: Bench) -> None:
     assert shown["project"] == about
     assert shown["unread"] == []
     seen = page(bench).texts
-    assert [one for one in seen if one.startswith("WI-")] == [first.id, second.id]
+    assert [item for item in seen if item.startswith("WI-")] == [first.id, second.id]
     assert f"{project.id} · agreed · 1 planned · 1 done" in seen
 
 
@@ -220,8 +220,8 @@ def test_the_views_are_current_after_every_word_of_a_person(
     if command == "agree":
         bench.edit(written, "reward_target: 80", "reward_target: 70")
     before = bench.workspace.ledger.head(written.id)
-    told = as_person([word.replace("JOB", written.id) for word in COMMANDS[command]], bench.root)
-    assert told.status == 0, told.screen
+    run = as_person([word.replace("JOB", written.id) for word in COMMANDS[command]], bench.root)
+    assert run.status == 0, run.screen
     assert bench.workspace.ledger.head(written.id) != before
     assert fresh(bench, written) == CURRENT
 
@@ -268,7 +268,7 @@ def test_a_project_is_done_when_its_last_open_job_was_cancelled_before(bench: Be
     first, second = bench.job("First"), bench.job("Second")
     decide(bench.workspace, second, Decision("cancel", "not needed"), ADA)
     bench.write(first)
-    assert [one.id for one in bench.complete(first).cascade] == [bench.workspace.project().id]
+    assert [item.id for item in bench.complete(first).cascade] == [bench.workspace.project().id]
 
 
 def test_a_job_whose_folder_is_gone_does_not_stay_in_the_views(bench: Bench) -> None:
@@ -284,9 +284,9 @@ def test_updating_one_row_reads_no_other_plan(bench: Bench) -> None:
     bench.edit(second, "title: Second", "title: Renamed")
     update_views(bench.workspace, bench.read(first))
     assert dashboard(bench)["jobs"][second.id]["title"] == "Second"
-    assert [one["task"] for one in tracker(bench)] == ["First", "Second"]
+    assert [row["task"] for row in tracker(bench)] == ["First", "Second"]
     rebuild_views(bench.workspace)
-    assert [one["task"] for one in tracker(bench)] == ["First", "Renamed"]
+    assert [row["task"] for row in tracker(bench)] == ["First", "Renamed"]
 
 
 def test_a_view_that_says_something_else_of_the_job_is_not_current(bench: Bench) -> None:
@@ -349,11 +349,11 @@ def test_a_job_that_can_t_be_read_is_named_and_keeps_nobody_out(bench: Bench) ->
     first, second = bench.job("First"), bench.job("Second")
     second.path.write_text("---\nstatus: [\n---\n")
     rebuild_views(bench.workspace)
-    (one,) = dashboard(bench)["unread"]
-    assert one["where"] == f"jobs/{second.folder.name}/plan.md"
-    assert one["says"]
+    (unreadable,) = dashboard(bench)["unread"]
+    assert unreadable["where"] == f"jobs/{second.folder.name}/plan.md"
+    assert unreadable["says"]
     update_views(bench.workspace, bench.read(first))
-    assert dashboard(bench)["unread"] == [one]
+    assert dashboard(bench)["unread"] == [unreadable]
     assert list(dashboard(bench)["jobs"]) == [first.id]
 
 
@@ -365,17 +365,17 @@ def test_gates_are_shown_as_last_asked_each_reason_with_a_sentence(bench: Bench)
     assert dashboard(bench)["jobs"][job.id]["gates"] == []
     bench.complete(job)
     shown = dashboard(bench)["jobs"][job.id]
-    gates = {one["gate"]: one for one in shown["gates"]}
-    assert [one for one, gate in gates.items() if gate["open"]] == ["agreement", "budget"]
+    gates = {gate["gate"]: gate for gate in shown["gates"]}
+    assert [name for name, gate in gates.items() if gate["open"]] == ["agreement", "budget"]
     assert gates["truth"]["reasons"][0]["code"] == "criterion_failed"
-    assert [one["code"] for one in gates["reward"]["reasons"]] == ["score_too_low"]
+    assert [reason["code"] for reason in gates["reward"]["reasons"]] == ["score_too_low"]
     assert_sentences(reason["says"] for name in ("truth", "reward") for reason in gates[name]["reasons"])
     assert all(reason["says"] for gate in gates.values() for reason in gate["reasons"])
     assert (shown["iteration"], shown["max_iterations"], shown["target"]) == (1, 3, 80)
     assert_sentences(shown["next_action"])
     bench.write(job)
     bench.complete(job)
-    assert all(one["open"] for one in dashboard(bench)["jobs"][job.id]["gates"])
+    assert all(gate["open"] for gate in dashboard(bench)["jobs"][job.id]["gates"])
 
 
 def test_all_scores_and_changes_of_status_are_there_with_their_times(bench: Bench) -> None:
@@ -384,7 +384,7 @@ def test_all_scores_and_changes_of_status_are_there_with_their_times(bench: Benc
     bench.write(job)
     bench.complete(job)
     shown = dashboard(bench)["jobs"][job.id]
-    assert [one["what"] for one in shown["scores"]] == ["refused", "completed"]
+    assert [score["what"] for score in shown["scores"]] == ["refused", "completed"]
     entries = bench.workspace.ledger.read(job.id).entries
     times = {entry.type: entry.at for entry in entries}
     assert shown["scores"][-1] == {"at": times["completed"], "score": shown["score"], "what": "completed"}
@@ -396,26 +396,26 @@ def test_all_scores_and_changes_of_status_are_there_with_their_times(bench: Benc
     bench.start(job)
     again = dashboard(bench)["jobs"][job.id]
     assert again["receipt"] == ""
-    assert [one["status"] for one in again["moves"]] == ["in_progress", "done", "in_progress"]
+    assert [move["status"] for move in again["moves"]] == ["in_progress", "done", "in_progress"]
 
 
 def test_why_a_job_is_blocked_is_said_while_it_is(bench: Bench) -> None:
     job = bench.job(stakes="low")
 
-    def told() -> str:
+    def blocked_reason() -> str:
         return str(dashboard(bench)["jobs"][job.id]["blocked_reason"])
 
     set_job_aside(bench.workspace, job.id, BOT, question="which\nlog?")
-    assert told() == tracker(bench)[0]["blocked_reason"] == "which log?"
+    assert blocked_reason() == tracker(bench)[0]["blocked_reason"] == "which log?"
     collect_evidence(bench.workspace, bench.read(job), BOT, again=True)
     update_views(bench.workspace, bench.read(job))
-    assert told() == "which log?"
+    assert blocked_reason() == "which log?"
     bench.start(job)
-    assert told() == ""
+    assert blocked_reason() == ""
     for _ in range(3):
         bench.complete(job)
     assert bench.read(job).status == "blocked"
-    assert_sentences(told())
+    assert_sentences(blocked_reason())
 
 
 @pytest.mark.parametrize(
@@ -521,9 +521,9 @@ def test_notes_in_the_tracker_are_kept(bench: Bench, note: str, saved: dict[str,
     first, second = bench.job("First"), bench.job("Second")
     noted(bench, second, note, **saved)
     set_job_aside(bench.workspace, first.id, BOT, reason="no network")
-    assert [one["notes"] for one in tracker(bench)] == ["", note]
+    assert [row["notes"] for row in tracker(bench)] == ["", note]
     rebuild_views(bench.workspace)
-    assert [one["notes"] for one in tracker(bench)] == ["", note]
+    assert [row["notes"] for row in tracker(bench)] == ["", note]
     assert (fresh(bench, first), fresh(bench, second)) == (CURRENT, CURRENT)
 
 
@@ -667,7 +667,7 @@ def test_a_tracker_that_was_deleted_is_written_with_every_job(bench: Bench) -> N
     tracker_path(bench.workspace).unlink()
     assert fresh(bench, first) == ViewFact(tracker=False, dashboard=True)
     update_views(bench.workspace, first)
-    assert [one["work_item_id"] for one in tracker(bench)] == [first.id, second.id]
+    assert [row["work_item_id"] for row in tracker(bench)] == [first.id, second.id]
 
 
 def test_a_plan_that_cannot_be_read_does_not_keep_the_others_out(bench: Bench) -> None:
@@ -740,7 +740,7 @@ def test_the_page_may_load_nothing_and_run_only_our_script(bench: Bench) -> None
     script, style = (re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("script", "style"))
     assert script is not None
     assert style is not None
-    hashes = [base64.b64encode(hashlib.sha256(one[1].encode()).digest()).decode() for one in (script, style)]
+    hashes = [base64.b64encode(hashlib.sha256(item[1].encode()).digest()).decode() for item in (script, style)]
     assert policy[1] == (
         f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'; base-uri 'none'; "
         "form-action 'none'"
@@ -795,8 +795,8 @@ def test_many_processes_at_once_leave_what_one_would_have_written(bench: Bench) 
         )
         for command in commands
     ]
-    assert [one.wait(100) for one in running] == [0] * len(commands)
-    assert [one["blocked_reason"] for one in tracker(bench)] == [f"why {job.id}" for job in jobs]
+    assert [process.wait(100) for process in running] == [0] * len(commands)
+    assert [row["blocked_reason"] for row in tracker(bench)] == [f"why {job.id}" for job in jobs]
     before = {path: path.read_bytes() for path in (bench.workspace.base / "outputs").iterdir()}
     assert len(before) == 3
     rebuild_views(bench.workspace)
@@ -814,7 +814,7 @@ def test_the_page_has_the_colours_of_the_report_and_of_the_served_page() -> None
         first, second = (package / name).read_text().split("prefers-color-scheme: dark", 1)
         light |= colours(first)
         dark |= colours(second.partition("\n*")[0].partition("\nhtml")[0])
-    ours = (package / "jobs/dashboard_page/dashboard.css").read_text()
-    pairs = {name: (one, two) for name, one, two in re.findall(r"(--[a-z_-]+): light-dark\((#\w+), (#\w+)\)", ours)}
+    ours = (package / "dashboard/dashboard.css").read_text()
+    pairs = {name: (item, two) for name, item, two in re.findall(r"(--[a-z_-]+): light-dark\((#\w+), (#\w+)\)", ours)}
     assert len(pairs) > 20
     assert pairs == {name: (light[name], dark[name]) for name in pairs}

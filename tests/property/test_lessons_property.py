@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from donewhen.jobs.lessons.lesson_file import Lesson, one_paragraph, parse_lessons, render_lesson
-from donewhen.jobs.lessons.lesson_recording import _appended
+from donewhen.jobs.lessons.lesson_recording import _append_block
 from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
 from donewhen.jobs.lessons.lesson_suggestions import HEADING, with_lessons
 from donewhen.jobs.plan.criteria import find_section, markdown_sections
@@ -48,10 +48,10 @@ def lessons_with(text: st.SearchStrategy[str]) -> st.SearchStrategy[Lesson]:
 def test_what_is_written_is_read_again_and_nothing_else_is(lessons: list[Lesson]) -> None:
     raw = b""
     for lesson in lessons:
-        raw = _appended(raw, render_lesson(lesson))
+        raw = _append_block(raw, render_lesson(lesson))
     again = parse_lessons(raw.decode())
-    assert [(one.id, one.tags, one.linked, one.said, one.hash) for one in again] == [
-        (lesson.id, lesson.tags, lesson.linked, lesson.said, lesson.hash) for lesson in lessons
+    assert [(lesson.id, lesson.tags, lesson.linked, lesson.texts, lesson.hash) for lesson in again] == [
+        (lesson.id, lesson.tags, lesson.linked, lesson.texts, lesson.hash) for lesson in lessons
     ]
 
 
@@ -68,10 +68,10 @@ def test_one_paragraph_is_one_line_that_stays_as_it_is(text: str) -> None:
 @QUICK
 @given(st.binary(max_size=200), lessons_with(SAID))
 def test_whatever_stands_in_the_file_stays_and_the_new_lesson_is_read(before: bytes, lesson: Lesson) -> None:
-    after = _appended(before, render_lesson(lesson))
+    after = _append_block(before, render_lesson(lesson))
     assert after.startswith(before)
     last = parse_lessons(after.decode("utf-8", "replace"))[-1]
-    assert (last.id, last.said) == (lesson.id, lesson.said)
+    assert (last.id, last.texts) == (lesson.id, lesson.texts)
 
 
 @QUICK

@@ -39,7 +39,7 @@ class Runner:
 
     def run(self, base_ref: str, **inputs: str) -> Ran:
         action = yaml.safe_load((HERE / "action.yml").read_text())
-        given = {name: inputs.get(name, one["default"]) for name, one in action["inputs"].items()}
+        given = {name: inputs.get(name, value["default"]) for name, value in action["inputs"].items()}
         output, summary = self.temp / "output", self.temp / "summary"
         output.touch()
         summary.touch()
@@ -77,7 +77,7 @@ class Runner:
         """The few expressions that the action uses."""
 
         def looked_up(found: re.Match[str]) -> str:
-            names = [one.strip() for one in found[1].split("||")]
+            names = [part.strip() for part in found[1].split("||")]
             values = {"github.base_ref": base_ref, **{f"inputs.{name}": value for name, value in inputs.items()}}
             return next((values[name] for name in names if values[name]), "")
 
@@ -161,7 +161,7 @@ def test_the_hooks_run_in_pre_commit(project: dict[str, Any], tmp_path: Path) ->
     subprocess.run(["git", "clone", "-q", "--branch", "cheating", str(project["server"]), str(place)], check=True)
     known = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     env = known | {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PRE_COMMIT_COLOR": "never"}
-    hooks = [one["id"] for one in yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text())]
+    hooks = [item["id"] for item in yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text())]
     assert hooks == ["donewhen-audit", "donewhen-plan-check", "donewhen-verify"]
     said = {}
     for hook in hooks:

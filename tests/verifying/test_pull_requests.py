@@ -29,22 +29,22 @@ def test_a_pull_request_that_cheats_is_red_with_the_reasons_in_the_annotations(s
     assert done.returncode == 1, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
     plan = shop.plan(job)
-    weakened = [one for one in lines if "voided" in one]
+    weakened = [line for line in lines if "voided" in line]
     assert len(weakened) == 1
     assert re.match(rf"::error file={re.escape(plan)},line=\d+,title=donewhen%3A voided::", weakened[0])
     assert "The refusal names the price [check: file /prices.py matches /negative/]" in weakened[0]
     line = int(re.search(r"line=(\d+)", weakened[0])[1])  # type: ignore[index]
     assert "The refusal names the price" in (shop.root / plan).read_text().splitlines()[line - 1]
-    lost = [one for one in lines if "report_tests_lost" in one]
+    lost = [line for line in lines if "report_tests_lost" in line]
     assert len(lost) == 1
     assert "test_negative_prices_are_refused" in lost[0]
-    forged = [one for one in lines if "receipt_unfounded" in one]
-    assert any(receipt[:19] in one and "no run of" in one for one in forged)
-    refuted = [one for one in lines if "receipt_refuted" in one]
+    forged = [line for line in lines if "receipt_unfounded" in line]
+    assert any(receipt[:19] in item and "no passed run of" in item for item in forged)
+    refuted = [line for line in lines if "receipt_refuted" in line]
     assert len(refuted) == 1
-    failed = [one for one in lines if "criterion_failed" in one]
-    assert any("With the tests of main: AC-1" in one for one in failed)
-    assert any("AC-2" in one for one in failed)
+    failed = [line for line in lines if "criterion_failed" in line]
+    assert any("With the tests of main: AC-1" in item for item in failed)
+    assert any("AC-2" in item for item in failed)
     assert "## donewhen: not verified" in summary.read_text()
     assert "report_tests_lost" not in summary.read_text()
     assert "are gone from" in summary.read_text()
@@ -71,7 +71,7 @@ def test_the_same_without_the_cheating_is_green(shop: Shop, tmp_path: Path) -> N
     assert "1 of 1 job(s) hold by the contract of main: verified." in done.stdout
     assert shop.git("status", "--porcelain") == before == ""
     found = shop.verified()
-    assert [one["outcome"] for one in found["data"]["jobs"][0]["cases"]] == [
+    assert [case["outcome"] for case in found["data"]["jobs"][0]["cases"]] == [
         *("passed", "skipped", "passed", "passed", "passed"),
         *("passed", "passed"),
         "passed",

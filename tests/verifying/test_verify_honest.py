@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from verify_kit import HONEST, PYTEST, TESTS, Shop, forge, looked, outcome, told
+from verify_kit import HONEST, PYTEST, TESTS, Shop, forge, looked, messages_by_code, outcome
 
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
@@ -167,8 +167,8 @@ def test_what_was_done_on_the_base_stays_verified(shop: Shop) -> None:
     assert start_job(shop.workspace, job.id, unproved_actor()).started
     shop.commit()
     found = looked(shop)
-    assert told(found).keys() == {"nothing_verified"}
-    assert "It was done on main" in next(one for one in found.jobs if one.id == job.id).cases[0].text
+    assert messages_by_code(found).keys() == {"nothing_verified"}
+    assert "it was done on main" in next(item for item in found.jobs if item.id == job.id).cases[0].text
 
 
 def test_a_criterion_more_on_the_branch_is_free(shop: Shop) -> None:

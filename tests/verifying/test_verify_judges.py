@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from verify_kit import HONEST, PYTEST, Shop, forge, looked, outcome, told
+from verify_kit import HONEST, PYTEST, Shop, forge, looked, messages_by_code, outcome
 
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
-from donewhen.jobs.verifying import verify
+from donewhen.jobs.verifying import verify_branch
 
 
 def court_kit() -> Any:
@@ -40,20 +40,20 @@ def test_a_judge_is_asked_again_and_the_answer_on_the_branch_is_not(
     assert complete(court.workspace, job.id, unproved_actor()).done
     court.commit()
     asked = court.asked
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     assert found.passed, found.reasons
     assert court.asked > asked
     # The branch still has the answer that was good.
     court.votes = "fff"
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     assert outcome(found, job) == "failed"
-    assert "receipt_refuted" in told(found)
+    assert "receipt_refuted" in messages_by_code(found)
     # What other checks speak against needs no judge, and is not shown.
     (repository / "report.md").unlink()
     court.commit()
     asked = court.asked
-    found = verify(court.workspace, "main")
-    assert "criterion_not_shown" in told(found)
+    found = verify_branch(court.workspace, "main")
+    assert "criterion_not_shown" in messages_by_code(found)
     assert court.asked == asked
 
 
@@ -71,7 +71,7 @@ def test_a_judge_that_the_branch_has_broken_is_the_bases(
     court.commit()
     court.write("missions/reports/mission.toml", "model = [\n")
     court.commit()
-    found = verify(court.workspace, "main")
+    found = verify_branch(court.workspace, "main")
     # The base's judge is asked; what the branch did to it is told.
     assert outcome(found, job) == "passed"
     assert not found.passed
@@ -85,7 +85,7 @@ def test_a_command_of_the_verification_is_a_case_at_its_line(shop: Shop) -> None
     forge(shop, job)
     shop.commit()
     found = looked(shop)
-    (case,) = [one for each in found.jobs for one in each.cases if one.kind == "command"]
+    (case,) = [case for each in found.jobs for case in each.cases if case.kind == "command"]
     assert (case.name, case.outcome, case.output) == ("`python3 check.py`", "failed", "::error::no")
     where = case.reasons[0].where
     line = (shop.root / where.rpartition(":")[0]).read_text().splitlines()[int(where.rpartition(":")[2]) - 1]
@@ -117,7 +117,7 @@ def test_what_the_branch_did_to_a_job_that_is_not_done_is_told(shop: Shop) -> No
     found = looked(shop)
     assert outcome(found, other, "agreement") == "failed"
     assert outcome(found, other, "not run") == "skipped"
-    assert told(found).keys() == {"voided"}
+    assert messages_by_code(found).keys() == {"voided"}
 
 
 def test_an_output_that_leads_out_is_not_signed_off_nor_work(shop: Shop, tmp_path: Path) -> None:

@@ -58,19 +58,19 @@ def test_every_case_is_in_the_junit_report_and_nothing_that_was_not_run_has_pass
         "errors": "1",
         "skipped": "2",
     }
-    assert [one.get("tests") for one in root] == ["2", "4", "1"]
+    assert [item.get("tests") for item in root] == ["2", "4", "1"]
     read = read_junit([junit(FOUND)])
     assert dict(read.outcomes).values() and [*read.outcomes.values()] == [
         *("passed", "errored", "passed", "skipped", "failed", "failed", "skipped")
     ]
     failed = root.findall(".//failure")
-    assert [one.get("type") for one in failed] == ["failed", "criterion_failed"]
+    assert [item.get("type") for item in failed] == ["failed", "criterion_failed"]
     assert failed[0].get("message") == failed[0].text == "1 of 1 is not met."
     assert failed[1].text is not None and failed[1].text.count("[criterion_failed] AC-1 a|b `c` <img src=x>") == 2
     case = root.findall(".//testcase")[5]
     assert (case.get("file"), case.get("line")) == ("apps/shop/jobs/WI-1/plan.md", "7")
     assert root.find(".//error").get("type") == "gate_error"  # type: ignore[union-attr]
-    assert [one.get("message") for one in root.findall(".//skipped")] == ["Not here.", "No."]
+    assert [item.get("message") for item in root.findall(".//skipped")] == ["Not here.", "No."]
     assert "]]> & red" in (root.findtext(".//system-out") or "")
 
 
@@ -96,17 +96,17 @@ def test_sarif_keeps_to_what_the_format_and_github_ask_for() -> None:
     assert [rule["id"] for rule in rules] == sorted({"criterion_failed", "gate_error", "judging_changed"})
     assert all(rule["shortDescription"]["text"] and rule["help"]["text"] and rule["name"].isalpha() for rule in rules)
     assert run["invocations"] == [{"executionSuccessful": False, "exitCode": 3}]
-    assert [one["level"] for one in run["results"]] == ["error", "error", "error", "note"]
-    for one in run["results"]:
-        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
-        assert 0 < len(one["message"]["text"]) < 10_000
-        (location,) = one["locations"]
+    assert [result["level"] for result in run["results"]] == ["error", "error", "error", "note"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert 0 < len(result["message"]["text"]) < 10_000
+        (location,) = result["locations"]
         place = location["physicalLocation"]
         assert place["region"]["startLine"] >= 1
         assert place["artifactLocation"]["uriBaseId"] in run["originalUriBaseIds"]
         assert not re.search(r"[^\x21-\x7e]|^/|^\.\.|\\", place["artifactLocation"]["uri"])
-        assert all(isinstance(value, str) for value in one["partialFingerprints"].values())
-    uris = [unquote(one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for one in run["results"]]
+        assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
+    uris = [unquote(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for result in run["results"]]
     assert uris == [
         "apps/shop/jobs/plan.md",
         "apps/shop/jobs/WI-1/plan.md",
@@ -115,7 +115,7 @@ def test_sarif_keeps_to_what_the_format_and_github_ask_for() -> None:
     ]
     assert run["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
     assert "\x1b" not in run["results"][1]["message"]["text"]
-    marks = [next(iter(one["partialFingerprints"].values())) for one in run["results"]]
+    marks = [next(iter(result["partialFingerprints"].values())) for result in run["results"]]
     assert len(set(marks)) == 4
     moved = FOUND._replace(
         jobs=(
@@ -159,7 +159,7 @@ def test_annotations_stand_at_their_lines_and_hold_nothing_that_the_runner_obeys
 )
 def test_a_line_of_others_is_text_to_the_runner(line: str) -> None:
     shown = escape_runner_commands(line)
-    assert all(not one.lstrip().startswith("::") for one in shown.splitlines())
+    assert all(not line.lstrip().startswith("::") for line in shown.splitlines())
     assert "##[" not in shown
 
 
@@ -236,7 +236,7 @@ def test_an_error_is_reported_in_every_form(
     assert done.returncode == status, done.stdout + done.stderr
     envelope = json.loads(done.stdout)
     assert envelope["ok"] is (status == 0)
-    assert [one["code"] for one in envelope["findings"]] == ([code] if code else [])
+    assert [finding["code"] for finding in envelope["findings"]] == ([code] if code else [])
     assert bool(read_junit([files["junit"].read_bytes()]).ids("errored")) is (status != 0)
     assert json.loads(files["sarif"].read_text())["runs"][0]["invocations"][0]["exitCode"] == status
     assert ("could not be verified" in files["summary"].read_text()) is (status != 0)
@@ -296,9 +296,9 @@ def test_names_that_are_no_text_are_reported(shop: Shop, tmp_path: Path) -> None
     shop.write("tests/::error::x\n.py", "y = 1\n")
     forge(shop, job)
     shop.commit()
-    files = {one: tmp_path / one for one in ("junit", "sarif", "summary")}
+    files = {name: tmp_path / name for name in ("junit", "sarif", "summary")}
     done = shop.verify(
-        *(word for one, file in files.items() for word in (f"--{one}", str(file))), GITHUB_ACTIONS="true"
+        *(word for name, file in files.items() for word in (f"--{name}", str(file))), GITHUB_ACTIONS="true"
     )
     assert done.returncode == 1, done.stderr
     assert all(file.stat().st_size for file in files.values())

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from verify_kit import HONEST, Shop, forge, looked, outcome, told
+from verify_kit import HONEST, Shop, forge, looked, messages_by_code, outcome
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.verifying import verify
+from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
 from donewhen.jobs.verifying.judging_files import judging_files_of, matches
 from donewhen.jobs.verifying.trees import lay_branch, lay_contract
@@ -119,9 +119,9 @@ def test_nobody_has_agreed_to_anything(shop: Shop) -> None:
     shop.branch()
     shop.commit()
     found = looked(shop)
-    assert told(found).keys() == {"proposed", "nothing_verified"}
+    assert messages_by_code(found).keys() == {"proposed", "nothing_verified"}
     with pytest.raises(UsageError):
-        verify(shop.workspace, "main", jobs=["001"])
+        verify_branch(shop.workspace, "main", jobs=["001"])
 
 
 def test_a_plan_that_cannot_be_read_on_the_base_is_no_pass(shop: Shop) -> None:
@@ -146,7 +146,7 @@ def test_a_new_job_is_nobodys_until_it_is_agreed_on_the_base(shop: Shop) -> None
     found = looked(shop)
     assert outcome(found, done, "agreement") == "failed"
     assert outcome(found, planned, "agreement") == "skipped"
-    assert "not_on_base" in told(found)
+    assert "not_on_base" in messages_by_code(found)
     assert broken.id not in [job.id for job in found.jobs]
     assert any(shop.plan(broken) in reason.where for reason in found.reasons)
 
@@ -160,20 +160,20 @@ def test_a_gate_that_breaks_is_an_error_and_the_others_are_asked(shop: Shop, mon
     shop.commit()
     from donewhen.jobs.verifying import job_cases
 
-    real = job_cases.show_again
+    real = job_cases.rerun_job
 
-    def breaking(base: object, tree: Workspace, one: object, *more: object) -> object:
-        if one.id == job.id:  # type: ignore[attr-defined]
+    def breaking(base: object, tree: Workspace, job_: object, *more: object) -> object:
+        if job_.id == job.id:  # type: ignore[attr-defined]
             raise ZeroDivisionError("by zero")
-        return real(base, tree, one, *more)  # type: ignore[arg-type]
+        return real(base, tree, job_, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(job_cases, "show_again", breaking)
+    monkeypatch.setattr(job_cases, "rerun_job", breaking)
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
     found = looked(shop)
     assert found.broken and not found.passed
     assert outcome(found, job, "gates") == "error"
     assert outcome(found, other) == "passed"
-    assert told(found) == {"gate_error": "The gate broke: ZeroDivisionError: by zero"}
+    assert messages_by_code(found) == {"gate_error": "The gate failed with ZeroDivisionError: by zero"}
     monkeypatch.setenv("DONEWHEN_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         looked(shop)
@@ -218,8 +218,8 @@ def test_a_module_that_stands_in_for_one_of_python_judges_unless_the_base_has_it
     job = shop.job(criteria=FILE)
     shop.commit()
     judges = judging_files_of(base_of(shop.workspace, "main"), shop.workspace, [job], [job])
-    assert all(judges.judges(one) for one in ("json.py", "json/x.txt", "pluggy.py", "re.cpython-311.so", "os.pyc"))
-    assert not any(judges.judges(one) for one in ("types.py", "a/json.py", "json.txt", "shop.py"))
+    assert all(judges.judges(name) for name in ("json.py", "json/x.txt", "pluggy.py", "re.cpython-311.so", "os.pyc"))
+    assert not any(judges.judges(name) for name in ("types.py", "a/json.py", "json.txt", "shop.py"))
 
 
 def test_installed_things_serve_and_caches_do_not(shop: Shop, tmp_path: Path) -> None:
@@ -382,8 +382,8 @@ def test_two_at_once_are_not_in_each_others_way(shop: Shop) -> None:
     honest(shop)
     argv = [sys.executable, "-m", "donewhen", "verify", "--base", "main"]
     both = [subprocess.Popen(argv, cwd=shop.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    assert [one.communicate()[1] for one in both] == [b"", b""]
-    assert [one.returncode for one in both] == [0, 0]
+    assert [process.communicate()[1] for process in both] == [b"", b""]
+    assert [process.returncode for process in both] == [0, 0]
 
 
 def test_a_command_that_many_jobs_share_is_run_once_in_a_folder(shop: Shop) -> None:

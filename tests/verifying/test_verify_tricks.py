@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, outcome, told
+from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, messages_by_code, outcome
 
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
@@ -144,7 +144,7 @@ def test_what_judges_comes_from_the_base(shop: Shop, trick: Trick) -> None:
 
     assert not found.passed
     assert outcome(found, job) == "failed" or outcome(found, job, "truth") == "failed"
-    assert {"criterion_failed", "report_tests_skipped", "report_tests_lost"} & told(found).keys()
+    assert {"criterion_failed", "report_tests_skipped", "report_tests_lost"} & messages_by_code(found).keys()
 
 
 def test_a_compiled_file_does_not_stand_in_for_the_tests_of_the_base(shop: Shop) -> None:
@@ -177,7 +177,7 @@ def test_an_environment_that_is_committed_runs_nothing(shop: Shop) -> None:
     shop.commit()
     found = looked(shop)
     assert outcome(found, job) == "failed"
-    assert "criterion_not_shown" in told(found)
+    assert "criterion_not_shown" in messages_by_code(found)
 
 
 SCRIPTS: dict[str, tuple[str, str, str, str]] = {
@@ -294,7 +294,7 @@ def test_a_complete_and_consistent_record_is_not_asked(shop: Shop) -> None:
     shop.commit()
     found = looked(shop)
     assert outcome(found, job) == "failed"
-    assert told(found).keys() == {"criterion_failed", "receipt_refuted", "score_too_low"}
+    assert messages_by_code(found).keys() == {"criterion_failed", "receipt_refuted", "score_too_low"}
 
 
 def test_done_by_a_field_or_by_a_line_alone_is_looked_at(shop: Shop) -> None:
@@ -321,7 +321,7 @@ def test_an_agreement_on_the_branch_is_nobodys(shop: Shop) -> None:
     found = looked(shop)
     assert outcome(found, job) == "failed"
     assert outcome(found, job, "agreement") == "failed"
-    assert "voided" in told(found)
+    assert "voided" in messages_by_code(found)
 
 
 def test_a_word_of_a_person_on_the_branch_is_nobodys(shop: Shop) -> None:
@@ -352,7 +352,7 @@ def test_a_key_that_only_the_branch_trusts_signs_nothing(shop: Shop, tmp_path: P
     shop.commit()
     found = looked(shop)
     assert outcome(found, job) == "failed"
-    assert "voided" in told(found)
+    assert "voided" in messages_by_code(found)
 
 
 def test_a_ledger_that_was_cut_or_written_anew_is_told(shop: Shop) -> None:
@@ -363,7 +363,7 @@ def test_a_ledger_that_was_cut_or_written_anew_is_told(shop: Shop) -> None:
     shop.edit(shop.plan(job), "status: planned", "status: done")
     shop.commit()
     found = looked(shop)
-    assert "rewritten" in told(found)
+    assert "rewritten" in messages_by_code(found)
     assert outcome(found, job) == "failed"
 
 

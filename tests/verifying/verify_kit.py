@@ -19,7 +19,7 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
-from donewhen.jobs.verifying import Verification, verify
+from donewhen.jobs.verifying import Verification, verify_branch
 from donewhen_kit import run_main
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
@@ -129,15 +129,15 @@ class Shop:
 
 
 def codes(found: dict[str, Any]) -> set[str]:
-    return {one["code"] for one in found["findings"]}
+    return {finding["code"] for finding in found["findings"]}
 
 
 def case(found: dict[str, Any], name: str, job: str | None = None) -> dict[str, Any]:
     """One case, of the project or of a job."""
     groups = [found["data"]["project"]] if job is None else []
-    groups += [one["cases"] for one in found["data"]["jobs"] if one["job"] == job]
-    cases = [one for group in groups for one in group if one["name"] == name]
-    assert len(cases) == 1, [one["name"] for group in groups for one in group]
+    groups += [item["cases"] for item in found["data"]["jobs"] if item["job"] == job]
+    cases = [item for group in groups for item in group if item["name"] == name]
+    assert len(cases) == 1, [item["name"] for group in groups for item in group]
     return dict(cases[0])
 
 
@@ -151,16 +151,16 @@ def forge(shop: Shop, job: Job) -> str:
 
 def looked(shop: Shop, base: str = "main", **more: Any) -> Verification:
     """What the look itself finds, without the command around it."""
-    return verify(shop.workspace, base, **more)
+    return verify_branch(shop.workspace, base, **more)
 
 
 def outcome(found: Verification, job: Job, name: str = "AC-1") -> str:
     """What became of one case of a job."""
-    cases = [case for one in found.jobs if one.id == job.id for case in one.cases if case.name == name]
-    assert len(cases) == 1, [(one.id, [case.name for case in one.cases]) for one in found.jobs]
+    cases = [case for item in found.jobs if item.id == job.id for case in item.cases if case.name == name]
+    assert len(cases) == 1, [(job.id, [case.name for case in job.cases]) for job in found.jobs]
     return cases[0].outcome
 
 
-def told(found: Verification) -> dict[str, str]:
+def messages_by_code(found: Verification) -> dict[str, str]:
     """What is said against the branch, by code."""
     return {reason.code: reason.message for reason in found.reasons}

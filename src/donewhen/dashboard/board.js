@@ -1,4 +1,4 @@
-/* The board: a column for each status, so many cards at first, and more for who asks. */
+/* The board: a column per status with a limited number of cards, and a button for more. */
 
 const AT_FIRST = 24;
 const shownIn = new Map();
@@ -10,7 +10,7 @@ function drawBoard(place, jobs, wanted) {
   boardOf = now;
   const columns = STATUSES.map((status) => {
     const all = jobs.filter((job) => job.status === status);
-    // What was finished last is what people look for; what is open comes in its own order.
+    // Finished jobs are sorted newest first; open jobs keep their order.
     if (status === "done" || status === "cancelled") all.sort((a, b) => (b.completed_at || b.updated_at).localeCompare(a.completed_at || a.updated_at) || b.id.localeCompare(a.id));
     return all.length ? column(status, all, wanted) : undefined;
   });
@@ -43,21 +43,21 @@ function column(status, all, wanted) {
 function card(job, wanted) {
   const reason = isOpen(job) ? closedGates(job)[0]?.reasons[0]?.says : undefined;
   const next = nextOf(job);
-  // What a gate said about the work is old news once the next action repeats it.
-  const said = reason && !next.includes(reason) ? reason : undefined;
+  // Leave out a gate's reason that the next action repeats.
+  const message = reason && !next.includes(reason) ? reason : undefined;
   return h("li", { class: `card s-${job.status}${wanted.job === job.id ? " chosen" : ""}`, "data-job": job.id },
     h("div", { class: "row" }, h("code", { class: "id" }, job.id), tagsOf(job)),
     h("a", { class: "card-title clamp", href: address({ job: job.id }), dir: "auto", title: job.title }, job.title),
     job.gates.length > 0 && gateMarks(job),
     job.score !== null && h("div", { class: "score" }, bar(job.score, job.target), h("span", {}, String(job.score), h("span", { class: "soft" }, ` of ${job.target}`))),
     job.blocked_reason && h("p", { class: "waits clamp", dir: "auto", title: job.blocked_reason }, job.blocked_reason),
-    !job.blocked_reason && said && job.status !== "planned" && h("p", { class: "small soft clamp", dir: "auto", title: said }, said),
+    !job.blocked_reason && message && job.status !== "planned" && h("p", { class: "small soft clamp", dir: "auto", title: message }, message),
     next && h("p", { class: "next clamp", dir: "auto", title: next }, next),
     (isOpen(job) || job.iteration > 0) && h("p", { class: "small soft row" }, tries(job)));
 }
 
 function gateMarks(job) {
-  return h("div", { class: "gates", role: "group", "aria-label": "gates as last asked" }, job.gates.map((gate) => {
+  return h("div", { class: "gates", role: "group", "aria-label": "gates, last evaluation" }, job.gates.map((gate) => {
     const state = gate.open ? "open" : "closed";
     const codes = gate.reasons.map((reason) => words(reason.code)).join(", ");
     return h("span", { class: `gate ${state}`, title: `${gate.gate}: ${state}${codes ? ` (${codes})` : ""}` },
@@ -66,9 +66,9 @@ function gateMarks(job) {
 }
 
 function tries(job) {
-  const told = `${job.iteration} of ${count(job.max_iterations, "iteration")}`;
-  if (job.max_iterations > 8) return h("span", { class: job.iteration > job.max_iterations ? "bad" : undefined }, told);
+  const text = `${job.iteration} of ${count(job.max_iterations, "iteration")}`;
+  if (job.max_iterations > 8) return h("span", { class: job.iteration > job.max_iterations ? "bad" : undefined }, text);
   const dots = Array.from({ length: Math.min(9, Math.max(job.max_iterations, job.iteration)) }, (_, at) =>
     h("i", { class: at >= job.max_iterations ? "over" : at < job.iteration ? "used" : undefined }));
-  return [h("span", { class: "tries", "aria-hidden": "true" }, dots), told];
+  return [h("span", { class: "tries", "aria-hidden": "true" }, dots), text];
 }

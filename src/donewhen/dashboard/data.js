@@ -1,5 +1,5 @@
 "use strict";
-/* The data, what was chosen of it, and how elements are made. Whatever comes from the data is set as text, never as markup. */
+/* The data, the filters, and helpers that create elements. Values from the data are set as text, never as markup. */
 
 const BOARD = JSON.parse(document.getElementById("data").textContent);
 const JOBS = Object.values(BOARD.jobs);
@@ -15,7 +15,7 @@ const short = (text, length) => (text.length > length ? `${text.slice(0, length 
 const isOpen = (job) => job.status !== "done" && job.status !== "cancelled";
 const byId = (id) => document.getElementById(id);
 
-/* Who waits for whom, both ways. A job may name itself or one that is not there. */
+/* Dependencies in both directions. A job may depend on itself or on a missing job. */
 const NEEDED_BY = new Map();
 for (const job of JOBS) for (const name of new Set(job.depends_on)) {
   if (!NEEDED_BY.has(name)) NEEDED_BY.set(name, []);
@@ -30,7 +30,7 @@ const SOUGHT = new Map(JOBS.map((job) => [job.id, [
   ...closedGates(job).flatMap((gate) => gate.reasons.flatMap((reason) => [reason.code, reason.says])),
 ].join("\n").toLowerCase()]));
 
-/* What was chosen stands in the address, so that a view can be shared. */
+/* The filters are part of the address, so that a view can be shared. */
 const CHOICES = ["view", "q", "status", "stakes", "workstream", "wave", "gate", "job"];
 const VIEWS = ["board", "graph", "numbers", "ledger"];
 
@@ -72,7 +72,7 @@ function made(element, given, children) {
 }
 const h = (tag, given, ...children) => made(document.createElement(tag), given, children);
 const s = (tag, given, ...children) => made(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
-const filled = (element, ...children) => { element.replaceChildren(...children.flat(Infinity).filter((one) => one)); return element; };
+const filled = (element, ...children) => { element.replaceChildren(...children.flat(Infinity).filter((child) => child)); return element; };
 
 const statusOf = (name) => h("span", { class: `status s-${name}` }, h("i", { class: "dot", "aria-hidden": "true" }), words(name));
 const tag = (text, kind) => h("span", { class: `tag ${kind}` }, text);
@@ -94,13 +94,13 @@ function bar(score, target) {
   return h("span", { class: "bar", "aria-hidden": "true" }, filling, mark);
 }
 
-/* What is next, in words: what it waits for before what the gates said last. */
+/* The next step as a sentence: open dependencies come before the last result of the gates. */
 function nextOf(job) {
   if (!isOpen(job)) return "";
-  if (job.agreement === "voided") return "What was agreed has changed: a person has to look at it";
+  if (job.agreement === "voided") return "The agreed terms have changed: a person has to review them";
   if (job.agreement !== "agreed") return "A person has to agree to it";
   const before = job.status === "planned" ? waitsFor(job) : [];
   if (before.length) return `Waits for ${before.slice(0, 3).join(", ")}${before.length > 3 ? ` and ${before.length - 3} more` : ""}`;
-  if (job.status === "planned") return "It can start now";
+  if (job.status === "planned") return "Ready to start";
   return job.next_action || job.next_command;
 }

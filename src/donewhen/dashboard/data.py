@@ -1,4 +1,4 @@
-"""What the dashboard's data is made of, and how it stands in its file: one job a line, one event a line."""
+"""The dashboard's data, and its file format: one job per line, one event per line."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import msgspec
 
 SCHEMA = "donewhen/dashboard/v2"
 EVENTS = 100
-"""So many of the newest events are shown."""
+"""Number of newest events on the dashboard."""
 
 
-class GateReasonShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why a gate is closed: a code, and one sentence."""
+class GateReasonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a gate is closed: a code and a sentence."""
 
     code: str
     says: str
 
 
 class GateShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A gate as it was when somebody last asked it; open without reasons."""
+    """The state of a gate at its last evaluation; an open gate has no reasons."""
 
     gate: str
     open: bool
-    reasons: tuple[GateReasonShown, ...]
+    reasons: tuple[GateReasonRow, ...]
 
 
 class ScorePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A score that the ledger has: when, how much, and by which kind of event."""
+    """A score in the ledger: time, score and type of event."""
 
     at: str
     score: int
@@ -36,14 +36,14 @@ class ScorePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatusChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of status."""
+    """A change of a job's status."""
 
     at: str
     status: str
 
 
 class PlanPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a job's plan says."""
+    """The fields that come from a job's plan."""
 
     id: str
     title: str
@@ -69,7 +69,7 @@ class PlanPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class ChainPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a job's chain says, but for what was merely run."""
+    """The fields that come from a job's chain; runs are left out."""
 
     gates: tuple[GateShown, ...] = ()
     next_command: str = ""
@@ -80,7 +80,7 @@ class ChainPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class JobRow(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All that the dashboard says of a job."""
+    """All fields of a job on the dashboard."""
 
     gates: tuple[GateShown, ...]
     next_command: str
@@ -96,7 +96,7 @@ class JobRow(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class EventRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An event of any chain, in one sentence."""
+    """An event of any chain, with a sentence."""
 
     at: str
     chain: str
@@ -117,7 +117,7 @@ class ProjectRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UnreadableJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A job that can't be shown, and why."""
+    """A job that can't be read, and why."""
 
     where: str
     says: str
@@ -141,22 +141,22 @@ def board_of(
     unread: Iterable[UnreadableJob],
     statuses: Iterable[str],
 ) -> Board:
-    """A board in its order, with its counts."""
-    found = Counter(job.status for job in jobs.values())
-    counts: dict[str, int] = {status: found[status] for status in statuses}
+    """Build a sorted board with its counts."""
+    by_status = Counter(job.status for job in jobs.values())
+    counts: dict[str, int] = {status: by_status[status] for status in statuses}
     return Board(SCHEMA, project, counts, tuple(unread), newest_events(events), dict(sorted(jobs.items())))
 
 
 def newest_events(events: Iterable[EventRow]) -> tuple[EventRow, ...]:
-    """The newest events, oldest first. Between chains the times, which are for display, must do."""
+    """The newest events, oldest first. Chains are merged by time, which is good enough for display."""
     return tuple(sorted(events, key=lambda event: (event.at, event.chain, event.seq))[-EVENTS:])
 
 
 def encode_board(board: Board) -> bytes:
-    """The board as its file has it. No ``<`` is left in it, so nothing in it can end the element of the page that
-    holds the same bytes."""
+    """Encode the board for its file. ``<`` is escaped, so that nothing in it can end the page's element that holds
+    the same bytes."""
     encode = _ENCODER.encode
-    jobs = b",\n".join(b"%s: %s" % (encode(name), encode(one)) for name, one in board.jobs.items())
+    jobs = b",\n".join(b"%s: %s" % (encode(name), encode(job)) for name, job in board.jobs.items())
     parts = [
         b'{"schema": %s' % encode(board.schema),
         b'"project": %s' % encode(board.project),
@@ -166,32 +166,33 @@ def encode_board(board: Board) -> bytes:
         b'"jobs": {\n%s\n}}\n' % jobs,
     ]
     raw = b",\n".join(parts).replace(b"<", b"\\u003c")
-    _remember(raw, board)
+    _cache(raw, board)
     return raw
 
 
 def decode_board(raw: bytes) -> Board | None:
-    """The board that a file holds, or None. One command looks several times, and thousands of jobs take a while."""
-    if raw not in _KNOWN:
-        _remember(raw, _understood(raw))
-    return _KNOWN[raw]
+    """Decode a board, or return None. Cached, because one command decodes it several times and thousands of jobs take
+    a while."""
+    if raw not in _CACHE:
+        _cache(raw, _decode(raw))
+    return _CACHE[raw]
 
 
-def _understood(raw: bytes) -> Board | None:
+def _decode(raw: bytes) -> Board | None:
     try:
         board = _DECODER.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return None
-    named = all(name == one.id for name, one in board.jobs.items())
+    named = all(name == job.id for name, job in board.jobs.items())
     return board if board.schema == SCHEMA and named else None
 
 
-def _remember(raw: bytes, board: Board | None) -> None:
-    _KNOWN.clear()
-    _KNOWN[raw] = board
+def _cache(raw: bytes, board: Board | None) -> None:
+    _CACHE.clear()
+    _CACHE[raw] = board
 
 
-_KNOWN: dict[bytes, Board | None] = {}
-"""The last file that was read or made."""
+_CACHE: dict[bytes, Board | None] = {}
+"""The last file that was read or written."""
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Board)

@@ -1,9 +1,9 @@
-/* One job: what its gates said, why, and what to type next. */
+/* One job: the results of its gates, the reasons, and the next command. */
 
 function drawDetails(place, job) {
   const gone = !job;
   if (gone) {
-    filled(place, closing(), h("h2", { id: "details-title", tabindex: "-1" }, "There is no such job"), h("p", {}, "It may have been removed since this address was copied."));
+    filled(place, closing(), h("h2", { id: "details-title", tabindex: "-1" }, "Job not found"), h("p", {}, "It may have been removed since this address was copied."));
     return;
   }
   const events = BOARD.events.filter((event) => event.chain === job.id).reverse();
@@ -11,17 +11,17 @@ function drawDetails(place, job) {
   filled(place, closing(),
     h("div", { class: "row" }, statusOf(job.status), h("code", { class: "soft" }, job.id), tagsOf(job)),
     h("h2", { id: "details-title", tabindex: "-1", dir: "auto" }, job.title),
-    job.tampered.length > 0 && h("p", { class: "note serious" }, `Edited by hand, and not what the ledger says: ${job.tampered.join(", ")}.`),
-    job.blocked_reason && [h("h3", {}, "It waits"), h("p", { class: "waits", dir: "auto" }, job.blocked_reason)],
+    job.tampered.length > 0 && h("p", { class: "note serious" }, `Edited by hand, different from the ledger: ${job.tampered.join(", ")}.`),
+    job.blocked_reason && [h("h3", {}, "Blocked"), h("p", { class: "waits", dir: "auto" }, job.blocked_reason)],
     isOpen(job) && [h("h3", {}, "Next"), nextOf(job) && nextOf(job) !== job.next_command && h("p", { dir: "auto" }, nextOf(job)), job.next_command && copyable(job.next_command)],
     facts(job),
-    job.gates.length > 0 ? [h("h3", {}, `Gates, as last asked${job.evaluated_at ? ` ${when(job.evaluated_at)}` : ""}`), h("ul", { class: "gate-list" }, job.gates.map(gateOf))]
-      : h("p", { class: "soft" }, "Nobody has asked the gates yet."),
+    job.gates.length > 0 ? [h("h3", {}, `Gates, last evaluated${job.evaluated_at ? ` ${when(job.evaluated_at)}` : ""}`), h("ul", { class: "gate-list" }, job.gates.map(gateOf))]
+      : h("p", { class: "soft" }, "The gates have not been evaluated yet."),
     job.scores.length > 0 && scatter("Scores", kinds(), job.scores, job.target),
-    job.depends_on.length > 0 && [h("h3", {}, "Waits for"), jobList([...new Set(job.depends_on)])],
-    needed.length > 0 && [h("h3", {}, "Waited for by"), jobList(needed)],
-    (job.depends_on.length > 0 || needed.length > 0) && h("p", {}, h("a", { href: address({ view: "graph" }) }, "Show it in the graph")),
-    events.length > 0 && [h("h3", {}, "What happened lately"), h("ul", { class: "plain" }, events.slice(0, 30).map((event) =>
+    job.depends_on.length > 0 && [h("h3", {}, "Depends on"), jobList([...new Set(job.depends_on)])],
+    needed.length > 0 && [h("h3", {}, "Required by"), jobList(needed)],
+    (job.depends_on.length > 0 || needed.length > 0) && h("p", {}, h("a", { href: address({ view: "graph" }) }, "Show in the graph")),
+    events.length > 0 && [h("h3", {}, "Recent events"), h("ul", { class: "plain" }, events.slice(0, 30).map((event) =>
       h("li", {}, h("b", { class: `e-${event.type}` }, event.type), " ", h("span", { class: "small soft" }, `${when(event.at)} · ${event.by} (${event.kind})`), event.says && h("div", { dir: "auto", class: "small" }, event.says))))]);
 }
 
@@ -30,7 +30,7 @@ function closing() {
 }
 
 function facts(job) {
-  const shown = [
+  const rows = [
     ["score", job.score === null ? "none yet" : `${job.score} of ${job.target}`], ["iterations", `${job.iteration} of ${job.max_iterations}`],
     ["stakes", job.stakes], ["agreement", job.agreement], ["priority", job.priority], ["estimate", `${job.estimate_hours} h`],
     ["workstream", job.workstream_title || job.workstream], ["wave", job.wave], ["due", job.due_date],
@@ -38,7 +38,7 @@ function facts(job) {
     ["rework", job.rework_count ? `${job.rework_count}${job.rework_reason ? `: ${job.rework_reason}` : ""}` : ""],
   ].filter(([, value]) => value);
   const long = [["plan", job.path], ["receipt", job.receipt]].filter(([, value]) => value);
-  return h("dl", { class: "facts" }, shown.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value))),
+  return h("dl", { class: "facts" }, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value))),
     long.map(([name, value]) => h("div", { class: "wide" }, h("dt", {}, name), h("dd", {}, h("code", {}, value)))));
 }
 
@@ -57,17 +57,17 @@ function jobList(names) {
 }
 
 function copyable(text) {
-  const shown = h("code", { dir: "ltr" }, text);
+  const code = h("code", { dir: "ltr" }, text);
   const button = h("button", { type: "button" }, "Copy");
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
-      // Where a page may not write there, the text is at least marked.
-      getSelection().selectAllChildren(shown);
-      button.textContent = "Marked: copy it";
+      // Without access to the clipboard, the text is selected instead.
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected: copy it";
     }
   });
-  return h("div", { class: "copy" }, shown, button);
+  return h("div", { class: "copy" }, code, button);
 }

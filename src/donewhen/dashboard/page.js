@@ -1,4 +1,4 @@
-/* The page: what was chosen is drawn, and whoever chooses something else changes the address. */
+/* The page: the address holds the view and the filters; a change of the address draws the page again. */
 
 const TITLES = { board: "Board", graph: "Graph", numbers: "Numbers", ledger: "Ledger" };
 const DRAWN = { board: drawBoard, graph: drawGraph, numbers: drawNumbers, ledger: drawLedger };
@@ -16,8 +16,8 @@ function draw() {
   const jobs = JOBS.filter((job) => fits(job, wanted));
   filled(byId("views"), VIEWS.map((name) => h("a", { href: address({ view: name }), "aria-current": wanted.view === name ? "page" : undefined }, TITLES[name])));
   drawFilters(wanted, jobs);
-  if (!JOBS.length) filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "There are no jobs yet"), h("p", {}, "Make one: ", h("code", {}, 'donewhen add "What has to be done"'))));
-  else if (!jobs.length && wanted.view !== "ledger") filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "No job fits"), h("p", {}, "Take a filter away, or search for something else.")));
+  if (!JOBS.length) filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "There are no jobs yet"), h("p", {}, "Add a job: ", h("code", {}, 'donewhen add "What has to be done"'))));
+  else if (!jobs.length && wanted.view !== "ledger") filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "No matching jobs"), h("p", {}, "Remove a filter, or search for something else.")));
   else DRAWN[wanted.view](byId("view"), jobs, wanted);
   showDetails(wanted);
 }
@@ -34,9 +34,9 @@ function showDetails(wanted) {
     place.scrollTop = 0;
     byId("details-title").focus({ preventScroll: true });
   } else {
-    // Back to where one came from.
+    // Return the focus to the element that opened the details.
     place.replaceChildren();
-    const back = [...document.querySelectorAll("[data-job] a.card-title, a.node[data-job]")].find((one) => (one.dataset.job ?? one.parentElement.dataset.job) === opener);
+    const back = [...document.querySelectorAll("[data-job] a.card-title, a.node[data-job]")].find((link) => (link.dataset.job ?? link.parentElement.dataset.job) === opener);
     (back ?? byId("main")).focus({ preventScroll: true });
   }
 }
@@ -69,7 +69,7 @@ function drawChoices() {
 function drawHead() {
   const about = BOARD.project, newest = BOARD.events[BOARD.events.length - 1];
   byId("title").textContent = about.title;
-  filled(byId("about"), h("code", {}, about.id), statusOf(about.status), tag(about.agreement, `a-${about.agreement}`), h("span", {}, newest ? `as of ${when(newest.at)}` : "nothing has happened yet"));
+  filled(byId("about"), h("code", {}, about.id), statusOf(about.status), tag(about.agreement, `a-${about.agreement}`), h("span", {}, newest ? `as of ${when(newest.at)}` : "no events yet"));
   const wanted = JOBS.filter((job) => job.status !== "cancelled"), done = wanted.filter((job) => job.status === "done").length;
   const share = wanted.length ? Math.floor(100 * done / wanted.length) : 0;
   const parts = ["done", "in_progress", "blocked", "planned"].map((name) => [name, wanted.filter((job) => job.status === name).length]).filter(([, number]) => number);
@@ -82,25 +82,25 @@ function drawHead() {
   const sum = (jobs, field) => jobs.reduce((total, job) => total + job[field], 0);
   const open = JOBS.filter(isOpen), blocked = open.filter((job) => job.status === "blocked");
   const startable = open.filter((job) => job.status === "planned" && job.agreement === "agreed" && !waitsFor(job).length);
-  const number = (value, told, tone) => h("div", { class: "number" }, h("b", { class: tone }, value), h("span", {}, told));
+  const number = (value, caption, tone) => h("div", { class: "number" }, h("b", { class: tone }, value), h("span", {}, caption));
   const round = (value) => Math.round(value).toLocaleString("en");
   filled(byId("numbers"), JOBS.length > 0 && [
-    number(blocked.length.toLocaleString("en"), blocked.length === 1 ? "is blocked and waits" : "are blocked and wait", blocked.length ? "bad" : undefined),
-    number(startable.length.toLocaleString("en"), "can start now"),
+    number(blocked.length.toLocaleString("en"), "blocked", blocked.length ? "bad" : undefined),
+    number(startable.length.toLocaleString("en"), "ready to start"),
     number(`${round(sum(wanted, "iteration"))} of ${round(sum(wanted, "max_iterations"))}`, "iterations used"),
     number(`${round(sum(wanted.filter((job) => job.status === "done"), "estimate_hours"))} of ${round(sum(wanted, "estimate_hours"))} h`, "of the estimate done")]);
   const unread = byId("unread");
   unread.hidden = !BOARD.unread.length;
-  filled(unread, h("h2", {}, "Not on this page, because they can't be read"), h("ul", {}, BOARD.unread.slice(0, 12).map((one) => h("li", {}, h("code", { dir: "auto" }, one.where), " ", foreign(one.says)))),
+  filled(unread, h("h2", {}, "Jobs that can't be read"), h("ul", {}, BOARD.unread.slice(0, 12).map((job) => h("li", {}, h("code", { dir: "auto" }, job.where), " ", foreign(job.says)))),
     BOARD.unread.length > 12 && h("p", {}, `and ${BOARD.unread.length - 12} more: donewhen status lists them`));
-  byId("foot").textContent = newest ? `What plans and ledger said as of ${when(newest.at)}. Nothing is decided by this page.` : "Nothing is decided by this page.";
+  byId("foot").textContent = newest ? `Plans and ledger as of ${when(newest.at)}. This page is read-only.` : "This page is read-only.";
 }
 
 function drawLedger(place, jobs, wanted) {
-  const filtered = jobs.length < JOBS.length, shown = new Set(jobs.map((job) => job.id));
-  const events = BOARD.events.filter((event) => (!filtered || shown.has(event.chain)) && (!wanted.job || event.chain === wanted.job || !jobOf(wanted.job))).reverse();
-  if (!events.length) { filled(place, h("p", { class: "nothing" }, BOARD.events.length ? "None of the newest events is about these jobs." : "Nothing has happened yet.")); return; }
-  filled(place, h("div", { class: "ledger" }, h("p", { class: "about" }, `${filtered || wanted.job ? "Of" : ""} the newest ${BOARD.events.length} events, newest first. All of them: `.replace(/^ ?t/, (one) => one.trim().toUpperCase()), h("code", {}, "donewhen log")),
+  const filtered = jobs.length < JOBS.length, ids = new Set(jobs.map((job) => job.id));
+  const events = BOARD.events.filter((event) => (!filtered || ids.has(event.chain)) && (!wanted.job || event.chain === wanted.job || !jobOf(wanted.job))).reverse();
+  if (!events.length) { filled(place, h("p", { class: "nothing" }, BOARD.events.length ? "None of the newest events is about these jobs." : "No events yet.")); return; }
+  filled(place, h("div", { class: "ledger" }, h("p", { class: "about" }, `${filtered || wanted.job ? "Matches among the" : "The"} newest ${BOARD.events.length} events, newest first. All events: `, h("code", {}, "donewhen log")),
     h("table", {}, h("thead", {}, h("tr", {}, ["when (UTC)", "job", "what", "who", ""].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, events.map((event) => h("tr", {}, h("td", { class: "when" }, event.at.replace("T", " ").replace("Z", "")),
         h("td", {}, h("code", {}, jobOf(event.chain) ? linkTo(event.chain) : event.chain)), h("td", { class: `what e-${event.type}` }, event.type),
@@ -114,8 +114,8 @@ function theme(name) {
   byId("theme").setAttribute("aria-label", dark ? "Use light colours" : "Use dark colours");
 }
 
-/* A file has no storage in some browsers. */
-function kept(name) {
+/* Some browsers give a local file no storage. */
+function storedTheme(name) {
   try {
     if (name !== undefined) localStorage.setItem("donewhen-theme", name);
     return localStorage.getItem("donewhen-theme") ?? "";
@@ -127,7 +127,7 @@ function kept(name) {
 byId("theme").addEventListener("click", () => {
   const dark = getComputedStyle(document.documentElement).colorScheme === "dark" || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
   const name = dark ? "light" : "dark";
-  kept(name);
+  storedTheme(name);
   theme(name);
 });
 byId("q").addEventListener("input", () => choose({ q: byId("q").value.trim() }, true));
@@ -144,7 +144,7 @@ document.addEventListener("keydown", (event) => {
   else if (/^[1-4]$/.test(event.key)) choose({ view: VIEWS[Number(event.key) - 1] });
 });
 addEventListener("hashchange", draw);
-theme(kept() === "dark" || kept() === "light" ? kept() : "");
+theme(storedTheme() === "dark" || storedTheme() === "light" ? storedTheme() : "");
 drawHead();
 drawChoices();
 draw();

@@ -1,9 +1,9 @@
-/* Pictures of numbers, drawn for the width of a phone. Each says the same in words for who can't see it. */
+/* Charts, drawn for the width of a phone. Each has a text alternative. */
 
 const PLOT = 420;
 
-function figure(title, told, drawn, height, label) {
-  return h("figure", {}, h("figcaption", {}, title), told && h("p", {}, told),
+function figure(title, caption, drawn, height, label) {
+  return h("figure", {}, h("figcaption", {}, title), caption && h("p", {}, caption),
     drawn ? s("svg", { viewBox: `0 0 ${PLOT} ${height}`, role: "img", "aria-label": `${title}. ${label}` }, drawn)
       : h("p", { class: "nothing" }, label));
 }
@@ -12,12 +12,12 @@ const label = (x, y, text, anchor, kind) => s("text", { x, y, "text-anchor": anc
 const key = (tone, text) => h("span", { class: `key t-${tone}` }, h("i", { "aria-hidden": "true" }), text);
 
 function drawNumbers(place, jobs, wanted) {
-  const one = wanted.job ? jobOf(wanted.job) : undefined;
+  const job = wanted.job ? jobOf(wanted.job) : undefined;
   filled(place, h("div", { class: "plots" },
-    burnDown(jobs), one ? scoresOf(one) : recentScores(jobs), distribution(jobs), closedOf(jobs), iterations(jobs), hours(jobs)));
+    burnDown(jobs), job ? scoresOf(job) : recentScores(jobs), distribution(jobs), closedOf(jobs), iterations(jobs), hours(jobs)));
 }
 
-/* Times along, from the first to the last; a single moment stands in the middle. */
+/* The time axis, from the first to the last time; a single time is centred. */
 function along(times, left, right) {
   const first = Math.min(...times), last = Math.max(...times);
   return (time) => (last === first ? (left + right) / 2 : left + (right - left) * (time - first) / (last - first));
@@ -25,9 +25,9 @@ function along(times, left, right) {
 
 function ends(times, x, y) {
   const first = Math.min(...times), last = Math.max(...times);
-  const told = (time) => new Date(time).toISOString().slice(0, 16).replace("T", " ");
-  if (first === last) return [label(x(first), y, told(first), "middle", "soft")];
-  return [label(x(first), y, told(first), "start", "soft"), label(x(last), y, told(last), "end", "soft")];
+  const text = (time) => new Date(time).toISOString().slice(0, 16).replace("T", " ");
+  if (first === last) return [label(x(first), y, text(first), "middle", "soft")];
+  return [label(x(first), y, text(first), "start", "soft"), label(x(last), y, text(last), "end", "soft")];
 }
 
 const timeOf = (text) => Date.parse(text);
@@ -45,7 +45,7 @@ function burnDown(jobs) {
     }
   }
   const title = "Open jobs over time";
-  if (!steps.length) return figure(title, undefined, undefined, 0, "No job has been done yet, so there is nothing to draw.");
+  if (!steps.length) return figure(title, undefined, undefined, 0, "No job has been completed yet.");
   steps.sort((a, b) => a[0] - b[0]);
   const newest = BOARD.events.length ? timeOf(BOARD.events[BOARD.events.length - 1].at) : steps[steps.length - 1][0];
   const begun = counted.flatMap((job) => [job.started_at, job.moves[0]?.at]).map(timeOf).filter((time) => !Number.isNaN(time));
@@ -59,22 +59,22 @@ function burnDown(jobs) {
   points.push(`H${x(to).toFixed(1)}`);
   const drawn = [ticks(most).map((value) => [s("line", { class: "grid", x1: left, x2: right, y1: y(value), y2: y(value) }), label(left - 8, y(value) + 4, String(value), "end", "soft")]),
     s("g", { class: "t-now" }, s("path", { class: "stroke", d: points.join("") })), ends([from, to], x, bottom + 18)];
-  return figure(title, `${open} of ${count(counted.length, "job")} open; cancelled ones are left out`, drawn, bottom + 26, `${open} open of ${counted.length}`);
+  return figure(title, `${open} of ${count(counted.length, "job")} open; cancelled jobs are not counted`, drawn, bottom + 26, `${open} open of ${counted.length}`);
 }
 
-/* Round places on a scale from nothing, at most five. */
+/* At most five round values on a scale from zero. */
 function ticks(most) {
   const rough = most / 4, power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
-  const step = Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? power);
+  const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough) ?? power);
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, at) => at * step);
 }
 
 const TONES = { completed: "good", refused: "bad", evaluated: "now" };
 
-function scatter(title, told, points, target) {
+function scatter(title, caption, points, target) {
   const left = 40, right = PLOT - 12, top = 12, bottom = 172;
   const timed = points.filter((point) => !Number.isNaN(timeOf(point.at)));
-  if (!timed.length) return figure(title, undefined, undefined, 0, "Nobody has asked the gates yet: donewhen complete JOB asks them.");
+  if (!timed.length) return figure(title, undefined, undefined, 0, "The gates have not been evaluated yet: donewhen complete JOB evaluates them.");
   const times = timed.map((point) => timeOf(point.at));
   const x = along(times, left + 6, right - 6), y = (score) => bottom - (bottom - top) * Math.max(0, Math.min(100, score)) / 100;
   const line = target === undefined ? undefined
@@ -84,24 +84,24 @@ function scatter(title, told, points, target) {
     timed.map((point) => s("g", { class: `t-${TONES[point.what] ?? "base"}` }, s("circle", { class: "fill", cx: x(timeOf(point.at)).toFixed(1), cy: y(point.score).toFixed(1), r: timed.length > 60 ? 3 : 4.5, "fill-opacity": ".8" },
       s("title", {}, `${point.job ? `${point.job}: ` : ""}${point.score}, ${point.what} ${when(point.at)}`)))), ends(times, x, bottom + 18)];
   const last = timed[timed.length - 1];
-  return figure(title, told, drawn, bottom + 26, `${count(timed.length, "score")}, the newest ${last.score}`);
+  return figure(title, caption, drawn, bottom + 26, `${count(timed.length, "score")}, the newest ${last.score}`);
 }
 
-const kinds = () => [key("good", "completed"), key("bad", "refused"), key("now", "looked at")];
+const kinds = () => [key("good", "completed"), key("bad", "refused"), key("now", "evaluated")];
 
 function scoresOf(job) {
   return scatter(`Scores of ${job.id}`, kinds(), job.scores, job.target);
 }
 
 function recentScores(jobs) {
-  const all = jobs.flatMap((job) => job.scores.map((one) => ({ ...one, job: job.id }))).sort((a, b) => a.at.localeCompare(b.at) || a.job.localeCompare(b.job));
-  const shown = all.slice(-300);
-  return scatter("Scores as they came", [kinds(), all.length > shown.length ? `the newest ${shown.length} of ${all.length}` : ""], shown);
+  const all = jobs.flatMap((job) => job.scores.map((score) => ({ ...score, job: job.id }))).sort((a, b) => a.at.localeCompare(b.at) || a.job.localeCompare(b.job));
+  const newest = all.slice(-300);
+  return scatter("Scores over time", [kinds(), all.length > newest.length ? `the newest ${newest.length} of ${all.length}` : ""], newest);
 }
 
 function distribution(jobs) {
   const scored = jobs.filter((job) => job.score !== null);
-  const title = "How far the jobs are";
+  const title = "Distribution of scores";
   if (!scored.length) return figure(title, undefined, undefined, 0, "No job has a score yet.");
   const tens = Array.from({ length: 10 }, () => [0, 0]);
   for (const job of scored) tens[Math.max(0, Math.min(9, Math.floor(job.score / 10)))][job.score >= job.target ? 0 : 1] += 1;
@@ -118,7 +118,7 @@ function distribution(jobs) {
   return figure(title, [key("good", "target reached"), key("warn", "below the target")], drawn, bottom + 26, `${good} of ${count(scored.length, "job")} with a score reached the target`);
 }
 
-function rows(title, told, lines, none) {
+function rows(title, caption, lines, none) {
   if (!lines.length) return figure(title, undefined, undefined, 0, none);
   const step = 30, left = 128, right = PLOT - 96;
   const most = Math.max(1, ...lines.map((line) => line.most));
@@ -136,7 +136,7 @@ function rows(title, told, lines, none) {
       line.limit !== undefined && s("line", { class: "axis", x1: left + (right - left) * line.limit / most, x2: left + (right - left) * line.limit / most, y1: y + 1, y2: y + 21 }),
       label(PLOT, y + 16, line.says, "end", "soft")];
   });
-  return figure(title, told, drawn, 10 + step * lines.length, lines.map((line) => `${line.name} ${line.says}`).join("; "));
+  return figure(title, caption, drawn, 10 + step * lines.length, lines.map((line) => `${line.name} ${line.says}`).join("; "));
 }
 
 function closedOf(jobs) {
@@ -145,8 +145,8 @@ function closedOf(jobs) {
     const number = open.filter((job) => closedGates(job).some((gate) => gate.gate === name)).length;
     return { name, parts: [[number, "bad"]], most: open.length, says: `${number} closed` };
   });
-  return rows("Gates of open jobs, as last asked", open.length ? `of ${count(open.length, "job")} that was asked about`.replace("jobs that was", "jobs that were") : undefined,
-    open.length ? lines : [], "No gate of an open job has been asked yet.");
+  return rows("Gates of open jobs, last evaluation", open.length ? `of ${count(open.length, "evaluated job")}` : undefined,
+    open.length ? lines : [], "No gate of an open job has been evaluated yet.");
 }
 
 function iterations(jobs) {
@@ -154,10 +154,10 @@ function iterations(jobs) {
   const nearest = [...begun].sort((a, b) => (b.iteration / (b.max_iterations || 1)) - (a.iteration / (a.max_iterations || 1)) || b.iteration - a.iteration || a.id.localeCompare(b.id)).slice(0, 8);
   const wanted = jobs.filter((job) => job.status !== "cancelled");
   const used = wanted.reduce((sum, job) => sum + job.iteration, 0), allowed = wanted.reduce((sum, job) => sum + job.max_iterations, 0);
-  return rows("Budget: iterations used", [`${used.toLocaleString("en")} of ${allowed.toLocaleString("en")} in all; `, begun.length > nearest.length ? `the ${nearest.length} nearest to their limit` : "the line is the limit"],
+  return rows("Budget: iterations used", [`${used.toLocaleString("en")} of ${allowed.toLocaleString("en")} in total; `, begun.length > nearest.length ? `the ${nearest.length} nearest to their limit` : "the line is the limit"],
     nearest.map((job) => ({ name: job.id, full: `${job.id}: ${job.title}`, job: job.id, most: Math.max(job.iteration, job.max_iterations), limit: job.max_iterations,
       parts: [[job.iteration, job.iteration > job.max_iterations ? "bad" : job.iteration === job.max_iterations ? "warn" : "now"]], says: `${job.iteration} of ${job.max_iterations}` })),
-    "No iteration has been used yet: only refused completions and restarts count.");
+    "No iterations used yet: only refused completions and restarts count.");
 }
 
 function hours(jobs) {
@@ -173,5 +173,5 @@ function hours(jobs) {
   const order = [...groups].sort((a, b) => STAKES.indexOf(a[0]) - STAKES.indexOf(b[0]) || String(a[0]).localeCompare(b[0])).map(([, group]) => group);
   const lines = order.slice(0, 12).map((group) => ({ name: group.name, most: group.done + group.open, parts: [[group.done, "good"], [group.open, "base"]],
     says: `${round(group.done)} of ${round(group.done + group.open)} h` }));
-  return rows("Estimated hours", [key("good", "done"), key("base", "open"), order.length > 12 ? `12 of ${order.length}` : ""], lines, "There are no jobs to reckon with.");
+  return rows("Estimated hours", [key("good", "done"), key("base", "open"), order.length > 12 ? `12 of ${order.length}` : ""], lines, "There are no jobs to count.");
 }

@@ -1,1 +1,1 @@
-"""All jobs at a glance: the survey, its index, and the dashboard and task tracker that are kept up to date."""
+"""Overview of all jobs: the survey, its file index, the dashboard and the task tracker."""

@@ -1,4 +1,4 @@
-"""What the dashboard says of a job: from its plan, and from its chain. Whatever stands there is made harmless here."""
+"""Build the dashboard's record of a job from its plan and its chain. All text is sanitised here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from donewhen.dashboard.data import (
     ChainPart,
     EventRow,
-    GateReasonShown,
+    GateReasonRow,
     GateShown,
     JobRow,
     PlanPart,
@@ -27,17 +27,17 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import expected_fields
 
 GATES: tuple[GateName, ...] = get_args(GateName)
-_LONG = 300
-_REASONS = 12
-_KEPT = 200
-"""So many scores and changes of status of a job are kept, the newest."""
-_MOST_HOURS = 1e6
-_RESTING = ("block", "ask", "dispute")
-_SPENT = "The budget of iterations is spent."
+_MAX_LENGTH = 300
+_MAX_REASONS = 12
+_MAX_HISTORY = 200
+"""Number of newest scores and status changes kept per job."""
+_MAX_HOURS = 1e6
+_BLOCKING_DECISIONS = ("block", "ask", "dispute")
+_BUDGET_SPENT = "All iterations are used up."
 
 
 class JobHome(msgspec.Struct, frozen=True):
-    """Where a job belongs."""
+    """The workstream and the plan file of a job."""
 
     path: str
     workstream: str = ""
@@ -45,9 +45,9 @@ class JobHome(msgspec.Struct, frozen=True):
 
 
 def record_of(plan: PlanPart, chain: ChainPart, place: JobHome, agreement: str, tampered: Sequence[str]) -> JobRow:
-    """The parts put together."""
+    """Combine the plan part and the chain part into one row."""
     parts = {**msgspec.structs.asdict(plan), **msgspec.structs.asdict(chain)}
-    parts["next_command"] = _command(plan, chain, agreement)
+    parts["next_command"] = _next_command(plan, chain, agreement)
     if plan.status != "blocked":
         parts["blocked_reason"] = ""
     return JobRow(
@@ -61,9 +61,9 @@ def record_of(plan: PlanPart, chain: ChainPart, place: JobHome, agreement: str, 
 
 
 def plan_part(job: Job) -> PlanPart:
-    """What the plan says."""
+    """Return the fields that come from the plan."""
     fields = job.document.fields
-    evaluated = _text(fields.get("reward_last_eval_at"))
+    evaluated = _line(fields.get("reward_last_eval_at"))
     score = fields.get("reward_last_score")
     known = isinstance(score, int) and not isinstance(score, bool) and (score != 0 or bool(evaluated))
     return PlanPart(
@@ -71,68 +71,70 @@ def plan_part(job: Job) -> PlanPart:
         title=one_line(job.title),
         status=job.status,
         stakes=job.stakes,
-        priority=_text(fields.get("priority")) or "2",
-        wave=_text(fields.get("wave_id")),
-        depends_on=tuple(one_line(one, 100) for one in job.depends_on),
-        due_date=_text(fields.get("due_date")),
+        priority=_line(fields.get("priority")) or "2",
+        wave=_line(fields.get("wave_id")),
+        depends_on=tuple(one_line(dependency, 100) for dependency in job.depends_on),
+        due_date=_line(fields.get("due_date")),
         estimate_hours=_hours(fields.get("estimate_hours")),
-        iteration=_number(job.iteration),
-        max_iterations=_number(job.max_iterations),
-        rework_count=_number(job.rework_count),
-        rework_reason=_text(fields.get("rework_reason")),
-        target=_number(job.reward_target),
-        score=_number(score) if known and isinstance(score, int) else None,
+        iteration=_clamp_number(job.iteration),
+        max_iterations=_clamp_number(job.max_iterations),
+        rework_count=_clamp_number(job.rework_count),
+        rework_reason=_line(fields.get("rework_reason")),
+        target=_clamp_number(job.reward_target),
+        score=_clamp_number(score) if known and isinstance(score, int) else None,
         evaluated_at=evaluated,
-        truth=_text(fields.get("truth_last_status")) or "unknown",
-        next_action=_text(fields.get("reward_last_next_action")),
-        started_at=_text(fields.get("started_at")),
-        completed_at=_text(fields.get("completed_at")),
-        updated_at=_text(fields.get("updated_at")),
+        truth=_line(fields.get("truth_last_status")) or "unknown",
+        next_action=_line(fields.get("reward_last_next_action")),
+        started_at=_line(fields.get("started_at")),
+        completed_at=_line(fields.get("completed_at")),
+        updated_at=_line(fields.get("updated_at")),
     )
 
 
 def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
-    """What the chain says. Who may approve what does not matter for it, so nobody is asked."""
-    asked = next((entry for entry in reversed(entries) if isinstance(entry.data.get("gates"), Mapping)), None)
+    """Return the fields that come from the chain. They do not depend on the approval policy."""
+    newest = next((entry for entry in reversed(entries) if isinstance(entry.data.get("gates"), Mapping)), None)
     completed = history_of(name, entries, Policy()).completed
-    step = asked.data.get("next") if asked is not None else None
+    step = newest.data.get("next") if newest is not None else None
     return ChainPart(
-        gates=() if asked is None else tuple(_gates(asked, entries)),
-        next_command=_text(step),
-        blocked_reason=_blocked(entries),
+        gates=() if newest is None else tuple(_gate_rows(newest, entries)),
+        next_command=_line(step),
+        blocked_reason=_blocked_reason(entries),
         receipt="" if completed is None else completed.hash,
-        scores=tuple(_scores(entries))[-_KEPT:],
-        moves=tuple(_moves(entries))[-_KEPT:],
+        scores=tuple(_scores(entries))[-_MAX_HISTORY:],
+        moves=tuple(_status_changes(entries))[-_MAX_HISTORY:],
     )
 
 
 def event_of(chain: str, entry: Entry) -> EventRow:
-    """An event for people."""
+    """Return a ledger entry as a row of the event list."""
     return EventRow(
-        _text(entry.at), chain, entry.seq, entry.type, _text(entry.by.name), entry.by.kind, entry_text(entry)
+        _line(entry.at), chain, entry.seq, entry.type, _line(entry.by.name), entry.by.kind, entry_text(entry)
     )
 
 
-def _gates(asked: Entry, entries: Sequence[Entry]) -> Iterator[GateShown]:
-    # The truth gate's own words are in the plan, one for each of its codes; of the others, only the codes are kept.
-    upto = [entry for entry in entries if entry.seq <= asked.seq]
-    words = expected_fields(upto).get("truth_last_failures")
+def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateShown]:
+    # The plan holds one sentence per code of the truth gate; for the other gates only the codes are stored.
+    upto = [entry for entry in entries if entry.seq <= evaluated.seq]
+    failures = expected_fields(upto).get("truth_last_failures")
     for name in GATES:
-        codes = asked.data["gates"].get(name)
+        codes = evaluated.data["gates"].get(name)
         if not isinstance(codes, list):
             continue
-        said = (
-            words if name == "truth" and isinstance(words, list) and len(words) == len(codes) else [None] * len(codes)
+        sentences = (
+            failures
+            if name == "truth" and isinstance(failures, list) and len(failures) == len(codes)
+            else [None] * len(codes)
         )
         reasons = tuple(
-            GateReasonShown(_text(code), one_line(str(text), _LONG) if text else _meaning(code))
-            for code, text in list(zip(codes, said, strict=True))[:_REASONS]
+            GateReasonRow(_line(code), one_line(str(text), _MAX_LENGTH) if text else _meaning(code))
+            for code, text in list(zip(codes, sentences, strict=True))[:_MAX_REASONS]
         )
         yield GateShown(name, not codes, reasons)
 
 
 def _meaning(code: object) -> str:
-    known = {one.value: one for one in GateCode}.get(str(code))
+    known = {gate_code.value: gate_code for gate_code in GateCode}.get(str(code))
     return "" if known is None else GATE_REASONS[known].meaning
 
 
@@ -144,31 +146,31 @@ def _scores(entries: Sequence[Entry]) -> Iterator[ScorePoint]:
             and isinstance(score, int)
             and not isinstance(score, bool)
         ):
-            yield ScorePoint(_text(entry.at), _number(score), entry.type)
+            yield ScorePoint(_line(entry.at), _clamp_number(score), entry.type)
 
 
-def _moves(entries: Sequence[Entry]) -> Iterator[StatusChange]:
+def _status_changes(entries: Sequence[Entry]) -> Iterator[StatusChange]:
     before: object = None
     for entry in entries:
         writes = entry.data.get("writes")
         pair = writes.get("status") if isinstance(writes, Mapping) else None
         if isinstance(pair, list) and len(pair) == 2 and pair[1] != before:
             before = pair[1]
-            yield StatusChange(_text(entry.at), _text(before))
+            yield StatusChange(_line(entry.at), _line(before))
 
 
-def _blocked(entries: Sequence[Entry]) -> str:
-    """Why the job was last set aside: by somebody who said why, or by its budget."""
+def _blocked_reason(entries: Sequence[Entry]) -> str:
+    """The reason of the last block: the one given with the decision, or the exhausted budget."""
     for entry in reversed(entries):
-        if entry.type == "decided" and entry.data.get("decision") in _RESTING:
-            return one_line(str(entry.data.get("reason", "")), _LONG)
+        if entry.type == "decided" and entry.data.get("decision") in _BLOCKING_DECISIONS:
+            return one_line(str(entry.data.get("reason", "")), _MAX_LENGTH)
         if entry.type == "refused" and entry.data.get("auto_blocked"):
-            return _SPENT
+            return _BUDGET_SPENT
     return ""
 
 
-def _command(plan: PlanPart, chain: ChainPart, agreement: str) -> str:
-    """What to type next."""
+def _next_command(plan: PlanPart, chain: ChainPart, agreement: str) -> str:
+    """The command to run next."""
     if plan.status in ("done", "cancelled"):
         return ""
     if agreement == "voided":
@@ -180,15 +182,15 @@ def _command(plan: PlanPart, chain: ChainPart, agreement: str) -> str:
     return chain.next_command or f"donewhen complete {plan.id}"
 
 
-def _text(value: Any) -> str:
+def _line(value: Any) -> str:
     return "" if value is None else one_line(str(value))
 
 
-def _number(value: int) -> int:
-    """A plan can hold a number of any length, and readers of JSON can't."""
+def _clamp_number(value: int) -> int:
+    """Limit an integer to what every JSON reader can represent; a plan can hold any number."""
     return max(-(2**53), min(value, 2**53))
 
 
 def _hours(value: object) -> float:
     known = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    return float(min(value, _MOST_HOURS)) if known and isinstance(value, int | float) else 1.0
+    return float(min(value, _MAX_HOURS)) if known and isinstance(value, int | float) else 1.0

@@ -1,7 +1,7 @@
-"""A memory of files that were read before, so that a second look costs what has changed.
+"""A cache of parsed files, so that only changed files are read again.
 
-It is keyed by content: what a file says is remembered under the hash of the file, and the file's size, times and inode
-only choose which files are read again. It is for looking; whoever decides reads the files. Deleting it loses nothing.
+It is keyed by content: parsed data is stored under the hash of the file; size, times and inode only select which files
+are read again. It serves overviews only: gates read the files themselves. Deleting it loses nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from donewhen.foundation.files import read_regular
 
 _LAYOUT = 2
-_KEPT_ANYWAY = 1000
+_MIN_KEPT = 1000
 _TABLES = """
 create table if not exists seen (path text primary key, stat text not null, sha text not null) without rowid;
 create table if not exists said (kind text not null, sha text not null, data text not null, primary key (kind, sha));
@@ -28,7 +28,7 @@ create table if not exists said (kind text not null, sha text not null, data tex
 
 
 class FileIndex:
-    """The memory in one SQLite file. Without one, or where it can't be used, everything is simply read again."""
+    """The cache in one SQLite file. Without a file, or if it can't be used, every file is read again."""
 
     def __init__(self, path: Path | None, *, wait: float = 2.0) -> None:
         self._path = path
@@ -36,23 +36,23 @@ class FileIndex:
         self._connection: sqlite3.Connection | None = None
         self._seen: dict[str, tuple[str, str]] = {}
         self._new_seen: dict[str, tuple[str, str]] = {}
-        self._new_said: dict[tuple[str, str], str] = {}
-        self._looked: set[str] = set()
-        self._known: dict[tuple[str, str], str] = {}
+        self._new_data: dict[tuple[str, str], str] = {}
+        self._visited: set[str] = set()
+        self._data: dict[tuple[str, str], str] = {}
 
     def __enter__(self) -> Self:
         if self._path is None:
             return self
         try:
-            self._connection = _opened(self._path, self._wait)
+            self._connection = _open_database(self._path, self._wait)
             rows = self._connection.execute("select path, stat, sha from seen")
             self._seen = {path: (stat, sha) for path, stat, sha in rows}
-            # All at once: a question for each file would cost more than the answers.
-            self._known = {(kind, sha): data for kind, sha, data in self._connection.execute("select * from said")}
+            # One query for all rows: a query per file would be slower.
+            self._data = {(kind, sha): data for kind, sha, data in self._connection.execute("select * from said")}
         except (sqlite3.Error, OSError):
             if self._connection is not None:
                 self._connection.close()
-            self._connection = _begun_anew(self._path, self._wait)
+            self._connection = _recreate_if_corrupt(self._path, self._wait)
         return self
 
     def __exit__(
@@ -67,64 +67,65 @@ class FileIndex:
             )
             self._connection.executemany(
                 "insert or replace into said values (?, ?, ?)",
-                [(kind_, sha, data) for (kind_, sha), data in self._new_said.items()],
+                [(kind_, sha, data) for (kind_, sha), data in self._new_data.items()],
             )
-            if self._new_said:
+            if self._new_data:
                 self._prune(self._connection)
         self._connection.close()
 
-    def remembered(
+    def get_or_read(
         self, kind: str, path: Path, read: Callable[[bytes], Any], fits: Callable[[Any], bool] = lambda _: True
     ) -> Any:
-        """What ``read`` makes of a file's content: remembered where this content was read before.
+        """Return ``read(content)`` of a file, from the cache if this content was read before.
 
-        ``read`` returns a JSON value that depends on the content alone; ``kind`` names what it is, and ``fits`` tells
-        whether what is remembered has its shape. Raises OSError where the file can't be read.
+        ``read`` returns a JSON value that depends on the content alone; ``kind`` names that value, and ``fits`` returns
+        whether a cached value has the expected shape. Raises OSError if the file can't be read.
         """
         name, kind = _storable(str(path)), _storable(kind)
-        self._looked.add(name)
+        self._visited.add(name)
         known = self._seen.get(name)
         now = _stat(path)
         if known is not None and known[0] == now:
-            data = self._said(kind, known[1])
+            data = self._cached(kind, known[1])
             if data is not None and fits(data):
                 return data
         content = read_regular(path)
         sha = hashlib.sha256(content).hexdigest()
         if known != (now, sha):
             self._new_seen[name] = (now, sha)
-        data = self._said(kind, sha)
+        data = self._cached(kind, sha)
         if data is None or not fits(data):
             data = read(content)
-            self._new_said[(kind, sha)] = json.dumps(data, ensure_ascii=True)
+            self._new_data[(kind, sha)] = json.dumps(data, ensure_ascii=True)
         return data
 
-    def _said(self, kind: str, sha: str) -> Any:
-        data = self._new_said.get((kind, sha)) or self._known.get((kind, sha))
+    def _cached(self, kind: str, sha: str) -> Any:
+        data = self._new_data.get((kind, sha)) or self._data.get((kind, sha))
         try:
             return None if data is None else msgspec.json.decode(data)
         except (msgspec.DecodeError, TypeError):
             return None
 
     def _prune(self, connection: sqlite3.Connection) -> None:
-        """Files that are gone, and contents that no file has any more, are forgotten once they are the larger part."""
-        gone = [(one,) for one in self._seen if one not in self._looked]
-        if len(gone) > len(self._looked) + _KEPT_ANYWAY:
+        """Delete the rows of missing files and of unused contents once they outnumber the others."""
+        gone = [(path,) for path in self._seen if path not in self._visited]
+        if len(gone) > len(self._visited) + _MIN_KEPT:
             connection.executemany("delete from seen where path = ?", gone)
-        seen, said = (connection.execute(f"select count(*) from {one}").fetchone()[0] for one in ("seen", "said"))  # noqa: S608
-        if said > 2 * seen + _KEPT_ANYWAY:
+        file_rows = connection.execute("select count(*) from seen").fetchone()[0]
+        data_rows = connection.execute("select count(*) from said").fetchone()[0]
+        if data_rows > 2 * file_rows + _MIN_KEPT:
             connection.execute("delete from said where sha not in (select sha from seen)")
 
 
-def _opened(path: Path, wait: float) -> sqlite3.Connection:
+def _open_database(path: Path, wait: float) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=wait)
     try:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = off")
-        known = "select count(*) from sqlite_master where type = 'table' and name in ('seen', 'said')"
+        count_tables = "select count(*) from sqlite_master where type = 'table' and name in ('seen', 'said')"
         layout = connection.execute("pragma user_version").fetchone()[0]
-        if layout != _LAYOUT or connection.execute(known).fetchone()[0] != 2:
+        if layout != _LAYOUT or connection.execute(count_tables).fetchone()[0] != 2:
             connection.executescript(f"drop table if exists seen; drop table if exists said; {_TABLES}")
             connection.execute(f"pragma user_version = {_LAYOUT}")
     except BaseException:
@@ -133,14 +134,14 @@ def _opened(path: Path, wait: float) -> sqlite3.Connection:
     return connection
 
 
-def _begun_anew(path: Path, wait: float) -> sqlite3.Connection | None:
-    """A broken file is removed and begun anew; one that is merely busy, or not ours to write, is left alone."""
+def _recreate_if_corrupt(path: Path, wait: float) -> sqlite3.Connection | None:
+    """Replace a corrupt file by an empty one; a file that is busy or not writable is left alone."""
     try:
         if not _is_corrupt(path):
             return None
         for suffix in ("", "-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
-        return _opened(path, wait)
+        return _open_database(path, wait)
     except (sqlite3.Error, OSError):
         return None
 
@@ -161,10 +162,10 @@ def _is_corrupt(path: Path) -> bool:
 
 
 def _stat(path: Path) -> str:
-    found = path.stat(follow_symlinks=False)
-    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+    status = path.stat(follow_symlinks=False)
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _storable(text: str) -> str:
-    """A name as SQLite can keep it: file names need not be text."""
+    """A name that SQLite can store: file names need not be valid text."""
     return text.encode("utf-8", "backslashreplace").decode()

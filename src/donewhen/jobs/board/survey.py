@@ -1,4 +1,4 @@
-"""A look at all jobs at once: where each stands, and every file that can't be read, without one stopping the others."""
+"""Read the state of all jobs at once. Unreadable files are reported as problems and skipped."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from donewhen.jobs.plan.workspace import JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import WRITTEN_BY_DONEWHEN, Mismatch, compare_fields, expected_fields, last_writes
 
-_LONGEST = 1e6
+_MAX_HOURS = 1e6
 
 
 class JobRecord(NamedTuple):
-    """What the overview says of a job."""
+    """The state of a job in the overview."""
 
     id: str
     title: str
@@ -44,26 +44,26 @@ class JobRecord(NamedTuple):
     path: Path
     events: int
     recorded: str = ""
-    """The status that the ledger has, whatever the plan says."""
+    """The status according to the ledger."""
     built: DependencyRecord | None = None
-    """What others are built on; None where nothing was looked up."""
+    """What dependent jobs build on; None if it was not read."""
     judged: bool = False
     """Whether a judge decides one of its criteria."""
 
 
 class Survey(NamedTuple):
-    """All jobs, and what is wrong with some."""
+    """All jobs, and the problems found."""
 
     project: Project
     project_agreement: AgreementState
     jobs: tuple[JobRecord, ...]
     problems: tuple[AgreementProblem, ...]
     unseen: tuple[str, ...] = ()
-    """Jobs that are in progress by the ledger, and whose plan is gone or can't be read."""
+    """Jobs in progress according to the ledger whose plan is missing or unreadable."""
 
 
 def survey_jobs(workspace: Workspace) -> Survey:
-    """Look at every job; files that have not changed since the last look are not read again."""
+    """Read the state of every job; unchanged files come from the index."""
     project = workspace.project()
     agreement = project_agreement(workspace, project)
     policy = Policy.of(agreement.seal.terms if agreement.seal else None)
@@ -71,12 +71,12 @@ def survey_jobs(workspace: Workspace) -> Survey:
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
     with FileIndex(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
-        unseen = _look(workspace, index, agreement.state == "unsealed", policy, records, problems)
-    problems += _doubled(workspace, records)
+        unseen = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems)
+    problems += _duplicate_ids(workspace, records)
     return Survey(project, agreement.state, tuple(records), tuple(problems), unseen)
 
 
-def _look(
+def _survey_places(
     workspace: Workspace,
     index: FileIndex,
     typed: bool,
@@ -85,7 +85,7 @@ def _look(
     problems: list[AgreementProblem],
 ) -> tuple[str, ...]:
     chains = set(workspace.ledger.chains())
-    reader = _Reader(index, policy)
+    reader = _CachedReader(index, policy)
     for place in workspace.places():
         try:
             plan = reader.plan(place, workspace.where(place.path))
@@ -105,49 +105,49 @@ def _look(
         if "problem" in plan:
             problems.append(AgreementProblem(*plan["problem"]))
             continue
-        problems += [AgreementProblem(*one) for one in chain["breaks"]]
+        problems += [AgreementProblem(*chain_break) for chain_break in chain["breaks"]]
         records.append(_record(plan, chain, place, typed))
-    lost = sorted(one for one in chains.difference(record.id for record in records) if one.startswith("WI-"))
-    return tuple(one for one in lost if _recorded(reader.chain(workspace, one)) == "in_progress")
+    lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
+    return tuple(name for name in lost if _recorded_status(reader.chain(workspace, name)) == "in_progress")
 
 
-class _Reader:
-    """Turns files into the little that the overview needs, which is what the index remembers."""
+class _CachedReader:
+    """Reads plans and chains through the index, reduced to what the overview needs."""
 
     def __init__(self, index: FileIndex, policy: Policy) -> None:
         self._index = index
-        # What is remembered depends on the version that read it, and seals on who may approve.
+        # Cached data depends on the version that parsed it, and seals depend on the approval policy.
         self._plan_kind = f"plan {__version__}"
         self._chain_kind = f"chain {__version__} {digest_of([policy.ci, sorted(policy.keys)])}"
         self._policy = policy
 
     def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._index.remembered(
+        data: dict[str, Any] = self._index.get_or_read(
             f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where), _is_plan
         )
-        return found
+        return data
 
     def chain(self, workspace: Workspace, name: str) -> dict[str, Any]:
         path = workspace.folder / "ledger" / f"{name}.jsonl"
-        found: dict[str, Any] = self._index.remembered(
+        data: dict[str, Any] = self._index.get_or_read(
             f"{self._chain_kind} {name}",
             path,
             lambda raw: _chain_data(raw, name, self._policy, workspace.where(path)),
             _is_chain,
         )
-        return found
+        return data
 
 
 def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
-    stated = id_in(path.parent.name) or path.parent.name
+    folder_id = id_in(path.parent.name) or path.parent.name
     try:
         document = parse_document(raw, where)
         job = read_job(document, path, where)
     except DonewhenError as error:
-        return {"id": stated, "problem": [error.code, str(error.message), error.where or where]}
+        return {"id": folder_id, "problem": [error.code, str(error.message), error.where or where]}
     if id_in(path.parent.name) not in (None, job.id):
-        message = f"The folder says {stated}, but the plan file says {job.id}."
-        return {"id": stated, "problem": ["workspace", message, where]}
+        message = f"The folder says {folder_id}, but the plan file says {job.id}."
+        return {"id": folder_id, "problem": ["workspace", message, where]}
     terms = job_terms(job)
     return {
         "id": job.id,
@@ -160,7 +160,7 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
         "estimate_hours": _hours(document.fields.get("estimate_hours")),
         "terms": terms,
         "hash": terms_hash(terms),
-        "projected": {name: document.fields[name] for name in _WRITTEN if name in document.fields},
+        "projected": {name: document.fields[name] for name in _WRITTEN_FIELDS if name in document.fields},
         "agreed": document.fields.get("agreement_status") == "agreed",
         "outputs": list(job.outputs),
         "inputs": list(job.inputs),
@@ -175,20 +175,21 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
     return {
         "events": len(chain.entries),
         "breaks": [
-            [FindingCode.CHAIN_BROKEN.value, f"Line {one.line}: {one.problem}.", f"{where}:{one.line}"]
-            for one in chain.breaks
-            if not one.torn
+            [FindingCode.CHAIN_BROKEN.value, f"Line {broken.line}: {broken.problem}.", f"{where}:{broken.line}"]
+            for broken in chain.breaks
+            if not broken.torn
         ],
         "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
         "expected": expected_fields(chain.entries),
         "last": last_writes(chain.entries),
         "cancelled": history.status == "cancelled",
-        "completed": completed and {one: completed[one] for one in ("upstream", "declared") if one in completed},
+        "completed": completed
+        and {field: completed[field] for field in ("upstream", "declared") if field in completed},
     }
 
 
-# Not only the projected ones: whether a write was cut off shows by all that it was to change.
-_WRITTEN = tuple(sorted(WRITTEN_BY_DONEWHEN))
+# Not only the projected fields: an interrupted write is detected by all fields that it was to change.
+_WRITTEN_FIELDS = tuple(sorted(WRITTEN_BY_DONEWHEN))
 _PLAN_KEYS = frozenset(
     (
         *("id", "title", "status", "stakes", "depends_on", "iteration", "max_iterations", "estimate_hours"),
@@ -220,10 +221,10 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
         plan["max_iterations"],
         plan["estimate_hours"],
         _agreement(plan, chain["seal"], typed or plan["agreed"]),
-        _tampered(plan["projected"], chain),
+        _mismatches(plan["projected"], chain),
         place.path,
         chain["events"],
-        _recorded(chain) or plan["status"],
+        _recorded_status(chain) or plan["status"],
         DependencyRecord(
             place.path,
             tuple(plan["depends_on"]),
@@ -232,11 +233,11 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
             chain["cancelled"],
             chain["completed"],
         ),
-        any("[check: judge " in one for one in plan["terms"]["criteria"]),
+        any("[check: judge " in criterion for criterion in plan["terms"]["criteria"]),
     )
 
 
-def _recorded(chain: Mapping[str, Any]) -> str:
+def _recorded_status(chain: Mapping[str, Any]) -> str:
     return str(chain["expected"]["status"]) if chain["events"] else ""
 
 
@@ -248,11 +249,11 @@ def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: b
     return "voided" if any(term.voids for term in compare_terms(seal["terms"], plan["terms"])) else "agreed"
 
 
-def _tampered(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
+def _mismatches(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
     return compare_fields(fields, chain["expected"], chain["last"]) if chain["events"] else ()
 
 
-def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[AgreementProblem]:
+def _duplicate_ids(workspace: Workspace, records: Sequence[JobRecord]) -> list[AgreementProblem]:
     if len({record.id for record in records}) == len(records):
         return []
     places: dict[str, list[str]] = defaultdict(list)
@@ -260,13 +261,13 @@ def _doubled(workspace: Workspace, records: Sequence[JobRecord]) -> list[Agreeme
         places[record.id].append(workspace.where(record.path))
     return [
         AgreementProblem(
-            FindingCode.DUPLICATE_ID, f"{len(found)} jobs have the id {name}: {', '.join(found)}.", found[0]
+            FindingCode.DUPLICATE_ID, f"{len(paths)} jobs have the id {name}: {', '.join(paths)}.", paths[0]
         )
-        for name, found in places.items()
-        if len(found) > 1
+        for name, paths in places.items()
+        if len(paths) > 1
     ]
 
 
 def _hours(value: Value) -> float:
     # A plan can hold a number of any length.
-    return float(min(value, _LONGEST)) if isinstance(value, int | float) and value > 0 else 1.0
+    return float(min(value, _MAX_HOURS)) if isinstance(value, int | float) and value > 0 else 1.0

@@ -34,21 +34,21 @@ COLUMNS = (
     "reward_last_next_action",
     "notes",
 )
-_LONGEST_NOTE = 4000
-_FORMULA = frozenset("=+-@\t'")
+_MAX_NOTE_LENGTH = 4000
+_FORMULA_START = frozenset("=+-@\t'")
 
 Row = tuple[str, ...]
-"""A row without its last cell: what people write under notes is theirs."""
+"""A row without its last cell: the notes column belongs to people."""
 
 
 def tracker_path(workspace: Workspace) -> Path:
-    """The tracker: the newest that is there, or one of today."""
-    found = sorted((workspace.base / "outputs").glob("[0-9]*-task-tracker.csv"))
-    return found[-1] if found else workspace.base / "outputs" / f"{workspace.now()[:10]}-task-tracker.csv"
+    """The path of the newest tracker, or of a new one with today's date."""
+    trackers = sorted((workspace.base / "outputs").glob("[0-9]*-task-tracker.csv"))
+    return trackers[-1] if trackers else workspace.base / "outputs" / f"{workspace.now()[:10]}-task-tracker.csv"
 
 
 def row_of(job: JobRow) -> Row:
-    """What the tracker says of a job."""
+    """The row of a job, without notes."""
     return (
         job.id,
         job.id,
@@ -73,54 +73,56 @@ def row_of(job: JobRow) -> Row:
 
 
 def render_tracker(jobs: Iterable[JobRow], notes: Mapping[str, str]) -> bytes:
-    """The table."""
+    """Render the table as CSV."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([*map(_guarded, row_of(job)), _guarded(notes.get(job.id, ""))] for job in jobs)
+    writer.writerows([*map(_escape_formula, row_of(job)), _escape_formula(notes.get(job.id, ""))] for job in jobs)
     return stream.getvalue().encode()
 
 
 class TrackerRows(dict[str, Row]):
-    """The rows that a table has, by id, and what people wrote beside them."""
+    """The rows of a table by job id, and the notes that people added."""
 
     def __init__(self) -> None:
         super().__init__()
         self.notes: dict[str, str] = {}
         self.sound = False
-        """Whether it is the table that donewhen writes: with its columns, and each job once."""
+        """Whether it has the form that donewhen writes: its columns, and each job once."""
 
 
 @lru_cache(maxsize=1)
 def read_tracker(raw: bytes) -> TrackerRows:
-    """What a table says; one of the existing tool, or one that a spreadsheet has saved, is understood, too."""
-    found = TrackerRows()
+    """Parse a table; files of the existing tool and files saved by a spreadsheet are accepted, too."""
+    tracker = TrackerRows()
     try:
         text = raw.decode("utf-8-sig")
         first = text.partition("\n")[0].rstrip("\r")
-        separator = next((one for one in ",;\t" if first.replace('"', "").split(one) == [*COLUMNS]), None)
+        separator = next(
+            (character for character in ",;\t" if first.replace('"', "").split(character) == [*COLUMNS]), None
+        )
         if separator is None:
-            return found
+            return tracker
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         next(rows)
-        found.sound = separator == ","
+        tracker.sound = separator == ","
         for cells in rows:
-            if len(cells) != len(COLUMNS) or cells[0] in found:
-                found.sound = False
+            if len(cells) != len(COLUMNS) or cells[0] in tracker:
+                tracker.sound = False
                 continue
-            *row, note = map(_without_guard, cells)
-            found[row[0]] = tuple(row)
+            *row, note = map(_unescape_formula, cells)
+            tracker[row[0]] = tuple(row)
             if note.strip():
-                found.notes[row[0]] = plain_text(note)[:_LONGEST_NOTE]
+                tracker.notes[row[0]] = plain_text(note)[:_MAX_NOTE_LENGTH]
     except (ValueError, csv.Error):
-        found.sound = False
-    return found
+        tracker.sound = False
+    return tracker
 
 
-def _guarded(value: str) -> str:
-    """A spreadsheet takes a cell that begins like this for a formula."""
-    return f"'{value}" if value[:1] in _FORMULA else value
+def _escape_formula(value: str) -> str:
+    """Prefix a cell that a spreadsheet would evaluate as a formula."""
+    return f"'{value}" if value[:1] in _FORMULA_START else value
 
 
-def _without_guard(value: str) -> str:
+def _unescape_formula(value: str) -> str:
     return value[1:] if value[:1] == "'" else value

@@ -1,4 +1,4 @@
-"""Is a job that was done still done? What it was built on must be what it was, all the way up."""
+"""Whether a completed job is still valid: its inputs and all its upstream jobs must be unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DependencyState = Literal["done", "open", "cancelled", "invalid", "missing", "cy
 
 
 class DependencyFact(NamedTuple):
-    """A job that has to be done before, and through which others it matters."""
+    """A dependency of a job, its state, and the path of dependencies to the job that causes the state."""
 
     id: str
     state: DependencyState
@@ -27,7 +27,7 @@ class DependencyFact(NamedTuple):
 
 
 class Validity(NamedTuple):
-    """How a job stands as a dependency; ``chain`` leads to the job at which it fails."""
+    """The state of a job as a dependency; ``chain`` is the path to the job that fails."""
 
     state: DependencyState
     chain: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Validity(NamedTuple):
 
 
 class DependencyRecord(NamedTuple):
-    """All of a job that matters to what is built on it."""
+    """The fields of a job that matter to its dependent jobs."""
 
     path: Path
     depends_on: tuple[str, ...]
@@ -43,14 +43,14 @@ class DependencyRecord(NamedTuple):
     inputs: tuple[str, ...]
     cancelled: bool
     completed: Mapping[str, Any] | None
-    """The contents that it was completed with, where that completion stands."""
+    """The data of its completion, if that is still valid."""
 
     def line_of(self, field: str) -> int | None:
-        """Not known: plan files are not kept."""
+        """None: the plan file is not kept."""
 
 
 class ValidityChecker:
-    """Answers for many jobs, each looked at once; only jobs that are asked about and those above them are read."""
+    """Computes validity for many jobs and reads each once; only the requested jobs and their upstream jobs are read."""
 
     def __init__(
         self,
@@ -60,52 +60,61 @@ class ValidityChecker:
         places: Mapping[str, Path] | None = None,
         known: Mapping[str, DependencyRecord] | None = None,
     ) -> None:
-        """By id: the plan files, where they are known (looking one up reads every folder's name), and the jobs that
-        somebody has just looked at. Whoever decides gives none of the latter, and reads them."""
+        """``places`` are known plan files by job id (finding one reads every folder's name), ``known`` are jobs that
+        were just read. A caller that decides passes no ``known`` jobs, so that they are read again."""
         self._workspace = workspace
         self._policy = policy
         self._places = places or {}
         self._jobs: dict[str, DependencyRecord] = dict(known or {})
-        self._known: dict[str, Validity] = {}
-        self._asking: list[str] = []
+        self._validities: dict[str, Validity] = {}
+        self._in_progress: list[str] = []
 
     def dependencies_of(self, job: Job) -> tuple[DependencyFact, ...]:
-        """Each dependency of a job, with how it stands."""
-        self._asking = [job.id]
-        found = [(name, self.of(name)) for name in job.depends_on]
-        self._asking = []
-        return tuple(DependencyFact(name, one.state, (name, *one.chain), one.why) for name, one in found)
+        """Return each dependency of a job with its state."""
+        self._in_progress = [job.id]
+        validities = [(name, self.of(name)) for name in job.depends_on]
+        self._in_progress = []
+        return tuple(
+            DependencyFact(name, validity.state, (name, *validity.chain), validity.why) for name, validity in validities
+        )
 
     def of(self, name: str) -> Validity:
-        """How one job stands. Without recursion: a chain of jobs may be longer than Python's stack."""
-        if name not in self._asking and name not in self._known:
-            waiting = [(name, self._begin(name))]
+        """Return the validity of a job. Iterative, because a chain of jobs may be longer than Python's stack."""
+        if name not in self._in_progress and name not in self._validities:
+            waiting = [(name, self._enter(name))]
             while waiting:
-                top, above = waiting[-1]
-                following = next((one for one in above if one not in self._known and one not in self._asking), None)
+                top, dependencies = waiting[-1]
+                following = next(
+                    (
+                        dependency
+                        for dependency in dependencies
+                        if dependency not in self._validities and dependency not in self._in_progress
+                    ),
+                    None,
+                )
                 if following is not None:
-                    waiting.append((following, self._begin(following)))
+                    waiting.append((following, self._enter(following)))
                     continue
-                self._known.setdefault(top, self._from_above(top))
-                self._asking.remove(top)
+                self._validities.setdefault(top, self._combined_validity(top))
+                self._in_progress.remove(top)
                 waiting.pop()
-        return self._answer(name)
+        return self._validity(name)
 
-    def _answer(self, name: str) -> Validity:
-        if name in self._asking:
-            return Validity("cycle", (), " → ".join((*self._asking[self._asking.index(name) :], name)))
-        return self._known[name]
+    def _validity(self, name: str) -> Validity:
+        if name in self._in_progress:
+            return Validity("cycle", (), " → ".join((*self._in_progress[self._in_progress.index(name) :], name)))
+        return self._validities[name]
 
-    def _begin(self, name: str) -> Iterator[str]:
-        """Look at a job by itself; what is above it, where that still matters."""
-        self._asking.append(name)
-        alone = self._alone(name)
-        if alone is not None:
-            self._known[name] = alone
+    def _enter(self, name: str) -> Iterator[str]:
+        """Check a job by itself; return its dependencies if they still matter."""
+        self._in_progress.append(name)
+        own = self._own_validity(name)
+        if own is not None:
+            self._validities[name] = own
             return iter(())
         return iter(self._job(name).depends_on)
 
-    def _alone(self, name: str) -> Validity | None:
+    def _own_validity(self, name: str) -> Validity | None:
         try:
             job = self._job(name)
         except UsageError:
@@ -122,14 +131,16 @@ class ValidityChecker:
             return Validity("invalid", (), one_line(str(error)))
         return Validity("invalid", (), f"{', '.join(changed)} changed after it was done") if changed else None
 
-    def _from_above(self, name: str) -> Validity:
-        if name in self._known:
-            return self._known[name]
-        for above in self._job(name).depends_on:
-            found = self._answer(above)
-            if found.state != "done":
-                state: DependencyState = "cycle" if found.state == "cycle" else "invalid"
-                return Validity(state, (above, *found.chain), found.why or f"{above} is {found.state}")
+    def _combined_validity(self, name: str) -> Validity:
+        if name in self._validities:
+            return self._validities[name]
+        for dependency in self._job(name).depends_on:
+            validity = self._validity(dependency)
+            if validity.state != "done":
+                state: DependencyState = "cycle" if validity.state == "cycle" else "invalid"
+                return Validity(
+                    state, (dependency, *validity.chain), validity.why or f"{dependency} is {validity.state}"
+                )
         return Validity("done")
 
     def _job(self, name: str) -> DependencyRecord:
@@ -154,7 +165,7 @@ def changed_since(
     completed: Mapping[str, Any],
     find: Callable[[str], DeclaresFiles] | None = None,
 ) -> tuple[str, ...]:
-    """The declared inputs and upstream outputs that are not what they were when the job was completed."""
+    """The declared inputs and upstream outputs that have changed since the job was completed."""
     return (
         *_differing(completed.get("upstream"), upstream_manifest(workspace, job, find).files),
         *_differing(completed.get("declared"), declared_manifest(workspace, job).files),

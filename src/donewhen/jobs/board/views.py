@@ -1,5 +1,5 @@
-"""The task tracker and the dashboard: what plans and ledger say, for people and spreadsheets. Written by every command
-that writes, one job at a time, so that it costs the same however many jobs there are."""
+"""The task tracker and the dashboard: plans and ledger for people and spreadsheets. Every command that writes updates
+them, one job at a time, so that the cost does not grow with the number of jobs."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from donewhen.jobs.record.projection import mismatches
 
 
 class ViewFact(NamedTuple):
-    """Whether tracker and dashboard say of this job what the ledger says."""
+    """Whether tracker and dashboard are current for a job."""
 
     tracker: bool
     dashboard: bool
 
 
-class _Looked(NamedTuple):
-    """The project as one refresh sees it."""
+class _ProjectState(NamedTuple):
+    """The project at the time of one update."""
 
     workspace: Workspace
     project: Project
@@ -63,86 +63,91 @@ class _Looked(NamedTuple):
 
 
 def view_status(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
-    """Whether the views are current: whether they say of this job what its plan and its chain say."""
-    expected = _record(workspace, job, chain, project)
-    raw = _bytes(dashboard_path(workspace))
+    """Whether the views match the plan and the chain of this job."""
+    expected = _job_row(workspace, job, chain, project)
+    raw = _read_bytes(dashboard_path(workspace))
     board = decode_board(raw)
-    shown = board is not None and board.jobs.get(job.id) == expected
-    drawn = board is not None and shown and _bytes(dashboard_path(workspace, "html")) == render_dashboard(board, raw)
-    table = read_tracker(_bytes(tracker_path(workspace)))
-    return ViewFact(table.sound and table.get(job.id) == row_of(expected), drawn)
+    in_dashboard = board is not None and board.jobs.get(job.id) == expected
+    page_current = (
+        board is not None
+        and in_dashboard
+        and _read_bytes(dashboard_path(workspace, "html")) == render_dashboard(board, raw)
+    )
+    table = read_tracker(_read_bytes(tracker_path(workspace)))
+    return ViewFact(table.sound and table.get(job.id) == row_of(expected), page_current)
 
 
 def update_stale_views(workspace: Workspace, job: Job) -> None:
-    """Bring the views up to date if they don't say of this job what is so. Whoever records something soon after, and
-    refreshes them then, need not have them written twice."""
+    """Update the views if they are not current for this job. A caller that records an entry and updates the views soon
+    after does not need this."""
     agreement = project_agreement(workspace, workspace.project())
     if not all(view_status(workspace, job, workspace.ledger.read(job.id), agreement)):
         update_views(workspace, job)
 
 
 def update_views(workspace: Workspace, *jobs: Job) -> None:
-    """Bring the views up to date with these jobs and with what is above them. No other plan or chain is read, unless
-    the views don't know its job yet."""
+    """Update the views for these jobs and their parents. No other plan or chain is read, unless its job is missing
+    from the views."""
     workspace.prepare()
-    with locked(_lock(workspace)):
-        # Read now: others may have written since the caller did, and what they made of the views must not be undone.
-        looked = _look(workspace)
-        project = looked.project
-        board = decode_board(_bytes(dashboard_path(workspace)))
+    with locked(_lock_path(workspace)):
+        # Read inside the lock: other processes may have updated the views, and their changes must not be lost.
+        project_state = _read_project(workspace)
+        project = project_state.project
+        board = decode_board(_read_bytes(dashboard_path(workspace)))
         if board is None:
-            _write(workspace, _whole(looked))
+            _write_views(workspace, _build_board(project_state))
             return
         chains = {job.id: workspace.ledger.read(job.id) for job in jobs}
         records = {
-            job.id: _record(workspace, workspace.job_at(job.path), chains[job.id], looked.agreement) for job in jobs
+            job.id: _job_row(workspace, workspace.job_at(job.path), chains[job.id], project_state.agreement)
+            for job in jobs
         }
-        records, unread = _joined(looked, board, records)
-        above = {path for job in jobs for path in parent_plans(workspace, job)} | {project.path}
-        names = [*chains, *(_chain_name(workspace, path) for path in sorted(above))]
+        records, unread = _merge_records(project_state, board, records)
+        parents = {path for job in jobs for path in parent_plans(workspace, job)} | {project.path}
+        names = [*chains, *(_chain_name(workspace, path) for path in sorted(parents))]
         events = [event for event in board.events if event.chain not in names]
         events += [event for name in names for event in _events(name, chains.get(name) or workspace.ledger.read(name))]
-        _write(workspace, board_of(looked.about, records, events, unread, STATUSES))
+        _write_views(workspace, board_of(project_state.about, records, events, unread, STATUSES))
 
 
 def rebuild_views(workspace: Workspace) -> Board:
-    """Make the views anew, from every plan and every chain; what has not changed since the last time is not read."""
+    """Rebuild the views from every plan and every chain; unchanged files come from the cache."""
     workspace.prepare()
-    with locked(_lock(workspace)):
-        board = _whole(_look(workspace))
-        _write(workspace, board)
+    with locked(_lock_path(workspace)):
+        board = _build_board(_read_project(workspace))
+        _write_views(workspace, board)
     return board
 
 
 def jobs_shown_open(workspace: Workspace) -> frozenset[str]:
     """The jobs that the dashboard shows as neither done nor cancelled."""
-    board = decode_board(_bytes(dashboard_path(workspace)))
+    board = decode_board(_read_bytes(dashboard_path(workspace)))
     jobs = {} if board is None else board.jobs
-    return frozenset(name for name, one in jobs.items() if one.status not in ("done", "cancelled"))
+    return frozenset(name for name, job in jobs.items() if job.status not in ("done", "cancelled"))
 
 
 def dashboard_path(workspace: Workspace, suffix: str = "json") -> Path:
     return workspace.base / "outputs" / f"dashboard.{suffix}"
 
 
-def _look(workspace: Workspace) -> _Looked:
+def _read_project(workspace: Workspace) -> _ProjectState:
     project = workspace.project()
-    return _Looked(workspace, project, project_agreement(workspace, project))
+    return _ProjectState(workspace, project, project_agreement(workspace, project))
 
 
-def _joined(
-    looked: _Looked, board: Board, made: Mapping[str, JobRow]
+def _merge_records(
+    project_state: _ProjectState, board: Board, new_rows: Mapping[str, JobRow]
 ) -> tuple[dict[str, JobRow], tuple[UnreadableJob, ...]]:
-    """All records: those that were made now, those that stand there, and those of jobs that are new to the views.
+    """Return all rows: the new ones, those already on the board, and those of jobs missing from the board.
 
-    Jobs whose folders are gone are nobody's any more.
+    Jobs whose folders are gone are dropped.
     """
-    workspace = looked.workspace
+    workspace = project_state.workspace
     records: dict[str, JobRow] = {}
     unread: list[UnreadableJob] = []
     for folder, name in workspace.names():
         identifier = id_in(name)
-        known = None if identifier is None else made.get(identifier) or board.jobs.get(identifier)
+        known = None if identifier is None else new_rows.get(identifier) or board.jobs.get(identifier)
         path = None if known is not None else folder / name / PLAN
         if known is not None:
             records[known.id] = known
@@ -150,57 +155,57 @@ def _joined(
             try:
                 job = workspace.job_at(path)
                 chain = workspace.ledger.read(job.id)
-                records[job.id] = made.get(job.id) or _record(workspace, job, chain, looked.agreement)
+                records[job.id] = new_rows.get(job.id) or _job_row(workspace, job, chain, project_state.agreement)
             except (DonewhenError, OSError) as error:
-                unread.append(_unread(workspace, path, error))
+                unread.append(_unreadable(workspace, path, error))
     return records, tuple(unread)
 
 
-def _whole(looked: _Looked) -> Board:
-    workspace = looked.workspace
-    seen = {one.path: one for one in survey_jobs(workspace).jobs}
+def _build_board(project_state: _ProjectState) -> Board:
+    workspace = project_state.workspace
+    surveyed = {record.path: record for record in survey_jobs(workspace).jobs}
     records: dict[str, JobRow] = {}
     unread: list[UnreadableJob] = []
     homes: dict[Path, JobHome] = {}
     with FileIndex(workspace.folder / "cache" / "dashboard.sqlite") as index:
         for place in workspace.places():
-            one = seen.get(place.path)
+            record = surveyed.get(place.path)
             try:
-                if one is None:
-                    # Read once more, it says why it can't be read; or it can by now.
+                if record is None:
+                    # Reading it again raises the error to report, or succeeds by now.
                     job = workspace.job_at(place.path)
-                    made = _record(workspace, job, workspace.ledger.read(job.id), looked.agreement)
+                    row = _job_row(workspace, job, workspace.ledger.read(job.id), project_state.agreement)
                 else:
-                    made = _remembered(workspace, index, one, homes)
-                records[made.id] = made
+                    row = _cached_row(workspace, index, record, homes)
+                records[row.id] = row
             except (DonewhenError, OSError) as error:
-                unread.append(_unread(workspace, place.path, error))
+                unread.append(_unreadable(workspace, place.path, error))
         events = _newest_events(workspace, index)
-    return board_of(looked.about, records, events, unread, STATUSES)
+    return board_of(project_state.about, records, events, unread, STATUSES)
 
 
-def _remembered(workspace: Workspace, index: FileIndex, job: JobRecord, homes: dict[Path, JobHome]) -> JobRow:
+def _cached_row(workspace: Workspace, index: FileIndex, job: JobRecord, homes: dict[Path, JobHome]) -> JobRow:
     where = workspace.where(job.path)
-    plan = index.remembered(
+    plan = index.get_or_read(
         f"dashboard plan {__version__} {where}",
         job.path,
         lambda raw: msgspec.to_builtins(plan_part(read_job(parse_document(raw, where), job.path, where))),
     )
     chain = _chain_data(workspace, index, job.id) if job.events else {}
-    above = job.path.parent.parent.parent
-    if above not in homes:
-        homes[above] = _place(workspace, job.path)
+    workstream = job.path.parent.parent.parent
+    if workstream not in homes:
+        homes[workstream] = _home(workspace, job.path)
     return record_of(
         msgspec.convert(plan, PlanPart),
         msgspec.convert(chain.get("part", {}), ChainPart),
-        msgspec.structs.replace(homes[above], path=where),
+        msgspec.structs.replace(homes[workstream], path=where),
         job.agreement,
-        [one.field for one in job.tampered],
+        [mismatch.field for mismatch in job.tampered],
     )
 
 
 def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, object]:
-    """What is shown of a chain, and when it was last written to."""
+    """The dashboard's part of a chain, and the time of its newest entry."""
 
     def read(raw: bytes) -> dict[str, object]:
         entries = verify_chain(name, raw).entries
@@ -208,12 +213,12 @@ def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, 
         return {"part": part, "newest": str(entries[-1].at) if entries else ""}
 
     path = workspace.folder / "ledger" / f"{name}.jsonl"
-    found: dict[str, object] = index.remembered(f"dashboard chain {__version__} {name}", path, read)
-    return found
+    data: dict[str, object] = index.get_or_read(f"dashboard chain {__version__} {name}", path, read)
+    return data
 
 
 def _newest_events(workspace: Workspace, index: FileIndex) -> list[EventRow]:
-    """The newest events of all chains. Those that were written to last have them all, so no others are read."""
+    """The newest events of all chains. Only the most recently written chains are read, since they contain them all."""
     newest: list[tuple[str, str]] = []
     for name in workspace.ledger.chains():
         with suppress(OSError):
@@ -222,28 +227,28 @@ def _newest_events(workspace: Workspace, index: FileIndex) -> list[EventRow]:
     return [event for name in chosen for event in _events(name, workspace.ledger.read(name))]
 
 
-def _record(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> JobRow:
+def _job_row(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> JobRow:
     tampered = mismatches(job.document.fields, chain.entries) if chain.entries else ()
     return record_of(
         plan_part(job),
         chain_part(job.id, chain.entries),
-        _place(workspace, job.path),
+        _home(workspace, job.path),
         job_agreement(job, chain, project).state,
-        [one.field for one in tampered],
+        [mismatch.field for mismatch in tampered],
     )
 
 
-def _place(workspace: Workspace, path: Path) -> JobHome:
+def _home(workspace: Workspace, path: Path) -> JobHome:
     where = workspace.where(path)
     if workspace.form == "small":
         return JobHome(where)
-    above = path.parent.parent.parent
+    workstream = path.parent.parent.parent
     try:
-        fields = workspace.read(above / PLAN).fields
+        fields = workspace.read(workstream / PLAN).fields
     except DonewhenError:
         fields = {}
-    name, title = (one_line(str(fields.get(one) or "")) for one in ("id", "title"))
-    return JobHome(where, name or one_line(above.name), title)
+    name, title = (one_line(str(fields.get(field) or "")) for field in ("id", "title"))
+    return JobHome(where, name or one_line(workstream.name), title)
 
 
 def _chain_name(workspace: Workspace, path: Path) -> str:
@@ -257,32 +262,32 @@ def _events(name: str, chain: Chain) -> list[EventRow]:
     return [event_of(name, entry) for entry in chain.entries[-EVENTS:]]
 
 
-def _unread(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> UnreadableJob:
-    told = error.message if isinstance(error, DonewhenError) else f"It can't be read: {error.strerror}."
-    return UnreadableJob(one_line(workspace.where(path)), one_line(told, 300))
+def _unreadable(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> UnreadableJob:
+    message = error.message if isinstance(error, DonewhenError) else f"The file can't be read: {error.strerror}."
+    return UnreadableJob(one_line(workspace.where(path)), one_line(message, 300))
 
 
-def _write(workspace: Workspace, board: Board) -> None:
-    """Write what does not stand there already. Nobody's file elsewhere is overwritten because a link points to it."""
+def _write_views(workspace: Workspace, board: Board) -> None:
+    """Write the views that changed. Links are not followed, so no file outside the project is overwritten."""
     (workspace.base / "outputs").mkdir(exist_ok=True)
-    path = tracker_path(workspace)
+    tracker = tracker_path(workspace)
     data = encode_board(board)
     content = {
-        path: render_tracker(board.jobs.values(), read_tracker(_bytes(path)).notes),
+        tracker: render_tracker(board.jobs.values(), read_tracker(_read_bytes(tracker)).notes),
         dashboard_path(workspace): data,
         dashboard_path(workspace, "html"): render_dashboard(board, data),
     }
-    for one, new in content.items():
-        if _bytes(one) != new:
-            workspace.put(one, new)
+    for path, new in content.items():
+        if _read_bytes(path) != new:
+            workspace.put(path, new)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
         return b""
 
 
-def _lock(workspace: Workspace) -> Path:
+def _lock_path(workspace: Workspace) -> Path:
     return workspace.folder / "state" / "locks" / "views.lock"

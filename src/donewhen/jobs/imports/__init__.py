@@ -1,1 +1,1 @@
-"""Jobs out of what other tools keep: Backlog.md, spec-kit, OpenSpec, and lists of features. Nothing is done by that."""
+"""Import jobs from other tools: Backlog.md, spec-kit, OpenSpec and feature lists. No imported job counts as done."""

@@ -1,6 +1,6 @@
-"""Backlog.md: a file a task, ``tasks/task-12 - Title.md``, with frontmatter and sections.
+"""Read Backlog.md: one file per task, ``tasks/task-12 - Title.md``, with frontmatter and sections.
 
-Beside ``tasks/`` stand ``completed/`` (done, it says), ``drafts/`` (not decided on) and ``archive/`` (put away).
+Besides ``tasks/`` there are ``completed/`` (claimed done), ``drafts/`` (undecided) and ``archive/`` (archived).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _DESCRIPTION = re.compile(
 _NUMBER = re.compile(r"#[0-9]+[ \t]+")
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _DONE = ("done", "completed", "complete", "closed")
-_PUT_ASIDE = {"drafts": "a draft: nobody has decided on it yet", "archive": "archived: Backlog.md has put it away"}
+_SKIPPED_FOLDERS = {"drafts": "a draft", "archive": "archived"}
 
 
 def read_backlog(texts: Sequence[SourceText]) -> ReadSource:
-    """A job a task. A task with subtasks comes after them: it is not done before its parts are."""
+    """Return one item per task. A task with subtasks depends on them: it is not done before its parts are."""
     findings: list[ImportFinding] = []
     done = _done_statuses(texts, findings)
     tasks: list[tuple[ImportItem, str | None]] = []
@@ -49,26 +49,24 @@ def read_backlog(texts: Sequence[SourceText]) -> ReadSource:
         folder = text.name.split("/")[0] if "/" in text.name else ""
         if text.name in CONFIGS:
             continue
-        if folder in _PUT_ASIDE:
-            findings.append(skipped_finding(f"It is {_PUT_ASIDE[folder]}.", text.where))
+        if folder in _SKIPPED_FOLDERS:
+            findings.append(skipped_finding(f"Skipped: the task is {_SKIPPED_FOLDERS[folder]}.", text.where))
             continue
         try:
             tasks.append(_task(text, done, folder == "completed", findings))
         except DonewhenError as error:
-            findings.append(
-                not_understood_finding(f"{error.message} The task was left out.", error.where or text.where)
-            )
-    linked = tuple(_linked(tasks, findings))
+            findings.append(not_understood_finding(f"{error.message} The task was skipped.", error.where or text.where))
+    linked = tuple(_link_parts(tasks, findings))
     return drop_duplicate_items(ReadSource(linked, tuple(findings)))
 
 
 def normal_id(identifier: str) -> str:
-    """An id as it is compared: ``BACK-007.01`` and ``back-7.1`` are one."""
+    """Normalise an id for comparison: ``BACK-007.01`` and ``back-7.1`` are the same."""
     return _LEADING_ZEROS.sub("", identifier.strip().casefold())
 
 
 def _done_statuses(texts: Sequence[SourceText], findings: list[ImportFinding]) -> tuple[str, ...]:
-    """The words for done: the last of the board's columns, as Backlog.md has it, and the usual ones."""
+    """The names of the done status: the last column of the board, as in Backlog.md, and the usual names."""
     for text in texts:
         if text.name not in CONFIGS:
             continue
@@ -76,7 +74,7 @@ def _done_statuses(texts: Sequence[SourceText], findings: list[ImportFinding]) -
             fields, _ = read_yaml_fields(text.text, 0, len(text.text), text.where)
         except DonewhenError as error:
             findings.append(
-                not_understood_finding(f"{error.message} Its columns are not known.", error.where or text.where)
+                not_understood_finding(f"{error.message} Its columns are unknown.", error.where or text.where)
             )
             continue
         columns = fields.get("statuses")
@@ -88,32 +86,32 @@ def _done_statuses(texts: Sequence[SourceText], findings: list[ImportFinding]) -
 def _task(
     text: SourceText, done: tuple[str, ...], completed: bool, findings: list[ImportFinding]
 ) -> tuple[ImportItem, str | None]:
-    """A task, and the id of the one that it is a part of."""
+    """Parse a task; return it with the id of its parent task."""
     document = parse_document(text.text.encode(), text.where)
     fields = document.fields
     named = TASK_FILE.fullmatch(text.name.split("/")[-1])
-    identifier = _word(document, "id") or (named["id"] if named else "")
+    identifier = _text_of(document, "id") or (named["id"] if named else "")
     if not _ID.fullmatch(identifier):
-        raise DonewhenError(f"It has no id that can be one: {one_line(identifier, 40)!r}.", where=text.where)
+        raise DonewhenError(f"The task has no valid id: {one_line(identifier, 40)!r}.", where=text.where)
     priority = priority_of(fields.get("priority"))
     if priority is None:
-        message = f"The priority {one_line(_word(document, 'priority'), 40)!r} is not known; the usual one was taken."
-        findings.append(not_understood_finding(message, _at(text, document, "priority")))
+        message = f"The priority {one_line(_text_of(document, 'priority'), 40)!r} is unknown; the default was used."
+        findings.append(not_understood_finding(message, _location(text, document, "priority")))
     criteria, ticked = _criteria(text, document, findings)
-    status = _word(document, "status")
+    status = _text_of(document, "status")
     item = ImportItem(
         key=f"backlog:{normal_id(identifier)}",
-        title=_word(document, "title") or identifier,
+        title=_text_of(document, "title") or identifier,
         where=text.where,
         objective=_description(document),
         criteria=criteria,
-        depends_on=tuple(f"backlog:{normal_id(word)}" for word in _words(document, "dependencies", text, findings)),
+        depends_on=tuple(f"backlog:{normal_id(word)}" for word in _texts_of(document, "dependencies", text, findings)),
         notes=tuple(_notes(document, text, findings)),
         priority=USUAL_PRIORITY if priority is None else priority,
-        wave=one_line(_word(document, "milestone"), 100),
+        wave=one_line(_text_of(document, "milestone"), 100),
         claim=_claim(status, completed, ticked, len(criteria), done),
     )
-    return item, _word(document, "parent_task_id") or _word(document, "parent") or None
+    return item, _text_of(document, "parent_task_id") or _text_of(document, "parent") or None
 
 
 def _claim(status: str, completed: bool, ticked: int, criteria: int, done: tuple[str, ...]) -> SourceClaim:
@@ -123,17 +121,17 @@ def _claim(status: str, completed: bool, ticked: int, criteria: int, done: tuple
     return SourceClaim(", ".join(parts) or "nothing", completed or status.casefold() in done)
 
 
-def _linked(tasks: Sequence[tuple[ImportItem, str | None]], findings: list[ImportFinding]) -> Iterator[ImportItem]:
-    """The tasks with their parts, as the parts name what they belong to."""
+def _link_parts(tasks: Sequence[tuple[ImportItem, str | None]], findings: list[ImportFinding]) -> Iterator[ImportItem]:
+    """Yield the tasks with their parts; each part names its parent."""
     known = {item.key for item, _ in tasks}
     parts: dict[str, list[str]] = {}
     for item, parent in tasks:
         if parent is None:
             continue
-        above = f"backlog:{normal_id(parent)}"
-        parts.setdefault(above, []).append(item.key)
-        if above not in known:
-            message = f"{item.name} is a part of {one_line(parent, 60)}, which is not there."
+        parent_key = f"backlog:{normal_id(parent)}"
+        parts.setdefault(parent_key, []).append(item.key)
+        if parent_key not in known:
+            message = f"{item.name} is a part of {one_line(parent, 60)}, which does not exist."
             findings.append(ImportFinding(FindingCode.IMPORT_DEPENDENCY, message, item.where))
     for item, parent in tasks:
         notes = item.notes if parent is None else (*item.notes, f"Part of: {parent}")
@@ -144,45 +142,44 @@ def _description(document: Document) -> str:
     marked = _DESCRIPTION.search(document.body)
     if marked:
         return normalise_text(marked[1]).strip()
-    found = _section(_sections(document), "description")
-    return found.text if found else ""
+    section = _section(_sections(document), "description")
+    return section.text if section else ""
 
 
 def _sections(document: Document) -> list[MarkdownSection]:
-    """The sections outside of the description, whose own headings are text."""
+    """The sections outside of the description, whose own headings count as text."""
     body = _DESCRIPTION.sub(lambda found: "\n" * found[0].count("\n"), document.body)
     return markdown_sections(normalise_text(body), document.first_body_line)
 
 
-def _section(found: Sequence[MarkdownSection], title: str) -> MarkdownSection | None:
-    return next((one for one in found if one.title.casefold() == title), None)
+def _section(sections: Sequence[MarkdownSection], title: str) -> MarkdownSection | None:
+    return next((section for section in sections if section.title.casefold() == title), None)
 
 
 def _criteria(text: SourceText, document: Document, findings: list[ImportFinding]) -> tuple[tuple[str, ...], int]:
-    """Acceptance criteria and definition of done: both have to hold. And how many of them are ticked."""
+    """Return acceptance criteria and definition of done, both of which must hold, and how many are ticked."""
     criteria: list[str] = []
     ticked = 0
-    for title, before in (("acceptance criteria", ""), ("definition of done", "Definition of done: ")):
-        same = [one for one in _sections(document) if one.title.casefold() == title]
-        for section in same:
-            found = list_items(section.lines)
-            for box in found.items:
-                criteria.append(before + _NUMBER.sub("", box.text, count=1))
+    for title, prefix in (("acceptance criteria", ""), ("definition of done", "Definition of done: ")):
+        for section in (section for section in _sections(document) if section.title.casefold() == title):
+            listed = list_items(section.lines)
+            for box in listed.items:
+                criteria.append(prefix + _NUMBER.sub("", box.text, count=1))
                 ticked += box.ticked
-            for number, line in found.others:
-                message = f"{one_line(line, 60)!r} is no item of a list, so it became no criterion."
+            for number, line in listed.others:
+                message = f"{one_line(line, 60)!r} is not a list item; it was skipped."
                 findings.append(not_understood_finding(message, f"{text.where}:{number}"))
     return tuple(criteria), ticked
 
 
 def _notes(document: Document, text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
-    for name, told in (("labels", "Labels"), ("assignee", "Assignee")):
-        if words := _words(document, name, text, findings):
-            yield f"{told}: {', '.join(words)}"
+    for name, label in (("labels", "Labels"), ("assignee", "Assignee")):
+        if words := _texts_of(document, name, text, findings):
+            yield f"{label}: {', '.join(words)}"
 
 
-def _word(document: Document, name: str) -> str:
-    """A field as one text: as it stands there, whatever YAML would make of it."""
+def _text_of(document: Document, name: str) -> str:
+    """Return a field as written, without YAML's conversion of values."""
     value = document.fields.get(name)
     if value is None or isinstance(value, list | dict):
         return ""
@@ -192,21 +189,21 @@ def _word(document: Document, name: str) -> str:
     return str(value).strip()
 
 
-def _words(document: Document, name: str, text: SourceText, findings: list[ImportFinding]) -> tuple[str, ...]:
+def _texts_of(document: Document, name: str, text: SourceText, findings: list[ImportFinding]) -> tuple[str, ...]:
     fields: Mapping[str, Value] = document.fields
     value = fields.get(name)
     if value is None or value == "":
         return ()
     if isinstance(value, str):
         return (value,)
-    if isinstance(value, list) and not any(isinstance(one, list | dict) or one is None for one in value):
-        return tuple(str(one) for one in value)
+    if isinstance(value, list) and not any(isinstance(item, list | dict) or item is None for item in value):
+        return tuple(str(item) for item in value)
     findings.append(
-        not_understood_finding(f"{name} is no list of texts; it was passed over.", _at(text, document, name))
+        not_understood_finding(f"{name} is not a list of strings; it was skipped.", _location(text, document, name))
     )
     return ()
 
 
-def _at(text: SourceText, document: Document, name: str) -> str:
+def _location(text: SourceText, document: Document, name: str) -> str:
     line = document.line_of(name)
     return f"{text.where}:{line}" if line else text.where

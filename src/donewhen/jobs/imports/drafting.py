@@ -1,4 +1,4 @@
-"""An item as a job that nobody has agreed to: the source's words, quoted, and not one of them a command."""
+"""Turn an imported item into a proposed job: the source's text is quoted, and none of it becomes a command."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from donewhen.jobs.imports.items import ImportFinding, ImportItem
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.creating import NewJob
 
-LONGEST_OBJECTIVE = 20_000
-LONGEST_CRITERION = 4_000
-LONGEST_NOTE = 2_000
-MOST_CRITERIA = 500
+MAX_OBJECTIVE_LENGTH = 20_000
+MAX_CRITERION_LENGTH = 4_000
+MAX_NOTE_LENGTH = 2_000
+MAX_CRITERIA = 500
 
 
 class Draft(NamedTuple):
-    """The job to be made of an item, and what a person should know of it."""
+    """The job to create from an item, and findings about it."""
 
     job: NewJob
     findings: tuple[ImportFinding, ...]
 
 
 def draft_job(item: ImportItem, identity: str, commands: Sequence[str], ids: Mapping[str, str]) -> Draft:
-    """``identity`` is the hash of what the source asks for, ``ids`` are the jobs of other items."""
+    """Draft a job; ``identity`` is the hash of the item, ``ids`` are the jobs of other items by key."""
     findings: list[ImportFinding] = []
-    criteria = [shorten(criterion, LONGEST_CRITERION) for criterion in item.criteria[:MOST_CRITERIA]]
-    objective = shorten(item.objective, LONGEST_OBJECTIVE)
-    notes = [shorten(note, LONGEST_NOTE) for note in item.notes]
+    criteria = [shorten(criterion, MAX_CRITERION_LENGTH) for criterion in item.criteria[:MAX_CRITERIA]]
+    objective = shorten(item.objective, MAX_OBJECTIVE_LENGTH)
+    notes = [shorten(note, MAX_NOTE_LENGTH) for note in item.notes]
     if (criteria, objective, notes) != ([*item.criteria], item.objective, [*item.notes]):
-        message = f"{item.name} is too long for a plan; a part of it was cut off."
+        message = f"{item.name} is too long for a plan; it was shortened."
         findings.append(ImportFinding(FindingCode.IMPORT_SHORTENED, message, item.where))
     if not criteria:
-        message = f"{item.name} does not say when it would be done."
+        message = f"{item.name} has no acceptance criteria."
         findings.append(ImportFinding(FindingCode.IMPORT_NO_CRITERIA, message, item.where))
     job = NewJob(
         title=item.title or item.name or "Untitled",
@@ -49,13 +49,13 @@ def draft_job(item: ImportItem, identity: str, commands: Sequence[str], ids: Map
 
 
 def _objective(item: ImportItem, objective: str, notes: Sequence[str]) -> str:
-    claimed = f'The source says "{item.claim.told}". Nothing shows it yet.'
-    said = "The source says nothing of how far it is." if item.claim.told == "nothing" else claimed
-    parts = [f"Imported from {item.key}. {said}"]
-    # Quoted, line by line: a heading, a fence or a list in it is the source's, and none of the plan.
-    parts += [_quoted(text) for text in (objective, "\n".join(notes)) if text]
+    claimed = f'The source says "{item.claim.told}". There is no evidence for it yet.'
+    progress = "The source does not state its progress." if item.claim.told == "nothing" else claimed
+    parts = [f"Imported from {item.key}. {progress}"]
+    # Quoted line by line, so that no heading, fence or list of the source becomes part of the plan.
+    parts += [_quote(text) for text in (objective, "\n".join(notes)) if text]
     return "\n\n".join(parts)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

@@ -1,7 +1,7 @@
-"""A list of features in JSON, as harnesses for long-running agents keep it: each with steps, and ``passes``.
+"""Read a JSON list of features, as harnesses for long-running agents keep it: each with steps, and ``passes``.
 
-A job is a feature. Its criterion is the description with its steps: the steps are how one sees it, and a step that is
-taken out later has to show in what was agreed. Harnesses that list acceptance criteria beside have those.
+A feature becomes a job. Its criterion is the description with its steps, so that removing a step later changes what was
+agreed. Acceptance criteria are used instead, if the list has them.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _TITLES = ("title", "name")
 _WORDS = ("description", "user_visible_behavior", "behavior", "story")
 _CRITERIA = ("acceptance", "acceptance_criteria", "acceptanceCriteria", "criteria")
 _STEPS = ("steps", "test_steps", "verification_steps")
-_AFTER = ("depends_on", "dependsOn", "dependencies", "blocked_by")
+_DEPENDENCIES = ("depends_on", "dependsOn", "dependencies", "blocked_by")
 _COMMANDS = ("verification_command", "verify_command", "test_command", "command", "verify", "gate")
 _STATES = ("status", "state")
 _WAVES = ("phase", "milestone", "wave")
 _DONE = ("done", "complete", "completed", "pass", "passed", "passing", "verified", "true", "yes")
-_LONGEST_ID = 80
+_MAX_ID_LENGTH = 80
 
 
 def read_feature_list(texts: Sequence[SourceText]) -> ReadSource:
-    """A job a feature."""
+    """Return one item per feature."""
     return join_sources(_list(text) for text in texts)
 
 
@@ -49,22 +49,20 @@ def _list(text: SourceText) -> ReadSource:
     findings: list[ImportFinding] = []
     items: dict[str, ImportItem] = {}
     counts: Counter[str] = Counter()
-    for number, one in enumerate(_entries(text)):
+    for number, entry in enumerate(_entries(text)):
         where = f"{text.where} [{number}]"
-        if not isinstance(one, dict):
-            findings.append(
-                not_understood_finding("This is no feature: an object was expected. It was left out.", where)
-            )
+        if not isinstance(entry, dict):
+            findings.append(not_understood_finding("A feature must be a JSON object; it was skipped.", where))
             continue
-        item = _feature(one, where, findings)
+        item = _feature(entry, where, findings)
         if item is None:
             continue
-        if "id" not in one:
-            # Without ids, two of the same words are told apart by their order.
+        if "id" not in entry:
+            # Without ids, features with the same text are numbered in their order.
             counts[item.key] += 1
             item = item._replace(key=f"{item.key}-{counts[item.key]}") if counts[item.key] > 1 else item
         if item.key in items:
-            message = f"{item.name} is there twice, first in {items[item.key].where}; this one was left out."
+            message = f"Duplicate item {item.name}, first in {items[item.key].where}; this one was skipped."
             findings.append(not_understood_finding(message, where))
             continue
         items[item.key] = item
@@ -73,10 +71,10 @@ def _list(text: SourceText) -> ReadSource:
 
 def _entries(text: SourceText) -> list[Any]:
     try:
-        data = json.loads(text.text, object_pairs_hook=refuse_duplicate_keys, parse_constant=_refused)
+        data = json.loads(text.text, object_pairs_hook=refuse_duplicate_keys, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise UsageError(
-            f"This is no JSON: {error.msg}.", where=f"{text.where}:{error.lineno}:{error.colno}"
+            f"The file is not JSON: {error.msg}.", where=f"{text.where}:{error.lineno}:{error.colno}"
         ) from error
     except RecursionError as error:
         raise UsageError("The JSON is nested too deeply.", where=text.where) from error
@@ -84,107 +82,111 @@ def _entries(text: SourceText) -> list[Any]:
         raise UsageError(f"The JSON can't be used: {one_line(str(error), 120)}.", where=text.where) from error
     if isinstance(data, list):
         return data
-    found = [name for name in LISTS if isinstance(data, dict) and isinstance(data.get(name), list)]
-    if len(found) != 1:
+    lists = [name for name in LISTS if isinstance(data, dict) and isinstance(data.get(name), list)]
+    if len(lists) != 1:
         message = (
-            f"has several lists ({', '.join(found)})"
-            if found
+            f"has several lists ({', '.join(lists)})"
+            if lists
             else f"is neither a list nor has one of {', '.join(LISTS)}"
         )
-        raise UsageError(f"It is not clear which are the features: the JSON {message}.", where=text.where)
-    entries: list[Any] = data[found[0]]
+        raise UsageError(f"The list of features was not found: the JSON {message}.", where=text.where)
+    entries: list[Any] = data[lists[0]]
     return entries
 
 
-def _refused(name: str) -> object:
-    raise ValueError(f"{name} is no value in JSON")
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON value")
 
 
-def _feature(one: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> ImportItem | None:
-    description = _first(one, _WORDS)
-    title = _first(one, _TITLES) or description
+def _feature(feature: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> ImportItem | None:
+    description = _first(feature, _WORDS)
+    title = _first(feature, _TITLES) or description
     if not title.strip():
         findings.append(
-            not_understood_finding("The feature has neither a description nor a title; it was left out.", where)
+            not_understood_finding("The feature has neither a description nor a title; it was skipped.", where)
         )
         return None
-    identifier = _text(one.get("id"))
-    if "id" in one and (not identifier or len(identifier) > _LONGEST_ID):
-        findings.append(not_understood_finding("The feature's id is no short text; the feature was left out.", where))
+    identifier = _text(feature.get("id"))
+    if "id" in feature and (not identifier or len(identifier) > _MAX_ID_LENGTH):
+        findings.append(not_understood_finding("The feature's id is not a short text; the feature was skipped.", where))
         return None
-    criteria = tuple(_texts(one, _CRITERIA, where, findings))
-    steps = tuple(_texts(one, _STEPS, where, findings))
+    criteria = tuple(_texts(feature, _CRITERIA, where, findings))
+    steps = tuple(_texts(feature, _STEPS, where, findings))
     objective = [description if title != description else ""]
     if criteria:
         objective.append(
             "\n".join(("Steps:", *(f"{place}. {step}" for place, step in enumerate(steps, 1)))) if steps else ""
         )
     else:
-        shown = " ".join(f"({place}) {step}" for place, step in enumerate(steps, 1))
-        asked = description or title
-        criteria = (f"{asked.rstrip('.')}. Steps: {shown}" if shown else asked,)
-    priority = priority_of(one.get("priority"))
+        step_text = " ".join(f"({place}) {step}" for place, step in enumerate(steps, 1))
+        text = description or title
+        criteria = (f"{text.rstrip('.')}. Steps: {step_text}" if step_text else text,)
+    priority = priority_of(feature.get("priority"))
     if priority is None:
-        message = f"The priority {one_line(str(one.get('priority')), 40)!r} is not known; the usual one was taken."
+        message = f"The priority {one_line(str(feature.get('priority')), 40)!r} is unknown; the default was used."
         findings.append(not_understood_finding(message, where))
     return ImportItem(
-        key=f"feature-list:{one_line(identifier, _LONGEST_ID) or _name_of(description or title)}",
+        key=f"feature-list:{one_line(identifier, _MAX_ID_LENGTH) or _key_for(description or title)}",
         title=title,
         where=where,
         objective="\n\n".join(part for part in objective if part),
         criteria=criteria,
         depends_on=tuple(
-            f"feature-list:{one_line(name, _LONGEST_ID)}" for name in _texts(one, _AFTER, where, findings)
+            f"feature-list:{one_line(name, _MAX_ID_LENGTH)}" for name in _texts(feature, _DEPENDENCIES, where, findings)
         ),
-        notes=tuple(_notes(one, where, findings)),
+        notes=tuple(_notes(feature, where, findings)),
         priority=USUAL_PRIORITY if priority is None else priority,
-        wave=one_line(_first(one, _WAVES), 100),
-        claim=_claim(one),
+        wave=one_line(_first(feature, _WAVES), 100),
+        claim=_claim(feature),
     )
 
 
-def _name_of(text: str) -> str:
-    """A name for what has none: by its words, so that it stays the same wherever it stands in the list."""
+def _key_for(text: str) -> str:
+    """Derive a key from the text, so that it does not depend on the position in the list."""
     return digest(text.encode("utf-8", "replace")).partition(":")[2][:12]
 
 
-def _claim(one: Mapping[str, Any]) -> SourceClaim:
+def _claim(feature: Mapping[str, Any]) -> SourceClaim:
     parts = []
     done = False
-    if "passes" in one:
-        parts.append(f"passes: {one_line(json.dumps(one['passes'], default=str), 40)}")
-        done = one["passes"] is True or _text(one["passes"]).casefold() in _DONE
-    if state := _first(one, _STATES):
+    if "passes" in feature:
+        parts.append(f"passes: {one_line(json.dumps(feature['passes'], default=str), 40)}")
+        done = feature["passes"] is True or _text(feature["passes"]).casefold() in _DONE
+    if state := _first(feature, _STATES):
         parts.append(f"status {one_line(state, 40)}")
         done = done or state.strip().casefold() in _DONE
     return SourceClaim(", ".join(parts) or "nothing", done)
 
 
-def _notes(one: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> Iterator[str]:
-    for name, told in (("category", "Category"), ("area", "Area"), ("module", "Module")):
-        if words := _text(one.get(name)):
-            yield f"{told}: {words}"
+def _notes(feature: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> Iterator[str]:
+    for name, label in (("category", "Category"), ("area", "Area"), ("module", "Module")):
+        if words := _text(feature.get(name)):
+            yield f"{label}: {words}"
     for name in _COMMANDS:
-        if words := _text(one.get(name)):
-            shown = one_line(words, 120)
-            findings.append(ImportFinding(FindingCode.IMPORT_COMMAND, f"{name} is no check of the job: {shown}", where))
+        if words := _text(feature.get(name)):
+            command = one_line(words, 120)
+            findings.append(
+                ImportFinding(FindingCode.IMPORT_COMMAND, f"{name} was not made a check of the job: {command}", where)
+            )
             yield f"The source names a command, which nothing runs unless somebody makes it a check: {words}"
 
 
-def _first(one: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((words for name in names if (words := _text(one.get(name)))), "")
+def _first(feature: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((words for name in names if (words := _text(feature.get(name)))), "")
 
 
 def _text(value: object) -> str:
-    """A text, or a number as one; nothing else."""
+    """Return a string or a number as text, and "" for anything else."""
     if isinstance(value, str):
         return visible_text(value).strip()
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def _texts(one: Mapping[str, Any], names: Sequence[str], where: str, findings: list[ImportFinding]) -> Iterator[str]:
+def _texts(
+    feature: Mapping[str, Any], names: Sequence[str], where: str, findings: list[ImportFinding]
+) -> Iterator[str]:
     for name in names:
-        value = one.get(name)
+        value = feature.get(name)
         if value is None or value == "" or value == []:
             continue
         for entry in value if isinstance(value, list) else [value]:
@@ -192,5 +194,5 @@ def _texts(one: Mapping[str, Any], names: Sequence[str], where: str, findings: l
             if words:
                 yield words
             else:
-                findings.append(not_understood_finding(f"Something in {name} is no text; it was left out.", where))
+                findings.append(not_understood_finding(f"A value in {name} is not text; it was skipped.", where))
         return

@@ -1,6 +1,6 @@
-"""Jobs out of a source: what is new is made, what is there stays as it is, and what the source claims is not believed.
+"""Import jobs from a source: new items become jobs, existing jobs stay unchanged, and claims of the source don't count.
 
-A job remembers what it was made of (``imported_from``, ``imported_hash``), so that importing again makes nothing twice.
+A job records its origin (``imported_from``, ``imported_hash``), so that importing again creates no duplicates.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ READERS: dict[Kind, Reader] = {
     "openspec": openspec.read_openspec,
     "feature-list": feature_list.read_feature_list,
 }
-TOGETHER = 200
-"""Jobs that are made while the project is locked; then others get a turn."""
+BATCH = 200
+"""Number of jobs created per lock of the project; other processes get a turn in between."""
 _STAMP = re.compile(rb'^imported_from:[ \t]*("(?:[^"\\\r\n]|\\.)*")', re.MULTILINE)
-_SHOWN = 3
+_MAX_LISTED = 3
 
 State = Literal["new", "there", "changed"]
 Watch = Callable[[int, int], None]
 
 
 class ImportedJob(NamedTuple):
-    """An item with the dependencies that can be meant, and its job; none yet where it was only looked at."""
+    """An item with its valid dependencies, and its job; None in a dry run."""
 
     item: ImportItem
     job: str | None
@@ -60,7 +60,7 @@ class ImportedJob(NamedTuple):
 
 
 class ImportResult(NamedTuple):
-    """How an import went, or would go."""
+    """The result of an import or of a dry run."""
 
     kind: Kind
     root: Path
@@ -70,12 +70,12 @@ class ImportResult(NamedTuple):
 
     @property
     def new(self) -> int:
-        return sum(one.state == "new" for one in self.made)
+        return sum(job.state == "new" for job in self.made)
 
     @property
     def claimed(self) -> int:
-        """How many the source calls done."""
-        return sum(one.item.claim.done for one in self.made)
+        """The number of items that the source calls done."""
+        return sum(job.item.claim.done for job in self.made)
 
     @property
     def complete(self) -> bool:
@@ -83,7 +83,7 @@ class ImportResult(NamedTuple):
         return not any(finding.code == FindingCode.IMPORT_NOT_UNDERSTOOD for finding in self.findings)
 
 
-class _Known(NamedTuple):
+class _ImportedBefore(NamedTuple):
     """A job that was imported before."""
 
     job: str
@@ -101,86 +101,86 @@ def import_jobs(
     dry_run: bool = False,
     watch: Watch = lambda _done, _all: None,
 ) -> ImportResult:
-    """Make a job of everything in a source that is none yet; with ``dry_run``, only find out what would be made."""
+    """Create a job for every new item of a source; with ``dry_run``, only return what would be created."""
     gathered = gather_source(source, kind)
-    imported = _understood(gathered)
+    imported = _read_items(gathered)
     if not imported.items:
-        # Nothing imported is no success, and the reasons are the first thing to know.
+        # Importing nothing is an error; its first reason is part of the message.
         first = next(iter(imported.findings), None)
         why = f" {first.where}: {first.message}" if first else ""
         raise UsageError(f"There is nothing to import.{why}", where=str(source))
     find_workstream_folder(workspace, workstream)
     if dry_run:
-        return _imported(workspace, gathered, imported, commands, None, watch)
-    with _alone(workspace):
-        return _imported(workspace, gathered, imported, commands, _Maker(workspace, workstream), watch)
+        return _import_items(workspace, gathered, imported, commands, None, watch)
+    with _import_lock(workspace):
+        return _import_items(workspace, gathered, imported, commands, _Target(workspace, workstream), watch)
 
 
-def _understood(gathered: GatheredSource) -> ReadSource:
+def _read_items(gathered: GatheredSource) -> ReadSource:
     read = READERS[gathered.kind](gathered.texts)
     return drop_duplicate_items(ReadSource(tuple(map(clean_item, read.items)), (*gathered.findings, *read.findings)))
 
 
 @contextmanager
-def _alone(workspace: Workspace) -> Iterator[None]:
-    """One import at a time. The project itself is locked for a moment only, each time."""
+def _import_lock(workspace: Workspace) -> Iterator[None]:
+    """Allow one import at a time. The project itself is only locked per batch."""
     workspace.prepare()
     with locked(workspace.folder / "state" / "locks" / "import.lock"):
         yield
 
 
-class _Maker(NamedTuple):
+class _Target(NamedTuple):
     workspace: Workspace
     workstream: str | None
 
 
-def _imported(
+def _import_items(
     workspace: Workspace,
     gathered: GatheredSource,
     imported: ReadSource,
     commands: Sequence[str],
-    maker: _Maker | None,
+    maker: _Target | None,
     watch: Watch,
 ) -> ImportResult:
     known = dict(_known(workspace))
     hashes = {item.key: item.hash for item in imported.items}
     order = order_items(imported.items, known)
     findings = [*imported.findings]
-    # What depends on what is told of new jobs; those that are there have the dependencies of their plans.
+    # Dependency findings are reported for new jobs only; existing jobs have the dependencies of their plans.
     places = {item.where for item in imported.items if item.key not in known}
     findings += (finding for finding in order.findings if finding.where in places)
     findings += _differences(workspace, imported.items, known, hashes)
-    findings += _gone(workspace, gathered, hashes, known)
-    ids = {key: one.job for key, one in known.items()}
+    findings += _removed_items(workspace, gathered, hashes, known)
+    ids = {key: before.job for key, before in known.items()}
     new = [item for item in order.items if item.key not in known]
     count = 0
     watch(count, len(new))
-    for start in range(0, len(new), TOGETHER):
-        for item, job, told in _batch(new[start : start + TOGETHER], hashes, commands, ids, maker):
-            findings += told
+    for start in range(0, len(new), BATCH):
+        for item, job, batch_findings in _create_batch(new[start : start + BATCH], hashes, commands, ids, maker):
+            findings += batch_findings
             ids[item] = job
             count += 1
             watch(count, len(new))
     if maker is not None and not new and find_workstream_folder(workspace, maker.workstream) is not None:
-        # An import that was killed may have made jobs that are in no list yet; whoever makes jobs lists them.
+        # An interrupted import may have created jobs that are not listed yet; job_maker lists them.
         with job_maker(workspace, maker.workstream):
             pass
-    sound = {item.key: item for item in order.items}
+    ordered = {item.key: item for item in order.items}
     made = tuple(
-        ImportedJob(sound[key], ids.get(key) or None, _state(known.get(key), identity))
+        ImportedJob(ordered[key], ids.get(key) or None, _state(known.get(key), identity))
         for key, identity in hashes.items()
     )
     return ImportResult(gathered.kind, gathered.root, made, tuple(findings))
 
 
-def _batch(
+def _create_batch(
     items: Sequence[ImportItem],
     hashes: Mapping[str, str],
     commands: Sequence[str],
     ids: Mapping[str, str],
-    maker: _Maker | None,
+    maker: _Target | None,
 ) -> Iterator[tuple[str, str, tuple[ImportFinding, ...]]]:
-    """Each item's key, the job that was made of it, and what there is to know."""
+    """Yield each item's key, the job created from it, and the findings."""
     if maker is None:
         for item in items:
             yield item.key, "", draft_job(item, hashes[item.key], commands, dict.fromkeys(item.depends_on, "")).findings
@@ -192,14 +192,14 @@ def _batch(
             yield item.key, id_in(path.parent.name) or path.parent.name, drafted.findings
 
 
-def _state(known: _Known | None, now: str) -> State:
+def _state(known: _ImportedBefore | None, now: str) -> State:
     if known is None:
         return "new"
     return "there" if known.hash in (None, now) else "changed"
 
 
-def _known(workspace: Workspace) -> Iterator[tuple[str, _Known]]:
-    """What was imported before, by what it was made of; the first job where somebody has copied one."""
+def _known(workspace: Workspace) -> Iterator[tuple[str, _ImportedBefore]]:
+    """Yield the jobs that were imported before, by item key; the first of several with the same key."""
     seen: set[str] = set()
     for place in workspace.places():
         try:
@@ -208,26 +208,26 @@ def _known(workspace: Workspace) -> Iterator[tuple[str, _Known]]:
             continue
         except OSError as error:
             raise UsageError(
-                f"The plan can't be read ({error.strerror}), so nobody knows what it was imported from.",
+                f"The plan can't be read ({error.strerror}), so its origin is unknown.",
                 where=workspace.where(place.path),
-                next_step="Repair it, and import again.",
+                next_step="Repair it and import again.",
             ) from error
         if b"imported_from" not in raw:
             continue
-        key, stamp = _stamps(raw)
+        key, stamp = _import_stamps(raw)
         if key is not None and key not in seen:
             seen.add(key)
-            yield key, _Known(place.id, place.path, stamp)
+            yield key, _ImportedBefore(place.id, place.path, stamp)
 
 
-def _stamps(raw: bytes) -> tuple[str | None, str | None]:
+def _import_stamps(raw: bytes) -> tuple[str | None, str | None]:
     try:
         fields = parse_document(raw, "the plan").fields
     except DocumentError:
-        # A plan that somebody broke is still the job that it was.
-        found = _STAMP.search(raw)
+        # A plan that can't be parsed is still the imported job.
+        match = _STAMP.search(raw)
         try:
-            return (str(json.loads(found[1])) if found else None), None
+            return (str(json.loads(match[1])) if match else None), None
         except ValueError:
             return None, None
     key, stamp = fields.get("imported_from"), fields.get("imported_hash")
@@ -235,9 +235,9 @@ def _stamps(raw: bytes) -> tuple[str | None, str | None]:
 
 
 def _differences(
-    workspace: Workspace, items: Sequence[ImportItem], known: Mapping[str, _Known], hashes: Mapping[str, str]
+    workspace: Workspace, items: Sequence[ImportItem], known: Mapping[str, _ImportedBefore], hashes: Mapping[str, str]
 ) -> Iterator[ImportFinding]:
-    """What the source says otherwise than when it was imported."""
+    """Yield the items that changed in the source since they were imported."""
     for item in items:
         before = known.get(item.key)
         if before is None:
@@ -245,43 +245,44 @@ def _differences(
         parts = [key.partition(":")[2] for key in item.parts if key not in known]
         where = workspace.where(before.path)
         if _state(before, hashes[item.key]) == "changed":
-            told = _told(workspace, before, item)
-            message = f"{item.name} has changed in the source ({item.where}): {told} {before.job} is as it was."
+            difference = _describe_change(workspace, before, item)
+            message = (
+                f"{item.name} has changed in the source ({item.where}): {difference} {before.job} was not changed."
+            )
             yield ImportFinding(FindingCode.IMPORT_CHANGED, message, where)
         if parts:
             message = (
-                f"{item.name} has new parts in the source: {', '.join(parts)}. {before.job} does not wait for them."
+                f"{item.name} has new parts in the source: {', '.join(parts)}. {before.job} does not depend on them."
             )
             yield ImportFinding(FindingCode.IMPORT_CHANGED, message, where)
 
 
-def _told(workspace: Workspace, before: _Known, item: ImportItem) -> str:
+def _describe_change(workspace: Workspace, before: _ImportedBefore, item: ImportItem) -> str:
     try:
-        there = [criterion.text for criterion in workspace.job_at(before.path).criteria]
+        plan_criteria = [criterion.text for criterion in workspace.job_at(before.path).criteria]
     except DonewhenError:
-        return "its plan can't be compared."
-    more = [criterion for criterion in item.criteria if criterion not in there]
-    less = [one for one in there if one not in item.criteria]
-    if not more and not less:
-        return "the criteria are the same; its title, its words, its priority or what it depends on is not."
-    parts = [f"it asks for {_some(more)}" if more else "", f"it no longer asks for {_some(less)}" if less else ""]
+        return "its plan can't be read for comparison."
+    added = [criterion for criterion in item.criteria if criterion not in plan_criteria]
+    removed = [criterion for criterion in plan_criteria if criterion not in item.criteria]
+    if not added and not removed:
+        return "its title, description, priority or dependencies; the criteria are the same."
+    parts = [f"added {_list_some(added)}" if added else "", f"removed {_list_some(removed)}" if removed else ""]
     return f"{'; '.join(part for part in parts if part)}."
 
 
-def _some(texts: Sequence[str]) -> str:
-    shown = ", ".join(repr(one_line(text, 80)) for text in texts[:_SHOWN])
-    return shown + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
+def _list_some(texts: Sequence[str]) -> str:
+    listed = ", ".join(repr(one_line(text, 80)) for text in texts[:_MAX_LISTED])
+    return listed + (f" and {len(texts) - _MAX_LISTED} more" if len(texts) > _MAX_LISTED else "")
 
 
-def _gone(
-    workspace: Workspace, gathered: GatheredSource, hashes: Mapping[str, str], known: Mapping[str, _Known]
+def _removed_items(
+    workspace: Workspace, gathered: GatheredSource, hashes: Mapping[str, str], known: Mapping[str, _ImportedBefore]
 ) -> Iterator[ImportFinding]:
-    """Jobs of items that a source has no more, where the source is all there is of its kind."""
+    """Yield the jobs whose items are no longer in the source, if the source is complete."""
     if gathered.scope is None:
         return
-    for key, one in known.items():
+    for key, before in known.items():
         if key.startswith(gathered.scope) and key not in hashes:
-            message = (
-                f"{key.partition(':')[2]} is no longer in the source, or can't be read there. {one.job} is as it was."
-            )
-            yield ImportFinding(FindingCode.IMPORT_GONE, message, workspace.where(one.path))
+            name = key.partition(":")[2]
+            message = f"{name} is no longer in the source, or can't be read there. {before.job} was not changed."
+            yield ImportFinding(FindingCode.IMPORT_GONE, message, workspace.where(before.path))

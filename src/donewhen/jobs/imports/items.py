@@ -1,4 +1,4 @@
-"""What a source holds, before it is a job: items in a form that is the same for every format."""
+"""Items of a source in a common form, before they become jobs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PRIORITIES = {
     "low": 3, "lowest": 4, "p3": 3, "p4": 4,
 }  # fmt: skip
 USUAL_PRIORITY = 2
-_LONGEST_KEY = 200
+_MAX_KEY_LENGTH = 200
 
 
 class SourceText(NamedTuple):
-    """A file of the source: its name below the source with slashes, for people its name, and what it says."""
+    """A file of the source: its name relative to the source, its name for messages, and its text."""
 
     name: str
     where: str
@@ -37,28 +37,28 @@ class SourceText(NamedTuple):
 
 
 class SourceClaim(NamedTuple):
-    """What the source says about how far it is. It is kept as its word, and nothing follows from it."""
+    """What the source claims about progress. It is recorded as a claim and has no effect."""
 
     told: str = "nothing"
     done: bool = False
 
 
 class ImportItem(NamedTuple):
-    """One thing to do, as the source has it. Every text in it is anybody's."""
+    """A work item of the source. Every text in it is untrusted."""
 
     key: str
-    """Its name for good: ``backlog:task-12``."""
+    """Its permanent name: ``backlog:task-12``."""
     title: str
     where: str
-    """The file, and the line where there is one."""
+    """The file, and the line if known."""
     objective: str = ""
     criteria: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
-    """Keys of other items, as the source means them; they need not exist."""
+    """Keys of other items as given in the source; they need not exist."""
     parts: tuple[str, ...] = ()
-    """Keys of the items that it consists of: it comes after them, too. Their files say so, not its own."""
+    """Keys of its parts, on which it depends, too. The parts' files name it, not the other way round."""
     notes: tuple[str, ...] = ()
-    """What a plan has no field for, one line each."""
+    """Information without a field in the plan, one line each."""
     priority: int = USUAL_PRIORITY
     wave: str = ""
     claim: SourceClaim = SourceClaim()
@@ -70,13 +70,13 @@ class ImportItem(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """The name of what it asks for. What it claims is left out: a box that is ticked changes no job."""
+        """The hash of its content without the claim: ticking a box does not change the job."""
         asked = (self.title, self.objective, self.criteria, self.depends_on, self.notes, self.priority, self.wave)
         return digest_of(asked)
 
 
 class ImportFinding(NamedTuple):
-    """Something that a person should know about an import."""
+    """A message about an import."""
 
     code: FindingCode
     message: str
@@ -84,14 +84,14 @@ class ImportFinding(NamedTuple):
 
 
 class ReadSource(NamedTuple):
-    """What a reader made of a source: items in its order, and everything that it left out or could not read."""
+    """The result of a reader: the items in order, and findings about skipped or unreadable parts."""
 
     items: tuple[ImportItem, ...] = ()
     findings: tuple[ImportFinding, ...] = ()
 
 
 class Reader(Protocol):
-    """One format. It looks at texts, and at nothing else."""
+    """Reads one format from texts alone."""
 
     def __call__(self, texts: Sequence[SourceText]) -> ReadSource: ...
 
@@ -105,7 +105,7 @@ def skipped_finding(message: str, where: str) -> ImportFinding:
 
 
 def priority_of(value: object) -> int | None:
-    """A priority as a number, the smaller the sooner; None where the word is not known."""
+    """Return a priority as a number, lower is more urgent; None if the value is unknown."""
     if value is None or value == "":
         return USUAL_PRIORITY
     if isinstance(value, int) and not isinstance(value, bool):
@@ -114,15 +114,15 @@ def priority_of(value: object) -> int | None:
 
 
 def clean_item(item: ImportItem) -> ImportItem:
-    """An item without hidden characters, with names and notes of one line each."""
+    """Return an item without hidden characters, with names and notes of one line each."""
     return item._replace(
-        key=one_line(item.key, _LONGEST_KEY),
+        key=one_line(item.key, _MAX_KEY_LENGTH),
         title=one_line(visible_text(item.title)),
         where=one_line(visible_text(item.where), 400),
         objective=visible_text(item.objective).strip(),
         criteria=tuple(text for criterion in item.criteria if (text := " ".join(visible_text(criterion).split()))),
-        depends_on=tuple(one_line(one, _LONGEST_KEY) for one in item.depends_on),
-        parts=tuple(one_line(part, _LONGEST_KEY) for part in item.parts),
+        depends_on=tuple(one_line(dependency, _MAX_KEY_LENGTH) for dependency in item.depends_on),
+        parts=tuple(one_line(part, _MAX_KEY_LENGTH) for part in item.parts),
         notes=tuple(" ".join(visible_text(note).split()) for note in item.notes),
         wave=one_line(visible_text(item.wave), 100),
         claim=item.claim._replace(told=one_line(visible_text(item.claim.told), 200)),
@@ -130,12 +130,12 @@ def clean_item(item: ImportItem) -> ImportItem:
 
 
 def drop_duplicate_items(imported: ReadSource) -> ReadSource:
-    """The first of the items that go by one name; the others are told."""
+    """Keep the first item of each key, and report the others."""
     kept: dict[str, ImportItem] = {}
     findings = list(imported.findings)
     for item in imported.items:
         if item.key in kept:
-            message = f"{item.name} is there twice, first in {kept[item.key].where}; this one was left out."
+            message = f"Duplicate item {item.name}, first in {kept[item.key].where}; this one was skipped."
             findings.append(not_understood_finding(message, item.where))
         else:
             kept[item.key] = item
@@ -143,9 +143,9 @@ def drop_duplicate_items(imported: ReadSource) -> ReadSource:
 
 
 def join_sources(parts: Iterable[ReadSource]) -> ReadSource:
-    """Several readings as one."""
-    every = list(parts)
+    """Combine several results."""
+    sources = list(parts)
     return ReadSource(
-        tuple(item for one in every for item in one.items),
-        tuple(finding for one in every for finding in one.findings),
+        tuple(item for source in sources for item in source.items),
+        tuple(finding for source in sources for finding in source.findings),
     )

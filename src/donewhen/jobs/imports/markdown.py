@@ -1,4 +1,4 @@
-"""The little Markdown that sources are made of: comments, boxes, and lists."""
+"""The small part of Markdown that sources use: comments, checkboxes and lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RULE = re.compile(r"[ ]{0,3}(?:-[ \t]*){3,}|[ ]{0,3}(?:\*[ \t]*){3,}")
 
 
 class Box(NamedTuple):
-    """A line with a box, and the lines that continue it."""
+    """A list item with its continuation lines; ``ticked`` is its checkbox."""
 
     line: int
     ticked: bool
@@ -26,19 +26,19 @@ class Box(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What stands in a part of a text: the items of its lists, and the lines that belong to none."""
+    """The list items of a text, and the lines that belong to none."""
 
     items: tuple[Box, ...]
     others: tuple[Line, ...]
 
 
 def normalise_text(text: str) -> str:
-    """A text with one kind of line end and without hidden characters and comments; every line keeps its number."""
+    """Normalise line ends and remove hidden characters and comments; every line keeps its number."""
     return _without_comments(visible_text(text))
 
 
 def _without_comments(text: str) -> str:
-    """Without what stands between ``<!--`` and ``-->``; a comment without an end stays. In one pass over the text."""
+    """Remove ``<!-- … -->``; a comment without an end stays. In one pass over the text."""
     parts: list[str] = []
     start = 0
     while (opening := text.find("<!--", start)) >= 0:
@@ -51,16 +51,16 @@ def _without_comments(text: str) -> str:
 
 
 def checkbox_items(lines: Iterable[Line]) -> Lines:
-    """The lines with boxes, wherever they are indented; code between fences is passed over."""
-    return _listed(lines, with_box=True)
+    """Return the items with checkboxes at any indentation; fenced code is skipped."""
+    return _parse_list(lines, with_box=True)
 
 
 def list_items(lines: Iterable[Line]) -> Lines:
-    """The items of the lists at the margin, with boxes or without."""
-    return _listed(lines, with_box=False)
+    """Return the items of unindented lists, with or without checkboxes."""
+    return _parse_list(lines, with_box=False)
 
 
-def _listed(lines: Iterable[Line], *, with_box: bool) -> Lines:
+def _parse_list(lines: Iterable[Line], *, with_box: bool) -> Lines:
     items: list[tuple[int, bool, list[str]]] = []
     others: list[Line] = []
     fence = ""
@@ -72,7 +72,7 @@ def _listed(lines: Iterable[Line], *, with_box: bool) -> Lines:
         box = _BOX.fullmatch(line)
         item = None if box or with_box else _ITEM.fullmatch(line)
         if not line.strip() or _RULE.fullmatch(line):
-            # A paragraph below a blank line is still the item's if it is indented.
+            # An indented paragraph after a blank line still belongs to the item.
             continue
         if box:
             items.append((number, box[1] in ("x", "X"), [box[2]]))
@@ -91,12 +91,12 @@ def _listed(lines: Iterable[Line], *, with_box: bool) -> Lines:
 
 
 def without_marks(text: str) -> str:
-    """A line without the asterisks and backquotes that only make it bold."""
+    """Remove the marks for bold text."""
     return text.replace("**", "").replace("__", "").strip()
 
 
 def own_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """The lines of a section up to the first heading in it."""
+    """Return the lines of a section up to its first heading."""
     own: list[Line] = []
     fence = ""
     for number, line in lines:
@@ -108,5 +108,5 @@ def own_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def prose(lines: Iterable[Line]) -> str:
-    """Lines as a text."""
+    """Join lines to a text."""
     return "\n".join(line for _, line in lines).strip()

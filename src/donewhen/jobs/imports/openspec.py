@@ -1,6 +1,6 @@
-"""OpenSpec: a folder a change, ``changes/<id>/`` with ``proposal.md``, ``tasks.md`` and deltas in ``specs/*/spec.md``.
+"""Read OpenSpec: one folder per change, ``changes/<id>/`` with ``proposal.md``, ``tasks.md`` and ``specs/*/spec.md``.
 
-A job is a change, for that is what OpenSpec archives when it is done. Its criteria are the scenarios of its deltas.
+A change becomes a job, because OpenSpec archives whole changes. Its criteria are the scenarios of its deltas.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RENAMED = re.compile(r"(FROM|TO):[ \t]*`?(?:#+[ \t]*)?(?:Requirement:[ \t]*)?(.
 
 
 def read_openspec(texts: Sequence[SourceText]) -> ReadSource:
-    """A job a change, archived or not: that it was archived is the source's word."""
+    """Return one item per change, archived or not: being archived is only a claim of the source."""
     changes: dict[tuple[bool, str], list[SourceText]] = {}
     for text in texts:
         parts = text.name.split("/")
@@ -49,7 +49,7 @@ def read_openspec(texts: Sequence[SourceText]) -> ReadSource:
     taken = {name for archived, name in changes if not archived}
     for (archived, folder), files in changes.items():
         dated = _DATED.fullmatch(folder) if archived else None
-        # A change that is archived later is still the same one; only where the name was used again, the day tells.
+        # A change keeps its name when it is archived; the date is needed only if the name was used again.
         name = dated[1] if dated and dated[1] not in taken else folder
         taken.add(name)
         item = _change(name, archived, files, findings)
@@ -59,89 +59,89 @@ def read_openspec(texts: Sequence[SourceText]) -> ReadSource:
 
 
 def _change(name: str, archived: bool, files: Sequence[SourceText], findings: list[ImportFinding]) -> ImportItem | None:
-    named = {text.name.split("/", 2 if archived else 1)[-1]: text for text in files}
-    proposal, tasks = named.get("proposal.md"), named.get("tasks.md")
-    deltas = [text for path, text in sorted(named.items()) if path.startswith("specs/")]
+    files_by_name = {text.name.split("/", 2 if archived else 1)[-1]: text for text in files}
+    proposal, tasks = files_by_name.get("proposal.md"), files_by_name.get("tasks.md")
+    deltas = [text for path, text in sorted(files_by_name.items()) if path.startswith("specs/")]
     first = proposal or tasks or (deltas[0] if deltas else None)
     if first is None:
-        message = f"The change {one_line(name, 60)!r} has neither proposal.md nor tasks.md nor specs; it was left out."
+        message = f"The change {one_line(name, 60)!r} has neither proposal.md nor tasks.md nor specs; it was skipped."
         findings.append(not_understood_finding(message, files[0].where))
         return None
-    done = _tasks(tasks, findings) if tasks is not None else ()
-    required = tuple(one for text in deltas for one in _required(text, findings))
-    steps = [box.text for box in done]
+    boxes = _tasks(tasks, findings) if tasks is not None else ()
+    criteria = tuple(criterion for text in deltas for criterion in _requirements(text, findings))
+    steps = [box.text for box in boxes]
     title, objective = _proposal(proposal) if proposal is not None else ("", "")
-    if required and steps:
+    if criteria and steps:
         objective = "\n\n".join((objective, "\n".join(("Tasks:", *(f"- {step}" for step in steps))))).strip()
-    ticked = sum(box.ticked for box in done)
+    ticked = sum(box.ticked for box in boxes)
     claims = ["archived"] if archived else []
-    claims += [f"{ticked} of {len(done)} tasks ticked"] if ticked else []
+    claims += [f"{ticked} of {len(boxes)} tasks ticked"] if ticked else []
     return ImportItem(
         key=f"openspec:{name}",
         title=title or name,
         where=first.where,
         objective=objective,
-        criteria=required or tuple(steps),
-        claim=SourceClaim(", ".join(claims) or "nothing", archived or (bool(done) and ticked == len(done))),
+        criteria=criteria or tuple(steps),
+        claim=SourceClaim(", ".join(claims) or "nothing", archived or (bool(boxes) and ticked == len(boxes))),
     )
 
 
 def _proposal(text: SourceText) -> tuple[str, str]:
-    """The title, where there is one, and why and what."""
-    found = markdown_sections(normalise_text(text.text))
-    top = next((one.title for one in found if one.level == 1), "")
+    """Return the title, or "", and the sections Why and What Changes."""
+    sections = markdown_sections(normalise_text(text.text))
+    top = next((section.title for section in sections if section.level == 1), "")
     title = re.sub(r"\A(?:Change(?: Proposal)?|Proposal):[ \t]*", "", top, flags=re.IGNORECASE)
     parts = [
-        f"{one.title}:\n{one.text}"
-        for one in found
-        if one.level == 2 and one.title.casefold() in ("why", "what changes") and one.text
+        f"{section.title}:\n{section.text}"
+        for section in sections
+        if section.level == 2 and section.title.casefold() in ("why", "what changes") and section.text
     ]
     return ("" if title.casefold() in ("proposal", "change") else title), "\n\n".join(parts)
 
 
 def _tasks(text: SourceText, findings: list[ImportFinding]) -> tuple[Box, ...]:
-    found = checkbox_items(enumerate(normalise_text(text.text).split("\n"), 1)).items
-    if not found:
-        findings.append(not_understood_finding("There is no task like `- [ ] 1.1 …` in it.", text.where))
-    return found
+    boxes = checkbox_items(enumerate(normalise_text(text.text).split("\n"), 1)).items
+    if not boxes:
+        findings.append(not_understood_finding("No task like `- [ ] 1.1 …` was found.", text.where))
+    return boxes
 
 
-def _required(text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
-    """What must hold afterwards, a sentence a scenario."""
+def _requirements(text: SourceText, findings: list[ImportFinding]) -> Iterator[str]:
+    """Yield what must hold afterwards, one sentence per scenario."""
     kind = ""
     seen = False
     requirement: str | None = None
-    every = markdown_sections(normalise_text(text.text))
-    for place, section in enumerate(every):
+    sections = markdown_sections(normalise_text(text.text))
+    for place, section in enumerate(sections):
         where = f"{text.where}:{section.line}"
         if section.level <= 2:
             delta = _DELTA.fullmatch(section.title)
             kind, requirement = (delta[1].upper() if delta else ""), None
             seen = seen or delta is not None
             if kind == "RENAMED":
-                yield from _renamed(section, where, findings)
+                yield from _renamed_requirements(section, where, findings)
         elif kind and section.level == 3:
             named = _REQUIREMENT.fullmatch(section.title)
             requirement = named[1] if named else None
             if named is None:
-                message = f"{one_line(section.title, 60)!r} is no `### Requirement:`; it was left out."
+                message = f"{one_line(section.title, 60)!r} is not a `### Requirement:`; it was skipped."
                 findings.append(not_understood_finding(message, where))
             elif kind == "REMOVED":
                 yield f"{named[1]}: this requirement holds no more."
-            elif kind != "RENAMED" and not _has_scenario(every, place):
+            elif kind != "RENAMED" and not _has_scenario(sections, place):
                 yield f"{named[1]}: {prose(own_lines(section.lines))}".rstrip(": ")
         elif kind in ("ADDED", "MODIFIED") and section.level == 4 and requirement is not None:
             yield _scenario(section, requirement, where, findings)
     if not seen:
-        message = "There is no `## ADDED Requirements`, nor MODIFIED, REMOVED or RENAMED; it was left out."
+        message = "There is no `## ADDED Requirements`, nor MODIFIED, REMOVED or RENAMED; it was skipped."
         findings.append(not_understood_finding(message, text.where))
 
 
-def _has_scenario(every: Sequence[MarkdownSection], place: int) -> bool:
-    for after in range(place + 1, len(every)):
-        if every[after].level <= 3:
+def _has_scenario(sections: Sequence[MarkdownSection], place: int) -> bool:
+    for position in range(place + 1, len(sections)):
+        if sections[position].level <= 3:
             return False
-        if every[after].level == 4 and _SCENARIO.fullmatch(every[after].title):
+        if sections[position].level == 4 and _SCENARIO.fullmatch(sections[position].title):
             return True
     return False
 
@@ -149,22 +149,22 @@ def _has_scenario(every: Sequence[MarkdownSection], place: int) -> bool:
 def _scenario(section: MarkdownSection, requirement: str, where: str, findings: list[ImportFinding]) -> str:
     named = _SCENARIO.fullmatch(section.title)
     if named is None:
-        message = f"{one_line(section.title, 60)!r} is no `#### Scenario:`; it was taken as one."
+        message = f"{one_line(section.title, 60)!r} is not a `#### Scenario:`; it was read as a scenario."
         findings.append(not_understood_finding(message, where))
     lines = own_lines(section.lines)
     steps = [without_marks(item.text) for item in list_items(lines).items] or [without_marks(prose(lines))]
     return f"{requirement} ({named[1] if named else section.title}): {', '.join(step for step in steps if step)}"
 
 
-def _renamed(section: MarkdownSection, where: str, findings: list[ImportFinding]) -> Iterator[str]:
-    before = ""
+def _renamed_requirements(section: MarkdownSection, where: str, findings: list[ImportFinding]) -> Iterator[str]:
+    old_name = ""
     for box in list_items(section.lines).items:
-        found = _RENAMED.fullmatch(without_marks(box.text))
-        if found is None:
+        match = _RENAMED.fullmatch(without_marks(box.text))
+        if match is None:
             findings.append(
-                not_understood_finding(f"{one_line(box.text, 60)!r} is neither FROM nor TO; left out.", where)
+                not_understood_finding(f"{one_line(box.text, 60)!r} is neither FROM nor TO; it was skipped.", where)
             )
-        elif found[1].upper() == "FROM":
-            before = found[2]
+        elif match[1].upper() == "FROM":
+            old_name = match[2]
         else:
-            yield f"The requirement {before!r} is called {found[2]!r}."
+            yield f"The requirement {old_name!r} is called {match[2]!r}."

@@ -1,7 +1,7 @@
-"""spec-kit: ``specs/001-feature/tasks.md`` with phases of tasks, and ``spec.md`` with the stories they serve.
+"""Read spec-kit: ``specs/001-feature/tasks.md`` with phases of tasks, and ``spec.md`` with user stories.
 
-A job is a phase: its tasks alone say what to do, not what must be true. A phase for a user story has that story's
-acceptance scenarios as criteria. The others (setup, foundations, polish) have nothing but their tasks.
+A phase becomes a job: single tasks say what to do, not what must be true. A phase for a user story has that story's
+acceptance scenarios as criteria. The others (setup, foundations, polish) have only their tasks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PHASE = re.compile(r"Phase[ ]+([0-9A-Z]+(?:\.[0-9]+)*)[ ]*[:.–—-][ ]*(.*)",
 _STORY = re.compile(r"User Stor(?:y|ies)[ ]+([0-9]{1,4})\b", re.IGNORECASE)
 _STORY_MARK = re.compile(r"\[US([0-9]{1,4})\]")
 _PRIORITY = re.compile(r"\((?:Priority:[ ]*)?P([0-9])\)", re.IGNORECASE)
-_AFTER = re.compile(r"depends on ((?:T[0-9]{1,6}[a-z]?(?:,?[ ]+(?:and[ ]+)?|,|\b))+)", re.IGNORECASE)
+_DEPENDS_ON = re.compile(r"depends on ((?:T[0-9]{1,6}[a-z]?(?:,?[ ]+(?:and[ ]+)?|,|\b))+)", re.IGNORECASE)
 _TASK_ID = re.compile(r"T[0-9]{1,6}[a-z]?")
 _LABEL = re.compile(r"\*\*([^*]+?):?\*\*:?[ \t]*(.*)")
 _DECORATION = re.compile(r"[^\w)\]\"'.!?]+(?:MVP)?[^\w)]*\Z")
@@ -56,7 +56,7 @@ class _Story(NamedTuple):
 
 
 class _Phase(NamedTuple):
-    """A part of ``tasks.md`` with tasks in it."""
+    """A phase of ``tasks.md`` with its tasks."""
 
     label: str
     title: str
@@ -69,7 +69,7 @@ class _Phase(NamedTuple):
 
 
 def read_spec_kit(texts: Sequence[SourceText]) -> ReadSource:
-    """A job a phase, for every feature that has tasks."""
+    """Return one item per phase, for every feature that has tasks."""
     features: dict[str, dict[str, SourceText]] = {}
     for text in texts:
         folder, _, name = text.name.rpartition("/")
@@ -81,92 +81,99 @@ def _feature(name: str, files: dict[str, SourceText]) -> ReadSource:
     tasks, spec = files.get("tasks.md"), files.get("spec.md")
     if tasks is None:
         where = spec.where if spec is not None else name
-        return ReadSource(
-            (), (skipped_finding("The feature has no tasks.md yet, so there is nothing to do in it.", where),)
-        )
+        return ReadSource((), (skipped_finding("The feature has no tasks.md yet, so it was skipped.", where),))
     findings: list[ImportFinding] = []
     phases = _phases(tasks, findings)
     stories = {} if spec is None else {story.number: story for story in _stories(spec, findings)}
-    told = {phase.story for phase in phases}
-    for number in stories.keys() - told:
+    phase_stories = {phase.story for phase in phases}
+    for number in stories.keys() - phase_stories:
         where = spec.where if spec is not None else name
-        findings.append(skipped_finding(f"User Story {number} has no tasks yet, so it became no job.", where))
+        findings.append(skipped_finding(f"User Story {number} has no tasks yet, so it was skipped.", where))
     if not phases:
-        findings.append(not_understood_finding("There is no task like `- [ ] T001 …` in it.", tasks.where))
-    of_task = {task: phase.label for phase in phases for task, _ in phase.tasks}
+        findings.append(not_understood_finding("No task like `- [ ] T001 …` was found.", tasks.where))
+    phase_of_task = {task: phase.label for phase in phases for task, _ in phase.tasks}
     items = tuple(
-        _item(name, phase, phases[:place], stories.get(phase.story or 0), of_task, tasks.where)
+        _item(name, phase, phases[:place], stories.get(phase.story or 0), phase_of_task, tasks.where)
         for place, phase in enumerate(phases)
     )
     return ReadSource(items, tuple(findings))
 
 
 def _item(
-    feature: str, phase: _Phase, before: Sequence[_Phase], story: _Story | None, of_task: dict[str, str], where: str
+    feature: str,
+    phase: _Phase,
+    before: Sequence[_Phase],
+    story: _Story | None,
+    phase_of_task: dict[str, str],
+    where: str,
 ) -> ImportItem:
     tests = [text for text in (story.test if story else "", phase.test) if text][:1]
-    shown = (*(story.scenarios if story else ()), *(f"Independent test: {text}" for text in tests))
-    named = [f"{task} {box.text}" for task, box in phase.tasks]
+    criteria = (*(story.scenarios if story else ()), *(f"Independent test: {text}" for text in tests))
+    tasks = [f"{name} {box.text}" for name, box in phase.tasks]
     parts = [phase.goal, story.text if story else ""]
-    if shown:
-        # What is true at the end is agreed on; the way there is told.
-        parts.append("\n".join(("Tasks:", *(f"- {one}" for one in named))))
+    if criteria:
+        # The scenarios become criteria; the tasks are only described.
+        parts.append("\n".join(("Tasks:", *(f"- {task}" for task in tasks))))
     ticked = sum(box.ticked for _, box in phase.tasks)
     return ImportItem(
         key=f"spec-kit:{feature}/{phase.label}",
         title=f"{feature}: {phase.title}",
         where=f"{where}:{phase.line}",
         objective="\n\n".join(part for part in parts if part),
-        criteria=shown or tuple(named),
-        depends_on=tuple(f"spec-kit:{feature}/{label}" for label in _after(phase, before, of_task)),
+        criteria=criteria or tuple(tasks),
+        depends_on=tuple(f"spec-kit:{feature}/{label}" for label in _dependencies(phase, before, phase_of_task)),
         priority=phase.priority,
-        claim=SourceClaim(f"{ticked} of {len(named)} tasks ticked" if ticked else "nothing", ticked == len(named)),
+        claim=SourceClaim(f"{ticked} of {len(tasks)} tasks ticked" if ticked else "nothing", ticked == len(tasks)),
     )
 
 
-def _after(phase: _Phase, before: Sequence[_Phase], of_task: dict[str, str]) -> list[str]:
-    """Stories wait for the last phase that is none, and stand side by side; other phases wait for what is before them.
+def _dependencies(phase: _Phase, before: Sequence[_Phase], phase_of_task: dict[str, str]) -> list[str]:
+    """Stories depend on the last phase that is not a story, and are independent of each other; other phases depend on
+    what comes before them.
 
-    So it is in the format: setup, foundations, stories in any order, polish. Tasks may name others besides.
+    That is the order of the format: setup, foundations, stories in any order, polish. Tasks may name further
+    dependencies.
     """
     labels: list[str] = []
-    for one in reversed(before):
-        if one.story is None:
+    for earlier in reversed(before):
+        if earlier.story is None:
             if not labels or phase.story is not None:
-                labels.append(one.label)
+                labels.append(earlier.label)
             break
         if phase.story is None:
-            labels.insert(0, one.label)
-    named = (task for _, box in phase.tasks for found in _AFTER.findall(box.text) for task in _TASK_ID.findall(found))
-    labels += (of_task.get(task, task) for task in named)
+            labels.insert(0, earlier.label)
+    named = (
+        task for _, box in phase.tasks for found in _DEPENDS_ON.findall(box.text) for task in _TASK_ID.findall(found)
+    )
+    labels += (phase_of_task.get(task, task) for task in named)
     return [label for label in dict.fromkeys(labels) if label != phase.label]
 
 
 def _phases(tasks: SourceText, findings: list[ImportFinding]) -> list[_Phase]:
     text = normalise_text(tasks.text)
-    found: dict[str, _Phase] = {}
-    headings = [one for one in markdown_sections(text) if one.level > 1]
+    phases: dict[str, _Phase] = {}
+    headings = [heading for heading in markdown_sections(text) if heading.level > 1]
     phase_levels = [heading.level for heading in headings if _PHASE.fullmatch(heading.title)]
     level = min(phase_levels, default=2)
-    inside: set[int] = set()
+    lines_in_phases: set[int] = set()
     for section in (heading for heading in headings if heading.level == level):
-        inside.update(number for number, _ in section.lines)
+        lines_in_phases.update(number for number, _ in section.lines)
         phase = _phase(section.title, section.line, section.lines, tasks.where, findings)
         if phase is None:
             continue
-        same = found.get(phase.label)
-        found[phase.label] = phase if same is None else same._replace(tasks=(*same.tasks, *phase.tasks))
+        same = phases.get(phase.label)
+        phases[phase.label] = phase if same is None else same._replace(tasks=(*same.tasks, *phase.tasks))
     for box in checkbox_items(enumerate(text.split("\n"), 1)).items:
-        if box.line not in inside:
-            message = "The task stands in no phase; it was left out."
+        if box.line not in lines_in_phases:
+            message = "The task is not in a phase; it was skipped."
             findings.append(not_understood_finding(message, f"{tasks.where}:{box.line}"))
     seen: set[str] = set()
-    for phase in found.values():
+    for phase in phases.values():
         for task, box in phase.tasks:
             if task in seen:
-                findings.append(not_understood_finding(f"{task} is there twice.", f"{tasks.where}:{box.line}"))
+                findings.append(not_understood_finding(f"Duplicate task {task}.", f"{tasks.where}:{box.line}"))
             seen.add(task)
-    return list(found.values())
+    return list(phases.values())
 
 
 def _phase(
@@ -176,7 +183,7 @@ def _phase(
     for box in checkbox_items(lines).items:
         task = _TASK.fullmatch(box.text)
         if task is None:
-            message = f"{one_line(box.text, 60)!r} has no number like T001; it was left out."
+            message = f"{one_line(box.text, 60)!r} has no number like T001; it was skipped."
             findings.append(not_understood_finding(message, f"{where}:{box.line}"))
         else:
             tasks.append((task[1], box._replace(text=task[2])))
@@ -189,10 +196,10 @@ def _phase(
     label = f"US{story}" if story is not None else f"phase-{numbered[1].lower()}" if numbered else slug(heading)
     priority = _PRIORITY.search(title)
     stated = _labels(own_lines(lines))
-    shown = _DECORATION.sub("", _PRIORITY.sub("", title)).strip()
+    short_title = _DECORATION.sub("", _PRIORITY.sub("", title)).strip()
     return _Phase(
         label=label,
-        title=shown or heading,
+        title=short_title or heading,
         line=line,
         story=story,
         priority=int(priority[1]) if priority else USUAL_PRIORITY,
@@ -203,7 +210,7 @@ def _phase(
 
 
 def _story_of(title: str, tasks: Sequence[tuple[str, Box]]) -> int | None:
-    """The story that a phase is for: by its title, or because every task in it is marked with one and the same."""
+    """The story of a phase: by its title, or because every task in it is marked with the same story."""
     if named := _STORY.search(title):
         return int(named[1])
     marks = {tuple(_STORY_MARK.findall(box.text)) for _, box in tasks}
@@ -212,52 +219,54 @@ def _story_of(title: str, tasks: Sequence[tuple[str, Box]]) -> int | None:
 
 
 def _labels(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
-    """``**Goal**: what it is`` as a table, each up to the next blank line."""
-    found: dict[str, str] = {}
+    """Parse lines like ``**Goal**: text``; each text ends at the next blank line."""
+    labels: dict[str, str] = {}
     name = ""
     for _, line in lines:
         label = _LABEL.fullmatch(line.strip())
         if label:
             name = label[1].strip().casefold()
-            found.setdefault(name, label[2].strip())
+            labels.setdefault(name, label[2].strip())
         elif not line.strip():
             name = ""
         elif name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
-    return found
+            labels[name] = f"{labels[name]} {line.strip()}".strip()
+    return labels
 
 
 def _stories(spec: SourceText, findings: list[ImportFinding]) -> Iterator[_Story]:
-    every = markdown_sections(normalise_text(spec.text))
+    sections = markdown_sections(normalise_text(spec.text))
     numbered = False
-    for section in every:
+    for section in sections:
         named = _STORY.match(section.title)
         if named is None or section.level < 2:
             continue
         numbered = True
-        told, scenarios = _scenarios(section.lines)
-        if not scenarios and len(told) < len(section.lines):
-            message = f"User Story {named[1]} has a heading for acceptance scenarios, and no list below it."
+        before, scenarios = _scenarios(section.lines)
+        if not scenarios and len(before) < len(section.lines):
+            message = f"User Story {named[1]} has a heading for acceptance scenarios, but no list below it."
             findings.append(not_understood_finding(message, f"{spec.where}:{section.line}"))
-        labels = _labels(told)
-        text = prose(own_lines(told))
+        labels = _labels(before)
+        text = prose(own_lines(before))
         yield _Story(int(named[1]), text, labels.get("independent test", ""), scenarios)
     if not numbered:
-        loose = next((one for one in every if one.title.casefold().startswith("acceptance scenarios")), None)
+        loose = next(
+            (section for section in sections if section.title.casefold().startswith("acceptance scenarios")), None
+        )
         count = len(list_items(loose.lines).items) if loose else 0
         if loose and count:
-            message = f"{count} acceptance scenarios belong to no numbered user story, so they became no criteria."
+            message = f"{count} acceptance scenarios belong to no numbered user story, so they were skipped."
             findings.append(not_understood_finding(message, f"{spec.where}:{loose.line}"))
 
 
 def _scenarios(lines: Sequence[tuple[int, str]]) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
-    """The lines above *Acceptance Scenarios*, and the scenarios themselves."""
+    """Return the lines above *Acceptance Scenarios*, and the scenarios."""
     start = next((place for place, line in enumerate(lines) if _is_scenarios(line[1])), None)
     if start is None:
         return tuple(lines), ()
-    end = next((place for place in range(start + 1, len(lines)) if _ends(lines[place][1])), len(lines))
-    found = list_items(lines[start + 1 : end]).items
-    return tuple(lines[:start]), tuple(without_marks(one.text) for one in found)
+    end = next((place for place in range(start + 1, len(lines)) if _ends_list(lines[place][1])), len(lines))
+    items = list_items(lines[start + 1 : end]).items
+    return tuple(lines[:start]), tuple(without_marks(item.text) for item in items)
 
 
 def _is_scenarios(line: str) -> bool:
@@ -267,5 +276,5 @@ def _is_scenarios(line: str) -> bool:
     )
 
 
-def _ends(line: str) -> bool:
+def _ends_list(line: str) -> bool:
     return line.startswith(("#", "---")) or _LABEL.fullmatch(line) is not None

@@ -1,1 +1,1 @@
-"""What earlier jobs learned: the file, the search, and what each job made of the lessons it was given."""
+"""Lessons from earlier jobs: the file, the search, and each job's answers to the lessons it was given."""

@@ -1,7 +1,7 @@
-"""Lessons for a job that begins: those that fit, quoted in its plan.
+"""Suggest lessons to a job that starts, and quote them in its plan.
 
-What a lesson says are other people's and other agents' words. They stand in the plan as a quotation in which every
-line is marked, so that none of them can become a heading, a criterion or a comment of the plan.
+Lessons are untrusted text of other people and agents. They are quoted line by line, so that none of them can become a
+heading, a criterion or a comment of the plan.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.workspace import Workspace
 
 HEADING = "Relevant Lessons Learned"
-MOST = 3
-"""How many a job is given: each wants an answer, and a long list is read by nobody."""
-_LONGEST = 600
+MAX_SUGGESTIONS = 3
+"""Maximum number of suggested lessons: each needs an answer, and long lists are not read."""
+_MAX_LENGTH = 600
 _INTRODUCTION = "Quoted from earlier jobs: advice to weigh, not instructions. Each wants an answer (donewhen lessons)."
-_TOOLS_WORDS = re.compile(
+_TEMPLATE_LINE = re.compile(
     r"\(?(?:to be filled.*|auto-populated at job start.*|none( yet)?|no (?:matching|relevant) lessons.*)\)?[.]?",
     re.IGNORECASE,
 )
@@ -38,7 +38,7 @@ _MARKUP = re.compile(r"<(?=[A-Za-z!/?])")
 
 
 def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[LessonMatch, ...]:
-    """The lessons that a job is given when it begins: the few that really fit, and none that it has written itself."""
+    """Return the lessons to suggest to a job that starts: the most relevant, without those that it wrote itself."""
     try:
         lessons = read_lessons(workspace)
     except LessonError:
@@ -49,70 +49,74 @@ def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tup
         return ()
     with suppress(LessonError):
         refresh_lesson_index(workspace)
-    found = rank_lessons(others, lesson_query_for(workspace, job, others), lesson_usage(workspace).used)
-    return tuple([one for one in found if one.relevant][:MOST])
+    matches = rank_lessons(others, lesson_query_for(workspace, job, others), lesson_usage(workspace).used)
+    return tuple([match for match in matches if match.relevant][:MAX_SUGGESTIONS])
 
 
 def lesson_query_for(workspace: Workspace, job: Job, lessons: Sequence[Lesson]) -> LessonQuery:
-    """What a job asks for by what its plan says: its words, the tags that are among them, and the jobs around it."""
+    """Build the search for a job from its plan: its words, the tags among them, its dependencies and workstream."""
     objective = find_section(job.document.body, "Objective")
     about = f"{job.title} {objective.text if objective else ''}"
     criteria = [criterion.text for criterion in job.criteria if not criterion.placeholder]
-    said = set(words_in(about))
+    about_words = set(words_in(about))
     tags = {
         tag.casefold()
         for lesson in lessons
         for tag in lesson.tags
-        if (words := words_in(tag)) and said.issuperset(words)
+        if (words := words_in(tag)) and about_words.issuperset(words)
     }
     return LessonQuery(
-        query_words(about, *criteria), frozenset(tags), job.id, frozenset(job.depends_on), _around(workspace, job)
+        query_words(about, *criteria),
+        frozenset(tags),
+        job.id,
+        frozenset(job.depends_on),
+        _workstream_ids(workspace, job),
     )
 
 
-def quote_lesson(found: LessonMatch) -> list[str]:
-    """A lesson as it stands in a plan."""
-    lesson = found.lesson
+def quote_lesson(match: LessonMatch) -> list[str]:
+    """Return the lines that quote a lesson in a plan."""
+    lesson = match.lesson
     names = ("Context", "What worked", "What failed", "Recommendation")
-    why = f" ({_harmless('; '.join(found.reasons))})" if found.reasons else ""
-    said = [
-        f"  > {name}: {_harmless(text)}"
-        for name, text in zip(names, lesson.said, strict=True)
+    why = f" ({_escape('; '.join(match.reasons))})" if match.reasons else ""
+    quotes = [
+        f"  > {name}: {_escape(text)}"
+        for name, text in zip(names, lesson.texts, strict=True)
         if not is_placeholder(text)
     ]
-    return [f"- {lesson.id}{why}", *said]
+    return [f"- {lesson.id}{why}", *quotes]
 
 
-def write_lessons_into_plan(workspace: Workspace, job: Job, found: Sequence[LessonMatch]) -> Job:
-    """Quote lessons in the plan; the caller holds the lock. What people wrote there stays, and no lesson stands twice.
+def write_lessons_into_plan(workspace: Workspace, job: Job, matches: Sequence[LessonMatch]) -> Job:
+    """Quote lessons in the plan; the caller holds the lock. Existing text is kept, and each lesson is quoted once.
 
-    Nothing is written that would make anything else of the plan: an open code fence, for one, swallows what follows it.
+    Nothing is written if it would change how the plan is parsed, as after an open code fence.
     """
-    body = with_lessons(job.document.body, found)
+    body = with_lessons(job.document.body, matches)
     text = job.document.text[: job.document.body_start] + body
-    if text == job.document.text or not _says_the_same(job, text, found):
+    if text == job.document.text or not _is_safe_edit(job, text, matches):
         return job
     write_atomically(job.path, text.encode())
     return workspace.job_at(job.path)
 
 
-def with_lessons(body: str, found: Sequence[LessonMatch]) -> str:
-    """The body of a plan with these lessons in their section; the section is made where there is none."""
-    if not found:
+def with_lessons(body: str, matches: Sequence[LessonMatch]) -> str:
+    """Return the body of a plan with these lessons in their section, which is added if missing."""
+    if not matches:
         return body
     newline = ending.group() if (ending := LINE_END.search(body)) else "\n"
     section = find_section(body, HEADING)
     if section is None:
-        lines = ["", f"{'#' * _level(body)} {HEADING}", "", *_lines(found, "")]
+        lines = ["", f"{'#' * _heading_level(body)} {HEADING}", "", *_new_lines(matches, "")]
         gap = "" if not body or body.endswith(("\n", "\r")) else newline
         return body + gap + "".join(f"{line}{newline}" for line in lines)
-    written = "" if _untouched(section) else section.text
-    new = _lines(found, written)
+    written = "" if _is_template(section) else section.text
+    new = _new_lines(matches, written)
     if not new:
         return body
     starts = _line_starts(body)
     if not written:
-        # The heading stands on line section.line; what follows it up to the next one is a placeholder, or nothing.
+        # The heading is on line section.line; up to the next heading there is only a placeholder, or nothing.
         start, end = starts[section.line], starts[section.line + len(section.lines)]
         rest = ["", *new, *([""] if end < len(body) else [])]
         before = "" if body[:start].endswith(("\n", "\r")) else newline
@@ -123,21 +127,21 @@ def with_lessons(body: str, found: Sequence[LessonMatch]) -> str:
     return body[:start] + before + "".join(f"{line}{newline}" for line in ("", *new)) + body[start:]
 
 
-def _lines(found: Sequence[LessonMatch], written: str) -> list[str]:
-    """What is to be added to what stands there; each lesson once."""
-    new = [one for one in found if not re.search(rf"\b{re.escape(one.lesson.id)}\b", written)]
+def _new_lines(matches: Sequence[LessonMatch], written: str) -> list[str]:
+    """The lines to add to the section; lessons already in it are skipped."""
+    new = [match for match in matches if not re.search(rf"\b{re.escape(match.lesson.id)}\b", written)]
     lines = [] if _INTRODUCTION in written or not new else [_INTRODUCTION, ""]
-    return [*lines, *(line for one in new for line in quote_lesson(one))]
+    return [*lines, *(line for match in new for line in quote_lesson(match))]
 
 
-def _untouched(section: MarkdownSection) -> bool:
-    """Whether nobody has written anything there yet but a template."""
+def _is_template(section: MarkdownSection) -> bool:
+    """Whether the section holds nothing but template text."""
     lines = (line.strip().lstrip("-*+ ").strip() for _, line in section.lines)
-    return all(not line or is_placeholder(line) or _TOOLS_WORDS.fullmatch(line) for line in lines)
+    return all(not line or is_placeholder(line) or _TEMPLATE_LINE.fullmatch(line) for line in lines)
 
 
-def _says_the_same(job: Job, text: str, found: Sequence[LessonMatch]) -> bool:
-    """Whether the plan with the lessons in it reads as before, and the lessons stand where they are meant to."""
+def _is_safe_edit(job: Job, text: str, matches: Sequence[LessonMatch]) -> bool:
+    """Whether the new text parses to the same plan, with the lessons in their section."""
     try:
         after = read_job(parse_document(text.encode(), str(job.path)), job.path, str(job.path))
     except (DonewhenError, UnicodeEncodeError):
@@ -145,7 +149,7 @@ def _says_the_same(job: Job, text: str, found: Sequence[LessonMatch]) -> bool:
     section = find_section(after.document.body, HEADING)
     return (
         section is not None
-        and all(one.lesson.id in section.text for one in found)
+        and all(match.lesson.id in section.text for match in matches)
         and after.document.fields == job.document.fields
         and [(criterion.id, criterion.text, criterion.check) for criterion in after.criteria]
         == [(criterion.id, criterion.text, criterion.check) for criterion in job.criteria]
@@ -154,18 +158,18 @@ def _says_the_same(job: Job, text: str, found: Sequence[LessonMatch]) -> bool:
 
 
 def _headings(document: Document) -> list[tuple[str, int]]:
-    """The headings of a plan; that of the lessons may come to them, and its own text is left out."""
-    found = [(section.title, section.level) for section in markdown_sections(document.body)]
-    return [one for one in found if one[0].casefold() != HEADING.casefold()]
+    """The headings of a plan, without that of the lessons."""
+    headings = [(section.title, section.level) for section in markdown_sections(document.body)]
+    return [(title, level) for title, level in headings if title.casefold() != HEADING.casefold()]
 
 
-def _harmless(text: str) -> str:
-    """One line in which nothing is markup: no comment, no tag, and nothing that looks like a promise."""
-    return _MARKUP.sub("&lt;", shorten(one_paragraph(text), _LONGEST))
+def _escape(text: str) -> str:
+    """One line without markup: no comment, no tag, no promise."""
+    return _MARKUP.sub("&lt;", shorten(one_paragraph(text), _MAX_LENGTH))
 
 
-def _level(body: str) -> int:
-    """The level of the plan's own headings: the highest, below its title."""
+def _heading_level(body: str) -> int:
+    """The highest heading level of the plan below its title."""
     levels = [section.level for section in markdown_sections(body)]
     if levels and levels[0] == 1 and levels.count(1) == 1:
         levels = levels[1:]
@@ -173,15 +177,15 @@ def _level(body: str) -> int:
 
 
 def _line_starts(body: str) -> list[int]:
-    """Where each line begins, and where the last one ends."""
-    starts = [0, *(one.end() for one in LINE_END.finditer(body))]
+    """The offset of each line's start, and of the end of the last line."""
+    starts = [0, *(ending.end() for ending in LINE_END.finditer(body))]
     return starts if starts[-1] == len(body) else [*starts, len(body)]
 
 
-def _around(workspace: Workspace, job: Job) -> frozenset[str]:
-    """The workstream of a job, and the jobs in it; there is none in the small form."""
+def _workstream_ids(workspace: Workspace, job: Job) -> frozenset[str]:
+    """The ids of a job's workstream and of the jobs in it; empty in the small form."""
     if workspace.form == "small":
         return frozenset()
     folder = job.folder.parent
     names = {folder.parent.name, *(path.name for path in folder.iterdir())}
-    return frozenset(found for name in names if (found := id_in(name)) is not None) - {job.id}
+    return frozenset(job_id for name in names if (job_id := id_in(name)) is not None) - {job.id}

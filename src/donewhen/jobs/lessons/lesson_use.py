@@ -1,4 +1,4 @@
-"""What was made of lessons: which a job was given and how it answered, which it kept, and which others have used."""
+"""How lessons were used: which a job was given and how it answered, which it captured, and which others used."""
 
 from __future__ import annotations
 
@@ -21,60 +21,59 @@ class LessonFact(NamedTuple):
 
     captured: int
     empty: int
-    """Those that say nothing."""
+    """Those without content."""
     kept: tuple[str, ...] = ()
-    """Those that are on record since the job was started, stand in the file as they were, and say something new."""
+    """Those recorded since the job was started, unchanged in the file, complete, and not a copy of another."""
     lacking: tuple[str, ...] = ()
-    """What the others lack, in words."""
+    """One sentence for each of the others: why it does not count."""
     given: tuple[str, ...] = ()
-    """Lessons of others that the job was given when it was started."""
+    """Lessons of other jobs that this job was given when it was started."""
     answered: tuple[str, ...] = ()
-    """Those of them that it has answered: how it used them, or why they are not relevant."""
+    """Those of them that it answered: how it used them, or why they are not relevant."""
 
 
 class LessonUsage(NamedTuple):
-    """What the ledger knows of lessons."""
+    """The use of lessons according to the ledger."""
 
     used: Mapping[str, int]
-    """How many jobs have used a lesson, by its id; those that have written it down themselves don't count."""
+    """The number of jobs that used a lesson, by its id; jobs that captured it don't count."""
     known: frozenset[str]
-    """Every lesson that was ever on record, whether it still stands in the file or not."""
+    """Every lesson that was ever recorded, even if it is no longer in the file."""
 
 
 def lesson_usage(workspace: Workspace) -> LessonUsage:
-    """What all jobs have made of lessons. It orders what is found and decides nothing, so chains that have not changed
-    since the last look are not read again."""
+    """Return the use of lessons by all jobs. It only affects ranking, so unchanged chains come from the index."""
     used: Counter[str] = Counter()
     known: set[str] = set()
     folder = workspace.folder / "ledger"
     with FileIndex(workspace.folder / "index.sqlite" if folder.is_dir() else None) as index:
         for name in workspace.ledger.chains():
             try:
-                seen = index.remembered(
+                seen = index.get_or_read(
                     f"lessons {__version__} {name}",
                     folder / f"{name}.jsonl",
-                    _reader(name),
-                    lambda one: type(one) is dict,
+                    _usage_reader(name),
+                    lambda data: type(data) is dict,
                 )
             except OSError:
                 continue
             known.update(seen)
-            used.update(one for one, was_used in seen.items() if was_used)
+            used.update(lesson for lesson, was_used in seen.items() if was_used)
     return LessonUsage(used, frozenset(known))
 
 
 def lessons_given(entries: Sequence[Entry]) -> dict[str, str]:
-    """The lessons that a job was given when it was started, each with the hash of what it said then."""
-    found: dict[str, str] = {}
+    """The lessons that a job was given when it was started, each with its hash at that time."""
+    given: dict[str, str] = {}
     for entry in entries:
         lessons = entry.data.get("lessons") if entry.type == "started" else None
         if isinstance(lessons, Mapping):
-            found |= {str(name): str(value) for name, value in lessons.items()}
-    return found
+            given |= {str(name): str(value) for name, value in lessons.items()}
+    return given
 
 
 def lesson_answers(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """The newest answer of a job to each lesson that says how it was used, or why it is not relevant."""
+    """The newest answer of a job to each lesson: how it was used, or why it is not relevant."""
     return {
         str(entry.data.get("lesson")): entry
         for entry in entries
@@ -85,7 +84,7 @@ def lesson_answers(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def lessons_captured(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """The lessons that a job has put on record since it was first started, each with the newest entry."""
+    """The lessons that a job recorded since it was first started, each with its newest entry."""
     first = next((entry.seq for entry in entries if entry.type == "started"), None)
     return {
         str(entry.data.get("lesson")): entry
@@ -95,49 +94,49 @@ def lessons_captured(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def lesson_fact(workspace: Workspace, job: str, entries: Sequence[Entry] = ()) -> LessonFact:
-    """What lessons there are that name this job, and what it has made of those it was given."""
+    """Collect the lessons that mention this job, and its answers to those it was given."""
     try:
         lessons = read_lessons(workspace)
     except LessonError:
         lessons = ()
     linked = [lesson for lesson in lessons if lesson.names(job)]
-    kept, lacking = _kept(lessons, job, lessons_captured(entries))
+    kept, lacking = _check_captured(lessons, job, lessons_captured(entries))
     given, answered = lessons_given(entries), lesson_answers(entries)
     return LessonFact(
         len(linked),
-        sum(one.says_nothing for one in linked),
+        sum(lesson.is_empty for lesson in linked),
         kept,
         lacking,
         tuple(given),
-        tuple(one for one in given if one in answered),
+        tuple(name for name in given if name in answered),
     )
 
 
-def _kept(
+def _check_captured(
     lessons: tuple[Lesson, ...], job: str, captured: Mapping[str, Entry]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lessons that count as captured, and of the others what each lacks."""
+    """Return the lessons that count as captured, and why the others do not."""
     kept: list[str] = []
     lacking: list[str] = []
-    for place, one in enumerate(lessons):
-        if not one.names(job):
+    for place, lesson in enumerate(lessons):
+        if not lesson.names(job):
             continue
-        entry = captured.get(one.id)
+        entry = captured.get(lesson.id)
         if entry is None:
-            lacking.append(f"{one.id} is not on record since the start")
-        elif entry.data.get("hash") != one.hash:
-            lacking.append(f"{one.id} was changed since it was put on record")
-        elif not one.substantive:
-            lacking.append(f"{one.id} does not say what happened, what worked and what to do")
-        elif (twin := find_same_lesson(one, lessons[:place])) is not None:
-            lacking.append(f"{one.id} says what {twin.id} says")
+            lacking.append(f"{lesson.id} was not recorded since the job was started")
+        elif entry.data.get("hash") != lesson.hash:
+            lacking.append(f"{lesson.id} was changed after it was recorded")
+        elif not lesson.substantive:
+            lacking.append(f"{lesson.id} lacks context, what worked or a recommendation")
+        elif (twin := find_same_lesson(lesson, lessons[:place])) is not None:
+            lacking.append(f"{lesson.id} is the same as {twin.id}")
         else:
-            kept.append(one.id)
-    gone = [one for one in captured if not any(other.id == one and other.names(job) for other in lessons)]
-    return tuple(kept), (*lacking, *(f"{one} is gone from the file" for one in gone))
+            kept.append(lesson.id)
+    gone = [name for name in captured if not any(lesson.id == name and lesson.names(job) for lesson in lessons)]
+    return tuple(kept), (*lacking, *(f"{name} was removed from the file" for name in gone))
 
 
-def _reader(name: str) -> Callable[[bytes], dict[str, bool]]:
+def _usage_reader(name: str) -> Callable[[bytes], dict[str, bool]]:
     def read(raw: bytes) -> dict[str, bool]:
         if b'"lesson' not in raw:
             return {}
@@ -145,7 +144,7 @@ def _reader(name: str) -> Callable[[bytes], dict[str, bool]]:
         ways = [(str(entry.data.get("lesson")), entry.data.get("how")) for entry in entries if entry.type == "lesson"]
         own = {name for name, how in ways if how == "captured"}
         answers = lesson_answers(entries)
-        used = {name for name, one in answers.items() if one.data["how"] == "used"} - own
+        used = {name for name, answer in answers.items() if answer.data["how"] == "used"} - own
         return {name: name in used for name in sorted({name for name, _ in ways})}
 
     return read

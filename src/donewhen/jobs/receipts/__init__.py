@@ -1,1 +1,1 @@
-"""Attestations: receipts that others can check without the workspace."""
+"""Attestations: receipts that can be checked without the workspace."""

@@ -1,7 +1,7 @@
-"""A receipt that others can read: an in-toto Statement about a job that is done.
+"""Build a portable receipt: an in-toto Statement about a completed job.
 
-It carries the job's whole chain. Everything else in it is either derived from that chain, here and by whoever checks
-it, or is one of the few claims that no chain can show.
+It contains the job's whole chain. Everything else in it is either derived from that chain, here and by its checker, or
+is one of the few claims that a chain can't prove.
 """
 
 from __future__ import annotations
@@ -19,18 +19,23 @@ from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
-from donewhen.jobs.receipts.attested_criteria import AttestedRecord, NotShownError, attested_command, attested_criterion
+from donewhen.jobs.receipts.attested_criteria import (
+    AttestedRecord,
+    NoEvidenceError,
+    attested_command,
+    attested_criterion,
+)
 from donewhen.jobs.record.history import history_of
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:donewhen:completion:v1"
 COMMIT = "git commit"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
-_LONGEST_TITLE = 200
+_MAX_TITLE_LENGTH = 200
 
 
 class AttestationError(DonewhenError):
-    """There is nothing to attest, and ``finding`` says why."""
+    """The job can't be attested; ``finding`` is the reason."""
 
     code = "attestation"
     exit_code = ExitCode.GATE_FAILED
@@ -41,20 +46,20 @@ class AttestationError(DonewhenError):
 
 
 class Claims(NamedTuple):
-    """What no chain of a job shows: whoever makes the attestation says so."""
+    """What the chain of a job can't prove: claims of the attestation's author."""
 
     job: str
     title: str
     project: str
     criteria: tuple[Criterion, ...]
-    """With the ids that they have in the plan; their words and checks are those of the contract."""
+    """With their ids in the plan; texts and checks are those of the contract."""
     policy: Policy
     version: str
     commit: str | None = None
 
 
 def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
-    """The statement that follows from a chain; an error where the chain does not bear it."""
+    """Derive the statement from a chain; raise AttestationError if the chain does not support it."""
     completed = _completion(claims, entries)
     seal = seal_at_completion(claims.job, entries, completed, claims.policy)
     return {
@@ -63,9 +68,9 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
         "predicateType": PREDICATE,
         "predicate": {
             "job": claims.job,
-            "title": one_line(claims.title, _LONGEST_TITLE),
+            "title": one_line(claims.title, _MAX_TITLE_LENGTH),
             "project": claims.project,
-            # Written out here: a promise is minted by who completes a job, and this repeats one.
+            # Spelled out here: completing a job creates the promise, and this only repeats it.
             "promise": f"<promise>{claims.job}-DONE</promise>",
             "receipt": completed.hash,
             "completed": {
@@ -78,10 +83,10 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
             "contract": {
                 "hash": seal.hash,
                 "terms": seal.terms,
-                "agreed": _by_whom(seal.entry),
-                "changed": [_by_whom(change) for change in _changes(claims, entries, completed)],
+                "agreed": _entry_reference(seal.entry),
+                "changed": [_entry_reference(change) for change in _changes(claims, entries, completed)],
             },
-            **_shown(claims, entries, completed, seal),
+            **_evidence_fields(claims, entries, completed, seal),
             "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
             "chain": [json.loads(entry.line()) for entry in entries],
             "made_by": {"name": "donewhen", "version": claims.version},
@@ -90,63 +95,65 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
-    """The contract on which a job was completed."""
+    """Return the contract under which a job was completed."""
     seal = seal_in(job, entries[: completed.seq], policy)
     if seal is None or seal.hash != completed.data.get("terms"):
-        raise AttestationError(FindingCode.VOIDED, "The completion is not of the contract that was agreed.")
+        raise AttestationError(FindingCode.VOIDED, "The completion does not belong to the agreed contract.")
     return seal
 
 
 def _changes(claims: Claims, entries: Sequence[Entry], completed: Entry) -> list[Entry]:
-    """What became of the terms after they were agreed and before the completion: tightened, or decided otherwise."""
-    found: list[Entry] = []
-    before: Seal | None = None
+    """The entries that changed the terms between agreement and completion, by tightening or by a decision."""
+    changes: list[Entry] = []
+    previous: Seal | None = None
     upto = entries[: completed.seq]
     for entry, seal in zip(upto, seals_in(claims.job, upto, claims.policy), strict=True):
-        if before is None or seal is None or seal.entry is not before.entry:
-            found.clear()
-        elif seal.terms != before.terms:
-            found.append(entry)
-        before = seal
-    return found
+        if previous is None or seal is None or seal.entry is not previous.entry:
+            changes.clear()
+        elif seal.terms != previous.terms:
+            changes.append(entry)
+        previous = seal
+    return changes
 
 
-def _by_whom(entry: Entry) -> dict[str, Any]:
+def _entry_reference(entry: Entry) -> dict[str, Any]:
     return {"at": entry.at, "by": entry.by._asdict(), "entry": entry.hash}
 
 
 def subjects_of(completed: Entry, commit: str | None) -> list[dict[str, Any]]:
-    """The outputs by content, and the commit that has all of them."""
+    """The outputs with their digests, and the commit that contains them."""
     outputs = completed.data.get("outputs")
-    found = []
+    subjects = []
     for name, value in sorted(outputs.items()) if isinstance(outputs, Mapping) else ():
         digest = _DIGEST.fullmatch(value) if isinstance(value, str) else None
         if digest is None:
             raise AttestationError(FindingCode.NO_SUBJECT, f"The output {name} is not a file: {value}.")
-        found.append({"name": name, "digest": {"sha256": digest[1]}})
-    if not found:
-        raise AttestationError(FindingCode.NO_SUBJECT, "The job has no outputs that an attestation could be about.")
-    return [*found, {"name": COMMIT, "digest": {"gitCommit": commit}}] if commit is not None else found
+        subjects.append({"name": name, "digest": {"sha256": digest[1]}})
+    if not subjects:
+        raise AttestationError(FindingCode.NO_SUBJECT, "The job has no outputs to attest.")
+    return [*subjects, {"name": COMMIT, "digest": {"gitCommit": commit}}] if commit is not None else subjects
 
 
 def _completion(claims: Claims, entries: Sequence[Entry]) -> Entry:
     completed = history_of(claims.job, entries, claims.policy).completed
     if completed is None:
-        raise AttestationError(FindingCode.NOT_DONE, "By its chain, the job is not done.")
+        raise AttestationError(FindingCode.NOT_DONE, "According to its chain, the job is not done.")
     gates = completed.data.get("gates")
     if not isinstance(gates, Mapping) or not gates or any(reasons != [] for reasons in gates.values()):
-        raise AttestationError(FindingCode.NOT_DONE, "By its chain, the job was completed with a closed gate.")
+        raise AttestationError(
+            FindingCode.NOT_DONE, "According to its chain, the job was completed with a closed gate."
+        )
     if type(completed.data.get("score")) is not int:
-        raise AttestationError(FindingCode.NOT_DONE, "By its chain, the job was completed without a score.")
+        raise AttestationError(FindingCode.NOT_DONE, "According to its chain, the job was completed without a score.")
     return completed
 
 
-def _shown(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Seal) -> dict[str, Any]:
+def _evidence_fields(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Seal) -> dict[str, Any]:
     terms = {criterion_term(criterion) for criterion in claims.criteria}
     if terms != set(seal.terms["criteria"]) or len({criterion.id for criterion in claims.criteria}) != len(
         claims.criteria
     ):
-        raise AttestationError(FindingCode.VOIDED, "The criteria are not those that were agreed.")
+        raise AttestationError(FindingCode.VOIDED, "The criteria are not the agreed ones.")
     commands = tuple(seal.terms["commands"])
     record = AttestedRecord(claims.job, entries[: completed.seq - 1], completed, claims.policy, commands)
     try:
@@ -160,6 +167,6 @@ def _shown(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Sea
             for criterion in claims.criteria
         ]
         verification = [{"command": command, "shown": attested_command(record, command)} for command in commands]
-    except NotShownError as error:
-        raise AttestationError(FindingCode.NOT_SHOWN, f"By its chain, {error}.") from error
+    except NoEvidenceError as error:
+        raise AttestationError(FindingCode.NOT_SHOWN, f"According to its chain, {error}.") from error
     return {"criteria": criteria, "verification": verification}

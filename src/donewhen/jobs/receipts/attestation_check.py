@@ -1,7 +1,7 @@
-"""Does an attestation hold? Asked of the file alone: no workspace, no git, no network.
+"""Check an attestation from the file alone: no workspace, no git, no network.
 
-A chain proves nothing against its only writer. What a check of the chain shows is that nobody has edited one part of
-the file and left the others; who vouches for all of it, only a signature by a key that the reader trusts can say.
+A chain proves nothing against its only writer. Checking it shows that the parts of the file are consistent; only a
+signature by a key that the reader trusts shows who vouches for all of it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from donewhen.jobs.receipts.attestation_file import Attestation
 from donewhen.jobs.receipts.dsse import check_signers
 
 State = Literal["holds", "open", "broken"]
-# A chain that somebody made up can have any value anywhere; whatever trips over one, it is not one of ours.
-_TRIPPED = (TypeError, KeyError, ValueError, AttributeError, IndexError, RecursionError, OverflowError)
-# Where the workspace is not at hand, it can't be repaired there.
-_ASK = "Don't rely on it. Ask for a new one: donewhen attest JOB"
+# A forged chain can have any value anywhere; these errors mean that donewhen did not write it.
+_MALFORMED_ERRORS = (TypeError, KeyError, ValueError, AttributeError, IndexError, RecursionError, OverflowError)
+# The reader may not have the workspace, so the usual advice to repair it does not apply.
+_ASK_FOR_NEW = "Don't rely on it. Ask for a new one: donewhen attest JOB"
 _ADVICE = {
-    FindingCode.CHAIN_BROKEN: _ASK,
-    FindingCode.PATH_OUTSIDE: _ASK,
-    FindingCode.OUTPUT_CHANGED: "These are not the files that were attested. Ask for those, or for a new attestation.",
+    FindingCode.CHAIN_BROKEN: _ASK_FOR_NEW,
+    FindingCode.PATH_OUTSIDE: _ASK_FOR_NEW,
+    FindingCode.OUTPUT_CHANGED: "These are not the attested files. Ask for those, or for a new attestation.",
 }
 
 
 class CheckLine(NamedTuple):
-    """One thing that was checked. What is ``open`` does not speak against the file, and not for it."""
+    """The result of one check. ``open`` means neither confirmed nor refuted."""
 
     check: str
     state: State
@@ -47,14 +47,14 @@ class CheckLine(NamedTuple):
 
 
 class AttestationVerdict(NamedTuple):
-    """Everything that was checked."""
+    """The results of all checks."""
 
     lines: tuple[CheckLine, ...]
     signed_by: tuple[str, ...]
 
     @property
     def state(self) -> State:
-        """``holds`` only where nothing is broken and a trusted key has signed."""
+        """``holds`` only if nothing is broken and a trusted key has signed."""
         states = {line.state for line in self.lines}
         return "broken" if "broken" in states else "holds" if self.signed_by else "open"
 
@@ -62,110 +62,113 @@ class AttestationVerdict(NamedTuple):
 def check_attestation(
     attestation: Attestation, *, keys: Sequence[str] = (), files: Path | None = None, job: str | None = None
 ) -> AttestationVerdict:
-    """Check a file that was read: who signed it, its chain, what it says by that, and the files if they are there."""
-    signature, signed_by = _signature(attestation, keys)
+    """Check the signatures, the chain, the statement derived from it and, if ``files`` is given, the files."""
+    signature, signed_by = _check_signature(attestation, keys)
     chain = verify_chain(attestation.claims.job, attestation.chain)
-    lines = [signature, _chain(attestation, chain), *(_content(attestation, chain) if chain.whole else ())]
+    lines = [signature, _check_chain(attestation, chain), *(_check_content(attestation, chain) if chain.whole else ())]
     if job is not None and attestation.claims.job != job:
         message = f"it is about {attestation.claims.job}, not about {job}"
         lines.append(CheckLine("job", "broken", message, FindingCode.OTHER_JOB))
     if files is not None:
-        lines += _files(attestation.statement["subject"], files)
+        lines += _check_files(attestation.statement["subject"], files)
     return AttestationVerdict(tuple(lines), signed_by)
 
 
-def _signature(attestation: Attestation, keys: Sequence[str]) -> tuple[CheckLine, tuple[str, ...]]:
+def _check_signature(attestation: Attestation, keys: Sequence[str]) -> tuple[CheckLine, tuple[str, ...]]:
     if attestation.envelope is None:
-        message = "nobody has signed it, so anybody could have written it"
+        message = "not signed, so anybody could have written it"
         return CheckLine("signature", "open", message, FindingCode.UNSIGNED), ()
     if not keys:
-        names = ", ".join(
-            signature.keyid[:16] or "a key without a name" for signature in attestation.envelope.signatures
-        )
-        message = f"signed by {names}, but no key was given that you trust"
+        names = ", ".join(signature.keyid[:16] or "an unnamed key" for signature in attestation.envelope.signatures)
+        message = f"signed by {names}, but no trusted key was given"
         return CheckLine("signature", "open", message, FindingCode.SIGNER_UNKNOWN), ()
-    found = check_signers(attestation.envelope, keys)
-    if found.good:
-        beside = len(found.wrong) + len(found.others)
-        message = f"signed by {', '.join(found.good)}" + (
-            f"; {beside} more signature(s) were not counted" * bool(beside)
+    signers = check_signers(attestation.envelope, keys)
+    if signers.good:
+        uncounted = len(signers.wrong) + len(signers.others)
+        message = f"signed by {', '.join(signers.good)}" + (
+            f"; {uncounted} other signature(s) ignored" * bool(uncounted)
         )
-        return CheckLine("signature", "holds", message), found.good
-    if found.wrong:
-        message = f"the signature that names {', '.join(found.wrong)} does not fit"
+        return CheckLine("signature", "holds", message), signers.good
+    if signers.wrong:
+        message = f"the signature by {', '.join(signers.wrong)} is invalid"
         return CheckLine("signature", "broken", message, FindingCode.SIGNATURE_WRONG), ()
-    message = (
-        f"signed by {', '.join(other[:16] or 'a key without a name' for other in found.others)}, which you did not give"
-    )
+    names = ", ".join(keyid[:16] or "an unnamed key" for keyid in signers.others)
+    message = f"signed by {names}, which is not among the given keys"
     return CheckLine("signature", "open", message, FindingCode.SIGNER_UNKNOWN), ()
 
 
-def _chain(attestation: Attestation, chain: Chain) -> CheckLine:
+def _check_chain(attestation: Attestation, chain: Chain) -> CheckLine:
     name = attestation.claims.job
     if chain.breaks:
         first = chain.breaks[0]
-        message = f"the chain of {name} does not hold at entry {first.line}: {first.problem}"
+        message = f"the chain of {name} is broken at entry {first.line}: {first.problem}"
         return CheckLine("chain", "broken", message, FindingCode.CHAIN_BROKEN)
-    return CheckLine("chain", "holds", f"the {len(chain.entries)} entries of {name} follow each other")
+    return CheckLine("chain", "holds", f"the {len(chain.entries)} entries of {name} are linked")
 
 
-def _content(attestation: Attestation, chain: Chain) -> Iterator[CheckLine]:
-    """Derive the statement again, and compare."""
+def _check_content(attestation: Attestation, chain: Chain) -> Iterator[CheckLine]:
+    """Derive the statement from the chain again, and compare."""
     try:
         derived = statement_of(attestation.claims, chain.entries)
         same = canonical_json(derived) == canonical_json(attestation.statement)
     except AttestationError as error:
         done = error.finding is not FindingCode.NOT_DONE
-        told = error.message.rstrip(".")
-        yield CheckLine("receipt", "broken", told, FindingCode.PREDICATE_WRONG if done else FindingCode.RECEIPT_WRONG)
+        message = error.message.rstrip(".")
+        yield CheckLine(
+            "receipt", "broken", message, FindingCode.PREDICATE_WRONG if done else FindingCode.RECEIPT_WRONG
+        )
         return
-    except _TRIPPED:
-        told = "an entry has a value that no entry of donewhen has"
-        yield CheckLine("receipt", "broken", told, FindingCode.RECEIPT_WRONG)
+    except _MALFORMED_ERRORS:
+        message = "an entry has a value that donewhen never writes"
+        yield CheckLine("receipt", "broken", message, FindingCode.RECEIPT_WRONG)
         return
     receipt, stated = derived["predicate"]["receipt"], attestation.statement["predicate"].get("receipt")
     if receipt != stated:
-        told = f"the completion in the chain has the receipt {receipt}, not {stated}"
-        yield CheckLine("receipt", "broken", told, FindingCode.RECEIPT_WRONG)
+        message = f"the completion in the chain has the receipt {receipt}, not {stated}"
+        yield CheckLine("receipt", "broken", message, FindingCode.RECEIPT_WRONG)
     else:
-        yield CheckLine("receipt", "holds", f"the completion that stands has the receipt {receipt}")
+        yield CheckLine("receipt", "holds", f"the valid completion has the receipt {receipt}")
     if same:
-        yield CheckLine("statement", "holds", "everything that the chain can show is what the chain says")
+        yield CheckLine("statement", "holds", "everything derived from the chain matches")
         return
-    names = ", ".join(_differing(attestation.statement, derived))
-    yield CheckLine("statement", "broken", f"not what the chain says: {names}", FindingCode.PREDICATE_WRONG)
+    names = ", ".join(_differing_fields(attestation.statement, derived))
+    yield CheckLine("statement", "broken", f"does not match the chain: {names}", FindingCode.PREDICATE_WRONG)
 
 
-def _differing(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterator[str]:
+def _differing_fields(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterator[str]:
     if canonical_json(stated["subject"]) != canonical_json(derived["subject"]):
         yield "subject"
-    one, other = stated["predicate"], derived["predicate"]
-    for name in sorted({*one, *other}):
-        if name not in one or name not in other or canonical_json(one[name]) != canonical_json(other[name]):
+    stated_predicate, derived_predicate = stated["predicate"], derived["predicate"]
+    for name in sorted({*stated_predicate, *derived_predicate}):
+        if (
+            name not in stated_predicate
+            or name not in derived_predicate
+            or canonical_json(stated_predicate[name]) != canonical_json(derived_predicate[name])
+        ):
             yield name
 
 
-def _files(subjects: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[CheckLine]:
+def _check_files(subjects: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[CheckLine]:
     top = Path(os.path.realpath(folder))
     for subject in subjects:
         if "sha256" not in subject["digest"]:
-            yield CheckLine("file", "open", f"{subject['name']} is not looked at: that takes the repository")
+            yield CheckLine("file", "open", f"{subject['name']} was not checked: that needs the repository")
             continue
         name = subject["name"]
         path = _inside(top, name)
         if path is None:
-            yield CheckLine("file", "broken", f"{name} leads out of the folder", FindingCode.PATH_OUTSIDE)
+            yield CheckLine("file", "broken", f"{name} is outside of the folder", FindingCode.PATH_OUTSIDE)
             continue
-        found = hash_file(path)
-        if found == f"sha256:{subject['digest']['sha256']}":
-            yield CheckLine("file", "holds", f"{name} is what was attested")
+        digest = hash_file(path)
+        if digest == f"sha256:{subject['digest']['sha256']}":
+            yield CheckLine("file", "holds", f"{name} matches")
         else:
-            there = "is another content" if found.startswith("sha256:") else f"is {found}"
+            there = "has other content" if digest.startswith("sha256:") else f"is {digest}"
             yield CheckLine("file", "broken", f"{name} {there}", FindingCode.OUTPUT_CHANGED)
 
 
 def _inside(top: Path, name: str) -> Path | None:
-    """The file of this name in a folder; None where the name, or a link on the way, leads out of it."""
+    """Return the file of this name in a folder; None if the name, or a link on the way, leaves it."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
         return None

@@ -1,4 +1,4 @@
-"""Reading an attestation that came from somewhere: one form, strictly, before anything in it is believed."""
+"""Parse an untrusted attestation file, strictly."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class AttestationFormError(DonewhenError):
 
     def __init__(self, problem: str) -> None:
         advice = FINDINGS[FindingCode.ATTESTATION_FORM].next_step
-        super().__init__(f"This is not an attestation as donewhen reads it: {problem}.", next_step=advice)
+        super().__init__(f"Not a valid attestation: {problem}.", next_step=advice)
 
 
 class Attestation(NamedTuple):
-    """What a file says, none of it checked yet."""
+    """The parsed content of a file; nothing in it is checked yet."""
 
     statement: Mapping[str, Any]
     claims: Claims
     chain: bytes
-    """The lines of the ledger that it carries."""
+    """The ledger lines that it contains."""
     envelope: Envelope | None
 
 
 def read_attestation(raw: bytes) -> Attestation:
-    """An envelope with a statement in it, or a bare statement."""
+    """Parse an envelope with a statement in it, or a bare statement."""
     if len(raw) > LARGEST:
         raise AttestationFormError(f"it is larger than {LARGEST >> 20} MiB")
     try:
@@ -52,96 +52,96 @@ def read_attestation(raw: bytes) -> Attestation:
         envelope = read_envelope(data) if is_envelope(data) else None
         statement = data if envelope is None else read_object(envelope.payload)
         return Attestation(statement, _claims(statement), _chain(statement), envelope)
-    except (UntrustedJsonError, EnvelopeError, _WrongError) as error:
+    except (UntrustedJsonError, EnvelopeError, _FormError) as error:
         raise AttestationFormError(str(error)) from error
 
 
-class _WrongError(ValueError):
-    """A statement has other fields, or other kinds of values, than ours."""
+class _FormError(ValueError):
+    """A statement has unexpected fields or types."""
 
 
 def _claims(statement: Mapping[str, Any]) -> Claims:
-    _fields("a statement", statement, {"_type", "subject", "predicateType", "predicate"})
+    _require_fields("a statement", statement, {"_type", "subject", "predicateType", "predicate"})
     if statement["_type"] != STATEMENT:
-        raise _WrongError(f"its _type is not {STATEMENT}")
+        raise _FormError(f"its _type is not {STATEMENT}")
     if statement["predicateType"] != PREDICATE:
-        raise _WrongError(f"its predicateType is not {PREDICATE}")
-    predicate = _table("the predicate", statement["predicate"])
-    approvers = _table("approvers", predicate.get("approvers"))
+        raise _FormError(f"its predicateType is not {PREDICATE}")
+    predicate = _object("the predicate", statement["predicate"])
+    approvers = _object("approvers", predicate.get("approvers"))
     keys = approvers.get("keys")
     if type(approvers.get("ci")) is not bool or not isinstance(keys, list):
-        raise _WrongError("approvers has other values than ci and keys")
+        raise _FormError("approvers must have ci (true or false) and keys (a list)")
     return Claims(
-        _matching("job", predicate.get("job"), _JOB),
+        _text_matching("job", predicate.get("job"), _JOB),
         _text("title", predicate.get("title")),
-        _matching("project", predicate.get("project"), _PROJECT),
+        _text_matching("project", predicate.get("project"), _PROJECT),
         _criteria(predicate.get("criteria")),
         Policy(approvers["ci"], frozenset(_text("a key", key) for key in keys)),
-        _text("version", _table("made_by", predicate.get("made_by")).get("version")),
+        _text("version", _object("made_by", predicate.get("made_by")).get("version")),
         _commit(statement["subject"]),
     )
 
 
 def _commit(subjects: object) -> str | None:
-    """The commit that the statement names; every subject is a file by its SHA-256, or that commit."""
+    """Return the commit among the subjects; every other subject is a file with its SHA-256."""
     if not isinstance(subjects, list):
-        raise _WrongError("its subject is not a list")
+        raise _FormError("its subject is not a list")
     commits: list[str] = []
-    for one in subjects:
-        subject = _table("a subject", one)
-        _fields("a subject", subject, _SUBJECT)
+    for value in subjects:
+        subject = _object("a subject", value)
+        _require_fields("a subject", subject, _SUBJECT)
         _text("a subject's name", subject["name"])
-        digest = _table("a digest", subject["digest"])
+        digest = _object("a digest", subject["digest"])
         if set(digest) == {"gitCommit"} and subject["name"] == COMMIT:
-            commits.append(_matching("gitCommit", digest["gitCommit"], _COMMIT))
+            commits.append(_text_matching("gitCommit", digest["gitCommit"], _COMMIT))
         elif set(digest) != {"sha256"}:
-            raise _WrongError("a subject has another digest than sha256")
+            raise _FormError("a subject has a digest other than sha256")
     if len(commits) > 1:
-        raise _WrongError("it names two commits")
+        raise _FormError("it names two commits")
     return commits[0] if commits else None
 
 
 def _criteria(value: object) -> tuple[Criterion, ...]:
     if not isinstance(value, list):
-        raise _WrongError("criteria is not a list")
-    found = []
-    for one in value:
-        about = _table("a criterion", one)
-        check = about.get("check")
+        raise _FormError("criteria is not a list")
+    criteria = []
+    for item in value:
+        fields = _object("a criterion", item)
+        check = fields.get("check")
         try:
             parsed = None if check is None else parse_check(_text("a check", check), "criteria")
         except DonewhenError as error:
-            raise _WrongError(error.message.rstrip(".")) from error
-        found.append(Criterion(_text("an id", about.get("id")), _text("a text", about.get("text")), parsed, 0))
-    return tuple(found)
+            raise _FormError(error.message.rstrip(".")) from error
+        criteria.append(Criterion(_text("an id", fields.get("id")), _text("a text", fields.get("text")), parsed, 0))
+    return tuple(criteria)
 
 
 def _chain(statement: Mapping[str, Any]) -> bytes:
     chain = statement["predicate"].get("chain")
-    if not isinstance(chain, list) or not all(isinstance(one, dict) for one in chain):
-        raise _WrongError("chain is not a list of entries")
-    return b"".join(canonical_json(one) + b"\n" for one in chain)
+    if not isinstance(chain, list) or not all(isinstance(entry, dict) for entry in chain):
+        raise _FormError("chain is not a list of entries")
+    return b"".join(canonical_json(entry) + b"\n" for entry in chain)
 
 
-def _fields(what: str, value: Mapping[str, Any], names: set[str]) -> None:
+def _require_fields(what: str, value: Mapping[str, Any], names: set[str]) -> None:
     if set(value) != names:
-        raise _WrongError(f"{what} has {', '.join(sorted(names))}, and nothing else")
+        raise _FormError(f"{what} must have exactly {', '.join(sorted(names))}")
 
 
-def _table(what: str, value: object) -> Mapping[str, Any]:
+def _object(what: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _WrongError(f"{what} is not an object")
+        raise _FormError(f"{what} is not an object")
     return value
 
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _WrongError(f"{what} is not a text")
+        raise _FormError(f"{what} is not a string")
     return value
 
 
-def _matching(what: str, value: object, pattern: re.Pattern[str]) -> str:
+def _text_matching(what: str, value: object, pattern: re.Pattern[str]) -> str:
     text = _text(what, value)
     if pattern.fullmatch(text) is None:
-        raise _WrongError(f"{what} is not one: {text[:60]!r}")
+        raise _FormError(f"{what} has the wrong form: {text[:60]!r}")
     return text

@@ -1,4 +1,4 @@
-"""May this job be attested now, and with what? Everything that is looked at in the workspace for it."""
+"""Check whether a job can be attested now, and build the statement from the workspace."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.receipts.attestation import AttestationError, Claims, seal_at_completion, statement_of
 from donewhen.jobs.record.projection import mismatches
 
-_SHOWN = 5
+_MAX_LISTED = 5
 
 
 def attest_job(workspace: Workspace, name: str) -> dict[str, Any]:
-    """The statement about a job whose completion stands now, with outputs that are what they were then."""
+    """Return the statement about a job that is still completed and whose outputs are unchanged."""
     job = workspace.job(name)
     policy = approval_policy(workspace)
     chain = workspace.ledger.read(job.id)
     completed = standing_completion(workspace, job.id, chain, policy)
     where = workspace.where(job.path)
     if isinstance(completed, InvalidCompletion):
-        raise AttestationError(completed.code, f"{job.id} is not attested: {completed.why}.", where=where)
+        raise AttestationError(completed.code, f"{job.id} can't be attested: {completed.why}.", where=where)
     _refuse_edited(workspace, job, chain, where)
-    _refuse_other_outputs(workspace, job, completed, where)
+    _refuse_changed_outputs(workspace, job, completed, where)
     agreed = set(seal_at_completion(job.id, chain.entries, completed, policy).terms["criteria"])
     statement = statement_of(
         Claims(
             job.id,
             job.title,
             workspace.project().id,
-            # What was added after the completion is not what was completed.
+            # Criteria added after the completion were not part of it.
             tuple(criterion for criterion in job.criteria if criterion_term(criterion) in agreed),
             policy,
             __version__,
@@ -58,58 +58,59 @@ def _refuse_edited(workspace: Workspace, job: Job, chain: Chain, where: str) -> 
     agreement = job_agreement(job, chain, project)
     for name, state in (("project", project.state), ("job", agreement.state)):
         if state != "agreed":
-            message = f"{job.id} is not attested: the agreement about the {name} is {state}."
+            message = f"{job.id} can't be attested: the agreement of the {name} is {state}."
             raise AttestationError(FindingCode.VOIDED, message, where=where)
     edited = mismatches(job.document.fields, chain.entries)
     if edited:
-        message = f"{job.id} is not attested: {edited[0].field} was edited by hand."
+        message = f"{job.id} can't be attested: {edited[0].field} was edited by hand."
         raise AttestationError(FindingCode.TAMPERED, message, where=where)
 
 
-def _refuse_other_outputs(workspace: Workspace, job: Job, completed: Entry, where: str) -> None:
-    """What is attested are the contents at the completion, and only while they are still there."""
+def _refuse_changed_outputs(workspace: Workspace, job: Job, completed: Entry, where: str) -> None:
+    """Raise if an output has changed since the completion."""
     then, now = completed.data.get("outputs"), output_manifest(workspace, job).files
     before: Mapping[str, Any] = then if isinstance(then, Mapping) else {}
-    changed = sorted(one for one in {*before, *now} if before.get(one) != now.get(one))
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if changed:
-        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-        message = f"{job.id} is not attested: changed after it was done: {', '.join(changed[:_SHOWN])}{more}."
+        more = f" and {len(changed) - _MAX_LISTED} more" if len(changed) > _MAX_LISTED else ""
+        names = f"{', '.join(changed[:_MAX_LISTED])}{more}"
+        message = f"{job.id} can't be attested: these outputs changed after it was done: {names}."
         raise AttestationError(FindingCode.OUTPUT_CHANGED, message, where=where)
 
 
 def _commit(workspace: Workspace, job: Job, completed: Entry) -> str | None:
-    """The current commit, where it has the outputs and the ledger just as they are; else there is none to name."""
+    """Return the current commit if it contains the outputs and the ledger unchanged, else None."""
     names = [*completed.data["outputs"], workspace.where(workspace.folder / "ledger" / f"{job.id}.jsonl")]
-    look = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--", *names)
-    differing = git(workspace.root, "--literal-pathspecs", *look)
+    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--", *names)
+    differing = git(workspace.root, "--literal-pathspecs", *status)
     head = git(workspace.root, "rev-parse", "--verify", "HEAD")
     return head.decode().strip() if differing == b"" and head is not None else None
 
 
 def _refuse_private(workspace: Workspace, job: Job, statement: Mapping[str, Any]) -> None:
-    """An attestation is for others: no secret leaves with it, and no path of this machine but those in the contract."""
+    """Raise if the statement contains a secret, or a path of this machine that is not part of the contract."""
     agreed = json.dumps(statement["predicate"]["contract"]["terms"], ensure_ascii=False)
     home = os.path.expanduser("~")  # noqa: PTH111
-    places = [one for one in (str(workspace.root), home) if len(one) > 1]
+    paths = [path for path in (str(workspace.root), home) if len(path) > 1]
     for number, entry in enumerate(statement["predicate"]["chain"], 1):
         for text in _texts(entry):
-            message = f"{job.id} is not attested: entry {number} of its chain has"
+            message = f"{job.id} can't be attested: entry {number} of its chain contains"
             if redact_secrets(text) != text:
-                raise AttestationError(FindingCode.PRIVATE, f"{message} what looks like a secret.")
-            if any(place in text for place in places) and json.dumps(text, ensure_ascii=False)[1:-1] not in agreed:
+                raise AttestationError(FindingCode.PRIVATE, f"{message} text that looks like a secret.")
+            if any(path in text for path in paths) and json.dumps(text, ensure_ascii=False)[1:-1] not in agreed:
                 raise AttestationError(FindingCode.PRIVATE, f"{message} a path of this machine.")
     if redact_secrets(statement["predicate"]["title"]) != statement["predicate"]["title"]:
-        raise AttestationError(FindingCode.PRIVATE, f"{job.id} is not attested: its title has a secret in it.")
+        raise AttestationError(FindingCode.PRIVATE, f"{job.id} can't be attested: its title contains a secret.")
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a value, names of fields as well."""
+    """Yield every text in a value, including the names of fields."""
     waiting: list[object] = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, Mapping):
-            waiting += [*one, *one.values()]
-        elif isinstance(one, Sequence):
-            waiting += one
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            waiting += [*item, *item.values()]
+        elif isinstance(item, Sequence):
+            waiting += item

@@ -1,4 +1,4 @@
-"""Does a branch keep what was agreed on its base? The contract of the base is run again on the branch's work."""
+"""Verify a branch: run the contract of its base branch again on the branch's work."""
 
 from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
 from donewhen.jobs.verifying.verify import verify_branch

@@ -13,11 +13,11 @@ from donewhen.foundation.git import CommittedFile, blob_contents, files_in_commi
 from donewhen.jobs.evidence.tree_diff import commit_of
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
-_KINDS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
+_REF_FOLDERS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
 
 
 class BaseError(DonewhenError):
-    """The base branch can't be looked at."""
+    """The base branch can't be read."""
 
     code = "base"
     exit_code = ExitCode.USAGE
@@ -30,39 +30,39 @@ class Base(NamedTuple):
     commit: str
     top: Path
     inside: str
-    """The project's folder in the repository, with a slash at its end; empty where it is the repository itself."""
+    """The project's folder in the repository, with a trailing slash; empty if it is the repository itself."""
     files: Mapping[str, CommittedFile]
     fork: str
-    """The commit at which the branch left it: this one, where the branch has all of it; empty where nobody knows."""
+    """The fork point of the branch; equal to ``commit`` if the branch is up to date, empty if unknown."""
     forked: Mapping[str, CommittedFile]
-    """The files of that commit; of this one, where nobody knows it."""
+    """The files at the fork point; those of ``commit`` if it is unknown."""
     repositories: Mapping[str, Path]
-    """The repository of each commit's submodule that is checked out here, by its folder with a slash at its end."""
+    """The repositories of checked-out submodules, by folder with a trailing slash."""
 
     @property
     def form(self) -> Form:
         return "small" if f"{self.inside}jobs/{PLAN}" in self.files else "big"
 
     def content(self, name: str) -> bytes | None:
-        """A file of the base, by its name in the repository."""
-        return self._of(self.files.get(name))
+        """The content of a file on the base, by its name in the repository."""
+        return self._content(self.files.get(name))
 
     def content_before(self, name: str) -> bytes | None:
-        """A file as it was when the branch left the base."""
-        return self._of(self.forked.get(name))
+        """The content of a file at the fork point."""
+        return self._content(self.forked.get(name))
 
     @property
     def is_behind(self) -> bool:
-        """Whether the branch lacks something of the base."""
+        """Whether the branch lacks commits of the base."""
         return self.fork != self.commit
 
     def contents(self, files: Sequence[CommittedFile]) -> Iterator[bytes]:
-        """What is in some of its files, in this order; fewer, where git can't read one."""
-        for top, some in groupby(files, key=lambda file: self._repository(file.name)):
-            yield from blob_contents(top, [one.blob for one in some])
+        """Yield the contents of some files, in this order; fewer if git can't read one."""
+        for top, group in groupby(files, key=lambda file: self._repository(file.name)):
+            yield from blob_contents(top, [file.blob for file in group])
 
-    def _of(self, found: CommittedFile | None) -> bytes | None:
-        return None if found is None else next(self.contents([found]), None)
+    def _content(self, file: CommittedFile | None) -> bytes | None:
+        return None if file is None else next(self.contents([file]), None)
 
     def _repository(self, name: str) -> Path:
         above = [folder for folder in self.repositories if name.startswith(folder)]
@@ -70,7 +70,7 @@ class Base(NamedTuple):
 
 
 def base_of(workspace: Workspace, ref: str) -> Base:
-    """The base that a name stands for."""
+    """Resolve a ref to the base."""
     top = worktree_root(workspace.root)
     if top is None or not workspace.root.is_relative_to(top):
         raise BaseError(
@@ -81,14 +81,16 @@ def base_of(workspace: Workspace, ref: str) -> Base:
     if commit is None:
         raise BaseError(
             f"There is no commit {ref!r} here.",
-            next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in a checkout of CI, fetch all "
-            "of the history (fetch-depth: 0).",
+            next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in CI, check out the whole "
+            "history (fetch-depth: 0).",
         )
-    meant = {git(top, "rev-parse", "--verify", "--quiet", f"{kind}/{ref}^{{commit}}") for kind in _KINDS} - {None}
-    if len(meant) > 1:
+    commits = {git(top, "rev-parse", "--verify", "--quiet", f"{kind}/{ref}^{{commit}}") for kind in _REF_FOLDERS} - {
+        None
+    }
+    if len(commits) > 1:
         raise BaseError(
-            f"{ref!r} is the name of several commits here: a branch's, a tag's or a remote branch's.",
-            next_step=f"Say which: --base refs/remotes/{ref}",
+            f"{ref!r} is ambiguous: several branches, tags or remote branches have this name.",
+            next_step=f"Use the full name: --base refs/remotes/{ref}",
         )
     inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
     repositories: dict[str, Path] = {}
@@ -99,24 +101,24 @@ def base_of(workspace: Workspace, ref: str) -> Base:
 
 
 def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, CommittedFile]:
-    """The files of a commit and of its submodules; of one that is not here, or lacks that commit, there are none."""
-    found = {f"{above}{file.name}": file._replace(name=f"{above}{file.name}") for file in files_in_commit(top, commit)}
+    """The files of a commit and of its submodules; submodules that are not checked out are skipped."""
+    files = {f"{above}{file.name}": file._replace(name=f"{above}{file.name}") for file in files_in_commit(top, commit)}
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
     for row in listed.split(b"\0"):
         meta, _, raw = row.partition(b"\t")
         if meta.startswith(b"160000 ") and (top / os.fsdecode(raw) / ".git").exists():
             folder = f"{above}{os.fsdecode(raw)}/"
             repositories[folder] = top / os.fsdecode(raw)
-            found |= _files(repositories[folder], meta.split()[2].decode(), folder, repositories)
-    return found
+            files |= _files(repositories[folder], meta.split()[2].decode(), folder, repositories)
+    return files
 
 
 def is_shallow(base: Base) -> bool:
-    """Whether the history here ends before it begins, as in a shallow checkout."""
+    """Whether the repository is a shallow clone."""
     return git(base.top, "rev-parse", "--is-shallow-repository") == b"true\n"
 
 
 def count_untracked(base: Base) -> int:
-    """How many files stand in the working tree that git neither tracks nor ignores; they are not part of the work."""
+    """The number of files that git neither tracks nor ignores; they are not part of the work."""
     listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
-    return sum(bool(one) for one in listed.split(b"\0"))
+    return sum(bool(name) for name in listed.split(b"\0"))

@@ -1,4 +1,4 @@
-"""What a branch did to the contract and the record of its base: said without running anything."""
+"""Compare the contract and the record of a branch with those of its base, without running anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from donewhen.jobs.verifying.claimed_completions import missing_proof
 
 
 class BranchClaim(NamedTuple):
-    """What the branch says about a job."""
+    """What the branch claims about a job."""
 
     job: Job | None
     where: str
@@ -31,7 +31,7 @@ class BranchClaim(NamedTuple):
     completed: Entry | None
     """The completion on the branch that the base does not have."""
     reasons: tuple[CaseReason, ...]
-    """How the branch's plan asks for less than what was agreed on the base."""
+    """How the branch's plan requires less than was agreed on the base."""
 
     @property
     def done(self) -> bool:
@@ -41,12 +41,12 @@ class BranchClaim(NamedTuple):
 def claim_of(
     base: Base, branch: Workspace, job: Job, where: str, seal: Seal | None, policy: Policy, known: set[str]
 ) -> BranchClaim:
-    """What the branch says about a job of the base; ``known`` are the hashes of the base's entries."""
+    """Return what the branch claims about a job of the base; ``known`` are the hashes of the base's entries."""
     entries = branch.ledger.read(job.id).entries
     history = history_of(job.id, entries, policy)
     completed = history.completed if history.completed and history.completed.hash not in known else None
     try:
-        found = branch.job(job.id)
+        branch_job = branch.job(job.id)
     except DonewhenError as error:
         if f"{base.inside}{where}" not in base.forked:
             return BranchClaim(None, where, history.status, completed, ())
@@ -54,22 +54,22 @@ def claim_of(
         message = f"{job.id} can't be read on the branch: {error.message}"
         reason = CaseReason(code, message, error.where or where, "Restore its plan file from the base branch.")
         return BranchClaim(None, where, history.status, completed, (reason,))
-    place = branch.where(found.path)
+    place = branch.where(branch_job.path)
     reasons: list[CaseReason] = []
-    is_older = base.is_behind and _terms_before(base, found, place) == job_terms(found)
-    for term in compare_terms(seal.terms, job_terms(found)) if seal is not None and not is_older else ():
+    is_older = base.is_behind and _terms_before(base, branch_job, place) == job_terms(branch_job)
+    for term in compare_terms(seal.terms, job_terms(branch_job)) if seal is not None and not is_older else ():
         if term.voids:
-            message = " → ".join(part for part in (term.before, term.after or "nothing") if part)
-            said = f"{job.id}: {term.field} was {term.kind} on the branch: {message}."
-            reasons.append(_voided(said, _located(term, found, place, branch)))
-    status = "done" if "done" in (found.status, history.status) else found.status
-    return BranchClaim(found, place, status, completed, tuple(reasons))
+            change = " → ".join(part for part in (term.before, term.after or "nothing") if part)
+            sentence = f"{job.id}: {term.field} was {term.kind} on the branch: {change}."
+            reasons.append(_voided_reason(sentence, _location(term, branch_job, place, branch)))
+    status = "done" if "done" in (branch_job.status, history.status) else branch_job.status
+    return BranchClaim(branch_job, place, status, completed, tuple(reasons))
 
 
 def project_reasons(branch: Workspace, seal: Seal, before: Workspace | None) -> Iterator[CaseReason]:
-    """How the branch's project, settings, hooks and judges ask for less than what was agreed on the base.
+    """Yield how the branch's project, settings, hooks and judges require less than was agreed on the base.
 
-    ``before`` is the contract as it was when the branch left the base; None where that has not changed since.
+    ``before`` is the contract at the fork point; None if it has not changed since.
     """
     project = branch.project()
     settings = branch.settings()
@@ -78,37 +78,37 @@ def project_reasons(branch: Workspace, seal: Seal, before: Workspace | None) -> 
         return
     for term in compare_terms(seal.terms, terms):
         if term.voids:
-            message = " → ".join(part for part in (term.before, term.after or "nothing") if part)
-            said = f"{project.id}: {term.field} was {term.kind} on the branch: {message}."
-            yield _voided(said, location_of_change(term, project, branch.where(project.path), settings))
+            change = " → ".join(part for part in (term.before, term.after or "nothing") if part)
+            sentence = f"{project.id}: {term.field} was {term.kind} on the branch: {change}."
+            yield _voided_reason(sentence, location_of_change(term, project, branch.where(project.path), settings))
 
 
 def receipt_reasons(branch: Workspace, job: Job, claim: BranchClaim, policy: Policy) -> Iterator[CaseReason]:
-    """Why a completion on the branch can't be a real one."""
+    """Yield why a completion on the branch can't be genuine."""
     if claim.completed is None:
         if claim.status == "done":
-            message = f"{job.id} says done, and the ledger on the branch has no completion."
-            yield _receipt(message, _status_line(claim))
+            message = f"The status of {job.id} is done, but the ledger on the branch has no completion."
+            yield _receipt_reason(message, _status_line(claim))
         return
     problems = list(missing_proof(job, branch.ledger.read(job.id).entries, claim.completed, policy))
     if problems:
-        message = f"The receipt {claim.completed.hash[:19]}… of {job.id} rests on nothing: {'; '.join(problems)}."
-        yield _receipt(message, _status_line(claim))
+        message = f"The receipt {claim.completed.hash[:19]}… of {job.id} is unfounded: {'; '.join(problems)}."
+        yield _receipt_reason(message, _status_line(claim))
 
 
 def record_reasons(base: Base, branch: Workspace) -> Iterator[CaseReason]:
-    """Why the record on the branch can't be believed: it is not a continuation of the base's, or does not hold."""
+    """Yield why the record on the branch can't be trusted: it does not continue the base's record, or is broken."""
     folder = f"{base.inside}{branch.where(branch.folder / 'ledger')}/"
-    chains = [one for name, one in base.files.items() if name.startswith(folder) and name.endswith(".jsonl")]
-    # One question for all of them: there may be thousands.
-    for one, theirs in zip(chains, base.contents(chains), strict=True):
-        path = base.top / one.name
+    chains = [file for name, file in base.files.items() if name.startswith(folder) and name.endswith(".jsonl")]
+    # One call of git for all of them: there may be thousands.
+    for file, base_content in zip(chains, base.contents(chains), strict=True):
+        path = base.top / file.name
         now = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        yield from _chain_reasons(base, one.name, now, theirs)
-    for found in audit_workspace(branch).findings:
-        # What was loosened is told against the base's own agreement.
-        if found.severity == "error" and found.code != FindingCode.VOIDED:
-            yield CaseReason(str(found.code), found.message, found.where, found.next)
+        yield from _chain_reasons(base, file.name, now, base_content)
+    for finding in audit_workspace(branch).findings:
+        # Loosened terms are reported against the base's own agreement.
+        if finding.severity == "error" and finding.code != FindingCode.VOIDED:
+            yield CaseReason(str(finding.code), finding.message, finding.where, finding.next)
 
 
 def _project_terms(workspace: Workspace) -> Terms:
@@ -117,7 +117,7 @@ def _project_terms(workspace: Workspace) -> Terms:
 
 
 def _terms_before(base: Base, job: Job, where: str) -> Terms | None:
-    """The terms of a job when the branch left the base."""
+    """The terms of a job at the fork point."""
     raw = base.content_before(f"{base.inside}{where}")
     try:
         return None if raw is None else job_terms(read_job(parse_document(raw, where), job.path, where))
@@ -125,22 +125,28 @@ def _terms_before(base: Base, job: Job, where: str) -> Terms | None:
         return None
 
 
-def _chain_reasons(base: Base, name: str, now: bytes, theirs: bytes) -> Iterator[CaseReason]:
-    """A chain may only grow. Where the base's has grown since the branch left it, the two can't be joined."""
+def _chain_reasons(base: Base, name: str, branch_content: bytes, base_content: bytes) -> Iterator[CaseReason]:
+    """Yield a reason if a chain was not only appended to, or was appended to on both sides."""
     where = name.removeprefix(base.inside)
-    before = base.content_before(name) or b"" if base.is_behind else theirs
-    if now.startswith(theirs) or (now.startswith(before) and theirs.startswith(now)):
+    fork_content = base.content_before(name) or b"" if base.is_behind else base_content
+    if branch_content.startswith(base_content) or (
+        branch_content.startswith(fork_content) and base_content.startswith(branch_content)
+    ):
         return
-    if now.startswith(before) and theirs.startswith(before) and theirs != before:
-        message = f"The chain went on both here and on {base.ref}, so the two can't be merged."
+    if (
+        branch_content.startswith(fork_content)
+        and base_content.startswith(fork_content)
+        and base_content != fork_content
+    ):
+        message = f"The chain has new entries both here and on {base.ref}, so the two can't be merged."
         yield CaseReason(FindingCode.GIT, message, where, f"git rebase {base.ref}, and complete the job again")
         return
-    message = "The chain on the branch does not continue that of the base: entries are gone or were changed."
-    yield CaseReason(FindingCode.REWRITTEN, message, where, _next(FindingCode.REWRITTEN))
+    message = "The chain on the branch does not continue that of the base: entries were removed or changed."
+    yield CaseReason(FindingCode.REWRITTEN, message, where, _next_step(FindingCode.REWRITTEN))
 
 
-def _located(change: TermsChange, job: Job, place: str, branch: Workspace) -> str:
-    """Where a change stands; the plan file where the branch's settings can't be read, which is told besides."""
+def _location(change: TermsChange, job: Job, place: str, branch: Workspace) -> str:
+    """The location of a change; the plan file if the branch's settings can't be read, which is reported elsewhere."""
     try:
         return location_of_change(change, job, place, branch.settings())
     except DonewhenError:
@@ -152,14 +158,14 @@ def _status_line(claim: BranchClaim) -> str:
     return f"{claim.where}:{line}" if line else claim.where
 
 
-def _voided(told: str, where: str) -> CaseReason:
+def _voided_reason(message: str, where: str) -> CaseReason:
     next_step = "Undo the edit, or let a person agree to it on the base branch first."
-    return CaseReason(FindingCode.VOIDED, told, where, next_step)
+    return CaseReason(FindingCode.VOIDED, message, where, next_step)
 
 
-def _receipt(told: str, where: str) -> CaseReason:
-    return CaseReason(FindingCode.RECEIPT_UNFOUNDED, told, where, _next(FindingCode.RECEIPT_UNFOUNDED))
+def _receipt_reason(message: str, where: str) -> CaseReason:
+    return CaseReason(FindingCode.RECEIPT_UNFOUNDED, message, where, _next_step(FindingCode.RECEIPT_UNFOUNDED))
 
 
-def _next(code: FindingCode) -> str:
+def _next_step(code: FindingCode) -> str:
     return FINDINGS[code].next_step

@@ -1,4 +1,4 @@
-"""What became of running a contract again: one case a gate and a criterion, each with its reasons and its place."""
+"""The results of running a contract again: one case per gate and per criterion, each with its reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CaseKind = Literal["gate", "criterion", "command", "project"]
 
 
 class CaseReason(NamedTuple):
-    """Why a case did not pass: a code, one sentence, the place in the branch's files, and what to do next."""
+    """Why a case did not pass: a code, a sentence, the location in the branch's files, and what to do next."""
 
     code: str
     message: str
@@ -18,52 +18,52 @@ class CaseReason(NamedTuple):
 
 
 class VerificationCase(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     kind: CaseKind
     outcome: Outcome
     reasons: tuple[CaseReason, ...] = ()
     text: str = ""
-    """What was asked for, or what was found."""
+    """The requirement, or the result."""
     output: str = ""
-    """The end of what a command said that did not pass; anybody's words."""
+    """The end of a failed command's output; untrusted text."""
 
 
 class JobCases(NamedTuple):
-    """A job of the base branch, and what running its contract again came to."""
+    """A job of the base branch, and the results of running its contract again."""
 
     id: str
     title: str
     where: str
     claimed: bool
-    """Whether the branch says that it is done, or somebody asked for it."""
+    """Whether the branch claims that it is done, or it was selected."""
     cases: tuple[VerificationCase, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether everything that could be run again was, and passed."""
+        """Whether the job was run again and every case passed or was skipped."""
         return self.claimed and bool(self.cases) and all(case.outcome in ("passed", "skipped") for case in self.cases)
 
 
 class Verification(NamedTuple):
-    """A branch, looked at with the contract of the base branch."""
+    """The results of verifying a branch against the contract of its base branch."""
 
     base: str
     commit: str
-    """The commit of the base branch that the contract was taken from; empty where there is none."""
+    """The commit of the base branch that the contract was taken from; empty if there is none."""
     project: tuple[VerificationCase, ...]
     jobs: tuple[JobCases, ...]
     notes: tuple[CaseReason, ...] = ()
-    """Worth knowing, and nothing against the branch."""
+    """Information that does not count against the branch."""
     inside: str = ""
-    """The project's folder in the repository, with a slash at its end; places are relative to the project."""
+    """The project's folder in the repository, with a trailing slash; locations are relative to the project."""
     project_file: str = "jobs/plan.md"
-    """The project's plan, in the project: the place of what has no other."""
+    """The project's plan file: the location of reasons without another one."""
 
     @classmethod
     def of_error(cls, base: str, code: str, message: str, where: str, next_step: str | None) -> Verification:
-        """A look that could not be taken at all: that is reported, too, and is no pass."""
+        """A verification that could not run at all: it is reported, and does not pass."""
         case = VerificationCase("verify", "project", "error", (CaseReason(code, message, where, next_step),))
         return cls(base, "", (case,), ())
 
@@ -73,12 +73,12 @@ class Verification(NamedTuple):
 
     @property
     def broken(self) -> bool:
-        """Whether something could not be asked at all."""
+        """Whether a check could not run at all."""
         return any(case.outcome == "error" for case in self.cases)
 
     @property
     def passed(self) -> bool:
-        """Whether something was verified, and nothing spoke against it. Zero jobs is never a pass."""
+        """Whether something was verified and nothing failed. Zero jobs is never a pass."""
         return any(job.passed for job in self.jobs) and all(
             case.outcome in ("passed", "skipped") for case in self.cases
         )

@@ -1,4 +1,4 @@
-"""Is a completion on record borne out by the record before it? A line in a file is quickly written."""
+"""Check that the entries before a recorded completion support it; anybody can append a line to a file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _GATES = frozenset({"agreement", "budget", "dependency", "truth", "reward"})
 
 
 def missing_proof(job: Job, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Iterator[str]:
-    """What a real completion has on record before it, and this one does not.
+    """Yield what a genuine completion has on record and this one lacks.
 
-    Somebody who writes all of that by hand is not found here. Running the contract again finds them.
+    A complete forgery is not detected here; running the contract again detects it.
     """
     before = [entry for entry in entries if entry.seq < completed.seq]
     gates = completed.data.get("gates")
     if not isinstance(gates, dict) or not gates.keys() >= _GATES or any(gates.values()):
-        yield "it does not say that every gate was open"
+        yield "it does not record that every gate was open"
     score = completed.data.get("score")
     if not isinstance(score, int) or score < job.reward_target:
-        yield f"its score is {score}, and {job.reward_target} was agreed"
+        yield f"its score is {score}, but the target is {job.reward_target}"
     seal = seal_in(job.id, before, policy)
     if seal is None or completed.data.get("terms") != seal.hash:
-        yield "it names another agreement than the one on record"
-    if not any(one.type == "started" for one in before):
+        yield "it refers to a different agreement than the recorded one"
+    if not any(entry.type == "started" for entry in before):
         yield "the job was never started"
     for requirement in requirements_of(job):
         if requirement.check.kind in ("run", "file"):
             run = newest_run(before, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
             if run is None or run.data.get("passed") is not True or run.data.get("settled") is not True:
-                yield f"no run of `{requirement.evidence}` that passed stands before it"
+                yield f"no passed run of `{requirement.evidence}` is recorded before it"

@@ -1,4 +1,4 @@
-"""What running one job's contract again came to: its gates, its criteria, and the receipt that the branch offers."""
+"""The results of running one job's contract again: its gates, its criteria, and the branch's receipt."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from donewhen.jobs.verifying.branch_changes import BranchClaim, receipt_reasons
 from donewhen.jobs.verifying.cases import CaseKind, CaseReason, VerificationCase
 from donewhen.jobs.verifying.rerun import Memory, SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
 
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
-_LINES = 20
-# These compare with a start on the base, and everything that could be wrong with it is run again here.
-_NOT_HERE = frozenset({GateCode.NOT_STARTED, GateCode.REPORT_CONFIG_CHANGED})
-_OF_NEEDS = frozenset({*CRITERION_CODES.values(), GateCode.COMMAND_NOT_PASSED})
-_RUN_AGAIN = ("acceptance", "verification")
+_MAX_LINES = 20
+# These compare with the job's start on the base; here everything is run again anyway.
+_NOT_APPLICABLE = frozenset({GateCode.NOT_STARTED, GateCode.REPORT_CONFIG_CHANGED})
+_REQUIREMENT_CODES = frozenset({*CRITERION_CODES.values(), GateCode.COMMAND_NOT_PASSED})
+_RERUN_COMPONENTS = ("acceptance", "verification")
 
 
 class AgreedJob(NamedTuple):
-    """A job of the base, with what was agreed about it there."""
+    """A job of the base branch, with what was agreed there."""
 
     job: Job
     seal: Seal | None
@@ -45,11 +45,11 @@ class AgreedJob(NamedTuple):
     """The hashes of its entries on the base."""
     claim: BranchClaim
     name: str
-    """Its plan file, in the project."""
+    """Its plan file, relative to the project."""
 
 
 class RunTree(NamedTuple):
-    """A folder to run in, and what is special about it."""
+    """A folder to run in, with its label and its cached results."""
 
     workspace: Workspace
     label: str
@@ -63,40 +63,42 @@ def job_cases(
     trees: Sequence[RunTree],
     agreed_job: AgreedJob,
     states: Mapping[str, DependencyFact],
-    on_progress: Tell,
+    on_progress: OnProgress,
 ) -> Iterator[VerificationCase]:
-    """The gates in their order, then what they looked at. The facts are of each tree but the first, which is the base
-    as it is; all of them must be good, and each must have the tests of the one before it."""
+    """Yield the gates in order, then the criteria. The first tree is the base itself; facts are collected in each of
+    the others. All of them must pass, and each must have the tests of the tree before it."""
     signed = SignedEntries(branch.ledger.read(agreed_job.job.id).entries, policy)
-    looks: list[tuple[RunTree, Facts]] = []
-    before, *work = trees
-    on_base = before.workspace.job_at(before.workspace.root / agreed_job.name)
+    results: list[tuple[RunTree, Facts]] = []
+    base_tree, *work_trees = trees
+    base_job = base_tree.workspace.job_at(base_tree.workspace.root / agreed_job.name)
     run_tests(
-        before.workspace,
-        on_base,
-        before.memory,
-        lambda requirement: on_progress(f"{on_base.id}  {before.label}{requirement.evidence}"),
+        base_tree.workspace,
+        base_job,
+        base_tree.memory,
+        lambda requirement: on_progress(f"{base_job.id}  {base_tree.label}{requirement.evidence}"),
     )
-    for tree in work:
+    for tree in work_trees:
         job = tree.workspace.job_at(tree.workspace.root / agreed_job.name)
 
-        def told(requirement: Requirement, label: str = tree.label) -> None:
+        def report(requirement: Requirement, label: str = tree.label) -> None:
             on_progress(f"{agreed_job.job.id}  {label}{requirement.evidence}")
 
-        facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, told), states)
+        facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, report), states)
         if agreed_job.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
-        lost = lost_tests(looks[0][0].workspace if looks else before.workspace, tree.workspace, job)
-        looks.append((tree, facts._replace(suites=lost)))
-    strict = looks[0][1]
-    agreement = [_of_gate(agreed_job, reason) for reason in agreement_gate(strict).reasons]
+        lost = lost_tests(results[0][0].workspace if results else base_tree.workspace, tree.workspace, job)
+        results.append((tree, facts._replace(suites=lost)))
+    strict = results[0][1]
+    agreement = [_case_reason(agreed_job, reason) for reason in agreement_gate(strict).reasons]
     yield case_from_reasons("agreement", "gate", [*agreement, *agreed_job.claim.reasons])
-    yield VerificationCase("budget", "gate", "skipped", text="How often it was tried can't be run again.")
+    yield VerificationCase("budget", "gate", "skipped", text="The number of attempts can't be verified.")
     yield case_from_reasons(
-        "dependency", "gate", [_of_gate(agreed_job, reason) for reason in _left(dependency_gate(strict).reasons)]
+        "dependency",
+        "gate",
+        [_case_reason(agreed_job, reason) for reason in _applicable(dependency_gate(strict).reasons)],
     )
-    criteria = [_criterion_case(agreed_job, looks, place) for place in range(len(strict.evidence))]
-    yield _truth_case(agreed_job, looks, criteria)
+    criteria = [_criterion_case(agreed_job, results, place) for place in range(len(strict.evidence))]
+    yield _truth_case(agreed_job, results, criteria)
     yield _reward_case(agreed_job, strict)
     yield from criteria
     refuted = any(case.outcome == "failed" for case in criteria)
@@ -104,103 +106,106 @@ def job_cases(
 
 
 def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:
-    """A case that fails for reasons, and passes without any."""
-    found = tuple(reasons)
-    return VerificationCase(name, kind, "failed" if found else "passed", found)
+    """A case that fails if there are reasons, else passes."""
+    failures = tuple(reasons)
+    return VerificationCase(name, kind, "failed" if failures else "passed", failures)
 
 
 def _truth_case(
-    job: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], criteria: Sequence[VerificationCase]
+    job: AgreedJob, results: Sequence[tuple[RunTree, Facts]], criteria: Sequence[VerificationCase]
 ) -> VerificationCase:
     reasons: list[CaseReason] = []
-    for tree, facts in looks:
-        beside = _OF_NEEDS
+    for tree, facts in results:
+        reported_elsewhere = _REQUIREMENT_CODES
         if facts.lessons.captured > facts.lessons.empty:
-            # It stands in the file. That it is on record, only the branch's own ledger says.
-            beside |= {GateCode.LESSON_NOT_CAPTURED}
-        others = [reason for reason in _left(truth_gate(facts).reasons) if reason.code not in beside]
-        reasons += [_of_gate(job, reason, tree.label) for reason in others]
+            # The lesson is in the file. Only the branch's own ledger, which is not trusted, records it.
+            reported_elsewhere |= {GateCode.LESSON_NOT_CAPTURED}
+        others = [reason for reason in _applicable(truth_gate(facts).reasons) if reason.code not in reported_elsewhere]
+        reasons += [_case_reason(job, reason, tree.label) for reason in others]
     unmet = sum(case.outcome != "passed" for case in criteria)
     if not reasons and unmet:
-        return VerificationCase(
-            "truth", "gate", "failed", text=f"{unmet} of {len(criteria)} things that it has to show are not met."
-        )
+        return VerificationCase("truth", "gate", "failed", text=f"{unmet} of {len(criteria)} requirements are not met.")
     return case_from_reasons("truth", "gate", dict.fromkeys(reasons))
 
 
 def _reward_case(job: AgreedJob, facts: Facts) -> VerificationCase:
-    """The part of the score that can be run again. What was noted on the way is the branch's own word."""
-    counted = [part for part in score_of(facts).components if part.name in _RUN_AGAIN]
+    """The part of the score that can be verified. The rest is only the branch's claim."""
+    counted = [part for part in score_of(facts).components if part.name in _RERUN_COMPONENTS]
     points = round(100 * sum(part.got for part in counted) / sum(part.possible for part in counted))
     target = facts.job.reward_target
-    message = f"{points} of 100 for what was run again; {target} was agreed."
+    message = f"Verified score: {points} of 100; the target is {target}."
     if points >= target:
         return VerificationCase("reward", "gate", "passed", text=message)
     code = GateCode.SCORE_TOO_LOW
-    return VerificationCase("reward", "gate", "failed", (CaseReason(code, message, job.claim.where, _next(job, code)),))
+    return VerificationCase(
+        "reward", "gate", "failed", (CaseReason(code, message, job.claim.where, _next_step(job, code)),)
+    )
 
 
-def _criterion_case(job: AgreedJob, looks: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
-    requirement = looks[0][1].evidence[place].requirement
+def _criterion_case(job: AgreedJob, results: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
+    requirement = results[0][1].evidence[place].requirement
     kind: CaseKind = "command" if requirement.name == VERIFICATION else "criterion"
     name = f"`{requirement.evidence}`" if kind == "command" else requirement.name
     reasons: list[CaseReason] = []
     output = ""
-    for tree, facts in looks:
-        found = facts.evidence[place]
-        if found.state == "passed":
+    for tree, facts in results:
+        status = facts.evidence[place]
+        if status.state == "passed":
             continue
-        code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[found.state]
+        code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[status.state]
         reasons.append(
-            CaseReason(code, f"{tree.label}{status_sentence(found)}", _line_of(job, requirement), _next(job, code))
+            CaseReason(
+                code, f"{tree.label}{status_sentence(status)}", _line_of(job, requirement), _next_step(job, code)
+            )
         )
-        output = output or _said(tree.workspace, found)
-    said = [one.message.removeprefix(tree.label) for one, (tree, _) in zip(reasons, looks, strict=False)]
-    if len(said) > 1 and len(set(said)) == 1:
-        # Whose tests they are makes no difference to it.
-        reasons = [reasons[0]._replace(message=said[0])]
+        output = output or _output_end(tree.workspace, status)
+    messages = [reason.message.removeprefix(tree.label) for reason, (tree, _) in zip(reasons, results, strict=False)]
+    if len(messages) > 1 and len(set(messages)) == 1:
+        # The message is the same with either set of tests, so it needs no label.
+        reasons = [reasons[0]._replace(message=messages[0])]
     return VerificationCase(name, kind, "failed" if reasons else "passed", tuple(reasons), requirement.text, output)
 
 
 def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted: bool) -> Iterator[VerificationCase]:
-    """What the branch offers as proof. It is never asked; where it is false, that is told."""
+    """The branch's receipt. It is never used as evidence, but reported if it is false."""
     if job.claim.completed is None and (job.done or not job.claim.done):
         return
     reasons = list(receipt_reasons(branch, job.job, job.claim, policy))
     if refuted and job.claim.completed is not None:
         code = FindingCode.RECEIPT_REFUTED
-        message = f"The branch says that {job.job.id} is done ({job.claim.completed.hash[:19]}…); run again, it is not."
+        receipt = f"{job.claim.completed.hash[:19]}…"
+        message = f"The branch claims that {job.job.id} is done ({receipt}), but running it again failed."
         reasons.append(CaseReason(code, message, job.claim.where, FINDINGS[code].next_step))
     yield case_from_reasons("receipt", "gate", reasons)
 
 
-def _left(reasons: Sequence[GateReason]) -> list[GateReason]:
-    return [reason for reason in reasons if reason.code not in _NOT_HERE]
+def _applicable(reasons: Sequence[GateReason]) -> list[GateReason]:
+    return [reason for reason in reasons if reason.code not in _NOT_APPLICABLE]
 
 
-def _of_gate(job: AgreedJob, reason: GateReason, label: str = "") -> CaseReason:
+def _case_reason(job: AgreedJob, reason: GateReason, label: str = "") -> CaseReason:
     where = job.claim.where if reason.where is None or reason.where.startswith(job.claim.where) else reason.where
-    return CaseReason(reason.code, f"{label}{reason.message}", where, _next(job, reason.code))
+    return CaseReason(reason.code, f"{label}{reason.message}", where, _next_step(job, reason.code))
 
 
-def _next(job: AgreedJob, code: GateCode) -> str:
+def _next_step(job: AgreedJob, code: GateCode) -> str:
     return GATE_REASONS[code].next_step.replace("JOB", job.job.id)
 
 
 def _line_of(agreed_job: AgreedJob, requirement: Requirement) -> str:
-    """Where the branch's plan says it; the plan itself where it does not say it any more."""
+    """The line of a requirement in the branch's plan; the plan file if it is no longer there."""
     job = agreed_job.claim.job
     if job is None:
         return agreed_job.claim.where
-    line = next((each.line for each in job.criteria if each.text == requirement.text), None)
-    line = line or next((each.line for each in job.criteria if each.id == requirement.name), None)
+    line = next((criterion.line for criterion in job.criteria if criterion.text == requirement.text), None)
+    line = line or next((criterion.line for criterion in job.criteria if criterion.id == requirement.name), None)
     if requirement.name == VERIFICATION:
         line = job.document.line_of("truth_required_commands")
     return f"{agreed_job.claim.where}:{line}" if line else agreed_job.claim.where
 
 
-def _said(tree: Workspace, status: EvidenceStatus) -> str:
+def _output_end(tree: Workspace, status: EvidenceStatus) -> str:
     blob = None if status.entry is None else status.entry.data.get("output")
     content = evidence_store(tree).get(blob) if isinstance(blob, str) else None
     text = plain_text((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
-    return "\n".join(text.rstrip().splitlines()[-_LINES:])
+    return "\n".join(text.rstrip().splitlines()[-_MAX_LINES:])

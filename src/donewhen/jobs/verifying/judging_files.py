@@ -1,4 +1,4 @@
-"""Which files judge the work, and so are the base's: tests, what agreed commands name, and what their programs read."""
+"""Which files judge the work and come from the base: tests, files named by agreed commands, and program settings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.base_branch import Base
 
-# What a program reads that is named by itself, and can't do without.
-_READ_BY: dict[str, tuple[str, ...]] = {
+# Files that a program reads by default and requires.
+_REQUIRED_FILES: dict[str, tuple[str, ...]] = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "gmake": ("GNUmakefile", "makefile", "Makefile"),
     "just": ("justfile", "Justfile", ".justfile"),
@@ -29,8 +29,8 @@ _READ_BY: dict[str, tuple[str, ...]] = {
     "tox": ("tox.ini",),
     **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), ("package.json",)),
 }
-# What tells a program how severe to be. Nobody has asked for a new one.
-_SET_BY: dict[str, tuple[str, ...]] = {
+# Configuration that sets how strict a program is. A new file of this kind is never required.
+_CONFIG_FILES: dict[str, tuple[str, ...]] = {
     "tox": (PROJECT_FILE, "setup.cfg"),
     "ruff": ("ruff.toml", ".ruff.toml", PROJECT_FILE),
     "mypy": ("mypy.ini", ".mypy.ini", PROJECT_FILE, "setup.cfg"),
@@ -43,7 +43,7 @@ _SET_BY: dict[str, tuple[str, ...]] = {
     "tsc": ("tsconfig.json",),
     "cargo": (".cargo/config.toml", ".cargo/config", "clippy.toml", ".clippy.toml"),
 }
-# What was installed is no work, and declares plug-ins.
+# Installed packages are not part of the work, and can declare plug-ins.
 _INSTALLED = (".venv/", "venv/", "node_modules/", "*.egg-info/", "*.dist-info/")
 _FRAMEWORKS = (
     *("pytest.toml", ".pytest.toml"),
@@ -57,23 +57,30 @@ _FRAMEWORKS = (
         ".rspec",
     ),
 )
-# Python looks into the project first, so a module there with one of these names would be part of the test framework.
-_SHADOWED = sys.stdlib_module_names | {"pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli"}
+# Python searches the project first, so a module with one of these names would become part of the test framework.
+_SHADOWED_MODULES = sys.stdlib_module_names | {
+    "pluggy",
+    "iniconfig",
+    "packaging",
+    "pygments",
+    "exceptiongroup",
+    "tomli",
+}
 
 
 class JudgingFiles(NamedTuple):
-    """What judges the jobs that are looked at."""
+    """The files that judge the verified jobs."""
 
     base: Base
     named: frozenset[str]
-    """Files that agreed commands and checks name; a new one is what was asked for."""
+    """Files that agreed commands and checks name; the branch may add them."""
     read: frozenset[str]
     patterns: tuple[str, ...]
     is_work: Callable[[str], bool]
-    """Whether a file was agreed to be a result, so that it is work, and judges nothing."""
+    """Whether a file is an agreed output, so that it is work and judges nothing."""
 
     def judges(self, name: str) -> bool:
-        """Whether a file is the base's, changed or new."""
+        """Whether a file must come from the base, be it changed or new."""
         if self.is_work(name):
             return False
         return (
@@ -86,50 +93,65 @@ class JudgingFiles(NamedTuple):
         return self.judges(name) or (name in self.named and not self.is_work(name))
 
     def steers(self, name: str) -> bool:
-        """Whether a file judges by its own name, and not by its folder's, where data for the tests may stand."""
-        own = [pattern for pattern in self.patterns if not pattern.endswith("/")]
-        return name in self.read or self._shadows(name) or any(matches(self.base, name, one) for one in own)
+        """Whether a file judges by its own name, not only by its folder, which may hold test data."""
+        file_patterns = [pattern for pattern in self.patterns if not pattern.endswith("/")]
+        return (
+            name in self.read
+            or self._shadows(name)
+            or any(matches(self.base, name, pattern) for pattern in file_patterns)
+        )
 
     def _shadows(self, name: str) -> bool:
         inner = name.removeprefix(self.base.inside)
         first, _, rest = inner.partition("/")
         module = first if rest else first.partition(".")[0]
         is_code = bool(rest) or first.endswith((".py", ".so", ".pyc"))
-        return name not in self.base.files and is_code and name.startswith(self.base.inside) and module in _SHADOWED
+        return (
+            name not in self.base.files
+            and is_code
+            and name.startswith(self.base.inside)
+            and module in _SHADOWED_MODULES
+        )
 
 
 def judging_files_of(
     base: Base, contract: Workspace, jobs: Collection[Job], open_jobs: Collection[Job]
 ) -> JudgingFiles:
-    """What judges these jobs. What the ``open_jobs`` among them put out is work."""
+    """Return the files that judge these jobs. Outputs of ``open_jobs`` are work."""
     named: set[str] = set()
     read: set[str] = set()
     folders: set[str] = set()
     for job in jobs:
         for requirement in requirements_of(job):
             argv = requirement.check.argv
-            words = [path for word in argv for path in _paths(word)]
-            named |= {_normal(base, one) for one in words}
-            programs = {PurePosixPath(word).name for word in argv} | {one for word in argv for one in word.split()}
-            for above in ("", *(f"{one}/" for one in words)):
-                named |= {_normal(base, f"{above}{file}") for program in programs for file in _READ_BY.get(program, ())}
-                read |= {_normal(base, f"{above}{file}") for program in programs for file in _SET_BY.get(program, ())}
-            folders |= set(_environments(argv))
-            if (module := _module(argv)) is not None:
-                read |= {_normal(base, f"{module}.py"), _normal(base, f"{module}/__main__.py")}
+            paths = [path for word in argv for path in _paths_in(word)]
+            named |= {_in_base(base, path) for path in paths}
+            programs = {PurePosixPath(word).name for word in argv} | {part for word in argv for part in word.split()}
+            for folder in ("", *(f"{path}/" for path in paths)):
+                named |= {
+                    _in_base(base, f"{folder}{file}")
+                    for program in programs
+                    for file in _REQUIRED_FILES.get(program, ())
+                }
+                read |= {
+                    _in_base(base, f"{folder}{file}") for program in programs for file in _CONFIG_FILES.get(program, ())
+                }
+            folders |= set(_environment_folders(argv))
+            if (module := _python_module(argv)) is not None:
+                read |= {_in_base(base, f"{module}.py"), _in_base(base, f"{module}/__main__.py")}
             if requirement.check.schema is not None:
                 with suppress(ConfigError):
                     named.add(in_repository(base, contract, job, requirement.check.schema))
     installed = (*_INSTALLED, *sorted(folders))
-    # A program that belongs to an environment is named, too, and a new one was asked for by nobody.
-    named = {one for one in named if not any(matches(base, one, pattern) for pattern in installed)}
+    # Programs of an environment are named by commands, too, but the branch must not add them.
+    named = {name for name in named if not any(matches(base, name, pattern) for pattern in installed)}
     patterns = (*contract.settings().verify.from_base, *_FRAMEWORKS, *installed)
     results = _agreed_results(base, contract, open_jobs)
-    return JudgingFiles(base, _inside(named), _inside(read), patterns, results)
+    return JudgingFiles(base, _repository_names(named), _repository_names(read), patterns, results)
 
 
 def matches(base: Base, name: str, pattern: str) -> bool:
-    """A pattern names a file or, with a slash at its end, a folder; anywhere, or with one in front, at its place."""
+    """Match a pattern: a file or, with a trailing slash, a folder; anywhere, or from the project with a leading one."""
     if pattern.startswith("/"):
         inner = name.removeprefix(base.inside) if name.startswith(base.inside) else ""
         return inner.startswith(pattern[1:]) if pattern.endswith("/") else fnmatchcase(inner, pattern[1:])
@@ -145,49 +167,53 @@ def _agreed_results(base: Base, tree: Workspace, jobs: Collection[Job]) -> Calla
         for output in job.outputs:
             with suppress(ConfigError):
                 patterns.append(in_repository(base, tree, job, output).split("/"))
-    return lambda name: any(_is_in(name.split("/"), pattern) for pattern in patterns)
+    return lambda name: any(_matches_output(name.split("/"), pattern) for pattern in patterns)
 
 
-def _is_in(name: list[str], pattern: list[str]) -> bool:
-    """Whether a file is what an output names, or in it. A star does not reach into a folder; two of them do."""
+def _matches_output(name: list[str], pattern: list[str]) -> bool:
+    """Whether a file matches an output pattern or is below it. ``*`` does not cross folders; ``**`` does."""
     if not pattern:
         return True
     if pattern[0] == "**":
-        return any(_is_in(name[skipped:], pattern[1:]) for skipped in range(len(name)))
-    return bool(name) and (name[0] == pattern[0] or fnmatchcase(name[0], pattern[0])) and _is_in(name[1:], pattern[1:])
+        return any(_matches_output(name[skipped:], pattern[1:]) for skipped in range(len(name)))
+    return (
+        bool(name)
+        and (name[0] == pattern[0] or fnmatchcase(name[0], pattern[0]))
+        and _matches_output(name[1:], pattern[1:])
+    )
 
 
-def _paths(word: str) -> Iterator[str]:
-    """What in a word of a command may be a file: the word, a test's file, the value of an option, a shell's words."""
+def _paths_in(word: str) -> Iterator[str]:
+    """Yield the possible paths in a word of a command: the word, a test's file, an option's value, words of a shell."""
     for part in {word, *re.split(r"[\s;&|()<>\"']+", word)}:
-        for one in (part, part.partition("=")[2]):
-            path = one.partition("::")[0]
+        for value in (part, part.partition("=")[2]):
+            path = value.partition("::")[0]
             if path and not path.startswith(("-", "/")):
                 yield path
 
 
-def _environments(argv: tuple[str, ...]) -> Iterator[str]:
-    """The folder of an environment whose program is called by its path, as `env/bin/python` is."""
+def _environment_folders(argv: tuple[str, ...]) -> Iterator[str]:
+    """Yield the folder of an environment whose program is called by path, such as `env/bin/python`."""
     parts = PurePosixPath(argv[0]).parts if argv else ()
     if len(parts) > 2 and parts[-2] == "bin" and parts[0] not in ("/", ".."):
         yield f"/{'/'.join(parts[:-2])}/"
 
 
-def _module(argv: tuple[str, ...]) -> str | None:
-    """The module that Python runs; in the project, where the project has it."""
+def _python_module(argv: tuple[str, ...]) -> str | None:
+    """The module that ``python -m`` runs, as a path."""
     if len(argv) > 2 and PurePosixPath(argv[0]).name.startswith("python") and "-m" in argv[1:-1]:
         return argv[argv.index("-m", 1) + 1].replace(".", "/")
     return None
 
 
-def _inside(names: Collection[str]) -> frozenset[str]:
+def _repository_names(names: Collection[str]) -> frozenset[str]:
     return frozenset(name for name in names if not name.startswith((".git/", "..", "/")))
 
 
-def _normal(base: Base, name: str) -> str:
+def _in_base(base: Base, name: str) -> str:
     return os.path.normpath(f"{base.inside}{name}")
 
 
 def in_repository(base: Base, tree: Workspace, job: Job, path: str) -> str:
-    """A path of a plan file as a name in the repository."""
+    """Convert a path of a plan file to a name in the repository."""
     return f"{base.inside}{tree.where(locate_path(tree, job, path, 'outputs'))}"

@@ -1,4 +1,4 @@
-"""Running one job's contract again, in a folder that has the branch's work; what it comes to is the gates' to say."""
+"""Run one job's contract again in a folder with the branch's work, and collect the facts for the gates."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.judging_files import in_repository
 
 Memory = dict[str, Mapping[str, Any]]
-"""What a command came to in this folder, by everything that it depends on."""
+"""Cached command results in this folder, keyed by everything that they depend on."""
 
 
 class SignedEntries(NamedTuple):
-    """Entries on the branch, and the keys by which some can be believed: those agreed to on the base."""
+    """Entries on the branch, and the policy of the base, whose keys can prove some of them."""
 
     entries: tuple[Entry, ...]
     policy: Policy
@@ -49,67 +49,71 @@ def rerun_job(
     signed: SignedEntries,
     on_progress: Callable[[Requirement], None],
 ) -> Facts:
-    """Run and look at everything that a job has to show, and collect the facts. No proof that was there is used."""
+    """Evaluate every requirement of a job again, and collect the facts. Existing evidence is not used."""
     by = unproved_actor()
     entries = tree.ledger.read(job.id).entries
     if not any(entry.type == "started" for entry in entries):
-        tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _outputs_on(base, tree, job)}, by)
-    asked = requirements_of(job)
-    for requirement in asked:
+        tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _base_outputs(base, tree, job)}, by)
+    requirements = requirements_of(job)
+    for requirement in requirements:
         if requirement.check.kind in ("run", "file"):
             on_progress(requirement)
             with suppress(CommandNotRunnableError):
-                _show(tree, job, requirement, memory)
-    for requirement in asked:
+                _run_requirement(tree, job, requirement, memory)
+    for requirement in requirements:
         if requirement.check.kind == "judge":
             on_progress(requirement)
-            # What speaks against the work already needs no judge; its criterion is then not shown.
+            # If the work already fails elsewhere, no judge is needed; the criterion stays without evidence.
             with suppress(UsageError):
                 collect_evidence(tree, job, by, again=True, only=requirement)
     facts = facts_of(tree, tree.job_at(job.path))
     return facts._replace(
-        evidence=tuple(_signed_off(tree, job, status, signed) for status in facts.evidence),
+        evidence=tuple(_apply_sign_off(tree, job, status, signed) for status in facts.evidence),
         suites=(),
         upstream_changed=(),
         harness_changed=(),
-        chain_breaks=tuple(one.problem for one in tree.ledger.read(job.id).breaks if not one.torn),
+        chain_breaks=tuple(broken.problem for broken in tree.ledger.read(job.id).breaks if not broken.torn),
     )
 
 
 def run_tests(tree: Workspace, job: Job, memory: Memory, on_progress: Callable[[Requirement], None]) -> None:
-    """Run a job's tests alone, to know which there are."""
+    """Run only a job's tests, to learn which exist."""
     for requirement in requirements_of(job):
         if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
             on_progress(requirement)
             with suppress(CommandNotRunnableError):
-                _show(tree, job, requirement, memory)
+                _run_requirement(tree, job, requirement, memory)
 
 
-def lost_tests(before: Workspace, now: Workspace, job: Job) -> tuple[SuiteFact, ...]:
-    """The tests that one folder runs, and the other one does not have or skips."""
-    found: list[SuiteFact] = []
+def lost_tests(old_tree: Workspace, new_tree: Workspace, job: Job) -> tuple[SuiteFact, ...]:
+    """The tests that ran in the old tree, and are missing or skipped in the new one."""
+    facts: list[SuiteFact] = []
     for evidence in dict.fromkeys(
         requirement.evidence for requirement in requirements_of(job) if requirement.check.kind == "run"
     ):
         outcomes = []
-        for tree in (before, now):
+        for tree in (old_tree, new_tree):
             entry = newest_run(tree.ledger.read(job.id).entries, evidence)
             outcomes.append(None if entry is None else test_outcomes(evidence_store(tree), entry))
         old, new = outcomes
         if old is not None:
-            # What could not be collected has a name of its own, which goes when it can.
-            known = {name: one for name, one in old.items() if one != "errored" or (new or {}).get(name) == "skipped"}
-            found.append(compare_suites(evidence, new or {}, known))
-    return tuple(found)
+            # A file that could not be collected is listed under a name that disappears once it can.
+            known = {
+                name: outcome
+                for name, outcome in old.items()
+                if outcome != "errored" or (new or {}).get(name) == "skipped"
+            }
+            facts.append(compare_suites(evidence, new or {}, known))
+    return tuple(facts)
 
 
 def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Facts:
-    """The facts with dependencies as this look found them."""
-    open_ = {name: DependencyFact(name, "open", (name,)) for name in facts.job.depends_on}
-    return facts._replace(dependencies=tuple((open_ | dict(states))[name] for name in facts.job.depends_on))
+    """Return the facts with the dependency states of this verification."""
+    not_run = {name: DependencyFact(name, "open", (name,)) for name in facts.job.depends_on}
+    return facts._replace(dependencies=tuple((not_run | dict(states))[name] for name in facts.job.depends_on))
 
 
-def _show(tree: Workspace, job: Job, requirement: Requirement, memory: Memory) -> None:
+def _run_requirement(tree: Workspace, job: Job, requirement: Requirement, memory: Memory) -> None:
     by = unproved_actor()
     criterion = None if requirement.name == VERIFICATION else requirement.name
     if requirement.check.kind == "file":
@@ -121,12 +125,12 @@ def _show(tree: Workspace, job: Job, requirement: Requirement, memory: Memory) -
         return
     data = run_as_evidence(tree, job, requirement.check.argv, by, criterion=criterion, again=True).entry.data
     if data["settled"]:
-        # Several jobs may ask for the same command on the same files.
+        # Several jobs may require the same command on the same files.
         memory[key] = {name: value for name, value in data.items() if name not in ("writes", "adopted")}
 
 
-def _signed_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: SignedEntries) -> EvidenceStatus:
-    """A sign-off by a key that was agreed to on the base can be believed, wherever it stands."""
+def _apply_sign_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: SignedEntries) -> EvidenceStatus:
+    """Accept a sign-off on the branch if it was made with a key that was agreed on the base."""
     if status.requirement.check.kind != "manual" or status.state == "passed":
         return status
     try:
@@ -135,18 +139,18 @@ def _signed_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: Signe
         return status
     for entry in signed.entries:
         if entry.by.kind == "key" and is_sign_off(entry, status.requirement.text):
-            about = entry.data["value"].get("subject") == subject
-            if about and is_approval(entry, job.id, signed.policy):
+            same_work = entry.data["value"].get("subject") == subject
+            if same_work and is_approval(entry, job.id, signed.policy):
                 return EvidenceStatus(status.requirement, "passed", (), entry)
     return status
 
 
-def _outputs_on(base: Base, tree: Workspace, job: Job) -> dict[str, str]:
-    """What stood in a job's outputs on the base."""
-    found: dict[str, str] = {}
+def _base_outputs(base: Base, tree: Workspace, job: Job) -> dict[str, str]:
+    """The digests of a job's outputs on the base."""
+    outputs: dict[str, str] = {}
     for output in job.outputs:
         with suppress(ConfigError):
             name = in_repository(base, tree, job, output)
             content = base.content(name)
-            found[name.removeprefix(base.inside)] = MISSING if content is None else digest(content)
-    return found
+            outputs[name.removeprefix(base.inside)] = MISSING if content is None else digest(content)
+    return outputs

@@ -1,7 +1,7 @@
-"""A branch's work beside a base branch's contract: folders of their own, so that nobody's working tree is touched.
+"""Lay out a branch's work with the base branch's contract in temporary folders; the working tree is not touched.
 
-What was agreed (plans, ledger, settings, judges) always comes from the base commit. What judges (tests, scripts that
-agreed commands name) comes from the base in one folder, and from the branch in another.
+What was agreed (plans, ledger, settings, missions) always comes from the base commit. What judges the work (tests,
+scripts named by agreed commands) comes from the base in one folder, and from the branch in another.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from donewhen.jobs.verifying.judging_files import JudgingFiles
 ChangeKind = Literal["changed", "removed", "added"]
 
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", FOLDER, ".git"})
-_AT_ONCE = 200
-_HARNESS = (PROJECT_FILE, "tox.ini", "setup.cfg")
+_BATCH = 200
+_TEST_CONFIG_FILES = (PROJECT_FILE, "tox.ini", "setup.cfg")
 
 
 class ChangedJudgingFile(NamedTuple):
-    """A file that judges the work, and what the branch did to it."""
+    """A file that judges the work, and how the branch changed it."""
 
     name: str
     kind: ChangeKind
 
 
 def lay_contract(base: Base, workspace: Workspace, folder: Path) -> Workspace:
-    """The contract alone, as it is on the base."""
+    """Write only the contract of the base."""
     _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
     for name in _settings_files(base, PROJECT_FILE):
         _write_base(base, folder, [name] if name in base.files else [])
-    found = _workspace_in(base, workspace, folder)
-    _write_base(base, folder, _of_settings(base, found))
-    return found
+    tree = _workspace_in(base, workspace, folder)
+    _write_base(base, folder, _files_of_settings(base, tree))
+    return tree
 
 
 def lay_work(
@@ -56,72 +56,72 @@ def lay_work(
     folder: Path,
     judges: JudgingFiles,
 ) -> tuple[Workspace, tuple[ChangedJudgingFile, ...]]:
-    """The branch's work with the contract and what judges from the base; and what of that the branch changed."""
+    """Write the branch's work with the base's contract and judging files; return which of these the branch changed."""
     work = lay_branch(base, workspace, folder, judges)
     changed: list[ChangedJudgingFile] = []
-    settled = {*_of_settings(base, work)}
-    ours = {name for name in base.files if judges.judges_on_base(name)}
-    theirs = {name for name in _branch_files(base) if judges.judges(name)}
-    for name in sorted(ours | theirs):
-        if _is_contract(base, name) or name in settled:
+    settings_files = {*_files_of_settings(base, work)}
+    base_names = {name for name in base.files if judges.judges_on_base(name)}
+    branch_names = {name for name in _branch_files(base) if judges.judges(name)}
+    for name in sorted(base_names | branch_names):
+        if _is_contract(base, name) or name in settings_files:
             continue
         if name not in base.files:
-            # A new test that an agreed command names is what was asked for.
+            # The branch may add a test that an agreed command names.
             if name not in judges.named:
                 _remove(folder, name)
                 changed.append(ChangedJudgingFile(name, "added"))
-        elif not _is_there(folder, base.files[name]):
+        elif not _is_same(folder, base.files[name]):
             changed.append(ChangedJudgingFile(name, "changed" if os.path.lexists(folder / name) else "removed"))
             _write_base(base, folder, [name])
-    changed += _harness(base, folder, judges.is_work)
+    changed += _restore_test_config(base, folder, judges.is_work)
     return work, tuple(changed)
 
 
 def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles | None = None) -> Workspace:
-    """The branch's work, tests and all, with the contract from the base. With ``judges``, nothing that git ignores
-    tells the tests how to run."""
-    _repository(base, folder, commit_of(base.top) or base.commit)
+    """Write the branch's work including its tests, with the base's contract. With ``judges``, ignored files that
+    configure the tests are left out."""
+    _init_repository(base, folder, commit_of(base.top) or base.commit)
     for name in _branch_files(base):
         if not _is_contract(base, name) and not _is_compiled(name):
-            _copy(base.top / name, folder, name)
-    _catch_up(base, folder)
+            _copy_file(base.top / name, folder, name)
+    _merge_base(base, folder)
     _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
     for name in _settings_files(base, PROJECT_FILE):
-        if _own_table(base.content(name)) != _own_table(_read(folder / name)):
+        if _donewhen_table(base.content(name)) != _donewhen_table(_read(folder / name)):
             _remove(folder, name)
             _write_base(base, folder, [name] if name in base.files else [])
-    found = _workspace_in(base, workspace, folder)
-    for name in _of_settings(base, found):
+    tree = _workspace_in(base, workspace, folder)
+    for name in _files_of_settings(base, tree):
         _remove(folder, name)
         _write_base(base, folder, [name] if name in base.files else [])
-    missions = f"{base.inside}{PurePosixPath(found.settings().judge.missions)}/"
+    missions = f"{base.inside}{PurePosixPath(tree.settings().judge.missions)}/"
     _remove(folder, missions.rstrip("/"))
     _write_base(base, folder, [name for name in base.files if name.startswith(missions)])
     _link_ignored(base, folder, judges)
-    return found
+    return tree
 
 
 def lay_base(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles) -> Workspace:
-    """The base as it is, with what is installed beside the branch's work."""
-    _repository(base, folder, base.commit)
+    """Write the base itself, with links to what is installed in the working tree."""
+    _init_repository(base, folder, base.commit)
     _write_base(base, folder, list(base.files))
-    found = _workspace_in(base, workspace, folder)
+    tree = _workspace_in(base, workspace, folder)
     _link_ignored(base, folder, judges)
-    return found
+    return tree
 
 
-def _catch_up(base: Base, folder: Path) -> None:
-    """Take over what has changed on the base since the branch left it, and the branch did not touch: a merge would."""
+def _merge_base(base: Base, folder: Path) -> None:
+    """Apply changes of the base since the fork point to files that the branch did not change, as a merge would."""
     for name in {*base.files, *base.forked} if base.is_behind else ():
         now, before = base.files.get(name), base.forked.get(name)
-        untouched = _is_there(folder, before) if before is not None else not os.path.lexists(folder / name)
+        untouched = _is_same(folder, before) if before is not None else not os.path.lexists(folder / name)
         if now != before and untouched and not _is_contract(base, name):
             _remove(folder, name)
             _write_base(base, folder, [name])
 
 
 def _is_contract(base: Base, name: str) -> bool:
-    """Whether a file holds what was agreed, or what happened since: never taken from the branch."""
+    """Whether a file belongs to the contract or the record, which are never taken from the branch."""
     if name in _settings_files(base, CONFIG_FILE):
         return True
     if not name.startswith(base.inside):
@@ -131,21 +131,25 @@ def _is_contract(base: Base, name: str) -> bool:
 
 
 def _is_compiled(name: str) -> bool:
-    """Whether Python could run a file in the place of another one whose text is here."""
+    """Whether it is bytecode, which Python could run instead of the source."""
     return name.endswith((".pyc", ".pyo"))
 
 
 def _settings_files(base: Base, kind: str) -> list[str]:
-    """Where settings may stand: in the project, and in each folder above it up to the repository."""
+    """The possible settings files: in the project, and in each parent folder up to the repository."""
     parts = base.inside.rstrip("/").split("/") if base.inside else []
     return ["/".join((*parts[:depth], kind)) for depth in range(len(parts), -1, -1)]
 
 
-def _of_settings(base: Base, found: Workspace) -> list[str]:
-    """Files that the settings name, and that count as agreed: baselines, and the missions of the base."""
-    settings = found.settings()
-    above = Path(os.path.realpath(settings.root)).relative_to(os.path.realpath(_top_of(base, found))).as_posix()
-    prefix = "" if above == "." else f"{above}/"
+def _files_of_settings(base: Base, workspace: Workspace) -> list[str]:
+    """Files named by the settings that count as agreed: baselines, and the missions of the base."""
+    settings = workspace.settings()
+    inner = (
+        Path(os.path.realpath(settings.root))
+        .relative_to(os.path.realpath(_repository_root(base, workspace)))
+        .as_posix()
+    )
+    prefix = "" if inner == "." else f"{inner}/"
     guards = (settings.stop, settings.subagent_stop, settings.task_completed)
     baselines = [
         guard.tests.baseline for guard in guards if guard.tests is not None and guard.tests.baseline is not None
@@ -156,20 +160,20 @@ def _of_settings(base: Base, found: Workspace) -> list[str]:
     ]
 
 
-def _top_of(base: Base, found: Workspace) -> Path:
-    return found.root.joinpath(*[".."] * base.inside.count("/"))
+def _repository_root(base: Base, workspace: Workspace) -> Path:
+    return workspace.root.joinpath(*[".."] * base.inside.count("/"))
 
 
-def _harness(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[ChangedJudgingFile]:
-    """Files of which a part tells the test framework how to run: where that part is another, the file is the base's."""
+def _restore_test_config(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[ChangedJudgingFile]:
+    """Restore files whose test configuration differs from the base, and yield them."""
     for name in sorted({*base.files, *_branch_files(base)}):
-        if name.rpartition("/")[2] not in _HARNESS or is_work(name):
+        if name.rpartition("/")[2] not in _TEST_CONFIG_FILES or is_work(name):
             continue
         now = test_config_hash(folder / name) if (folder / name).is_file() else None
-        beside = folder / ".git" / "donewhen" / PurePosixPath(name).name
-        beside.parent.mkdir(exist_ok=True)
-        beside.write_bytes(base.content(name) or b"")
-        if now == test_config_hash(beside):
+        base_copy = folder / ".git" / "donewhen" / PurePosixPath(name).name
+        base_copy.parent.mkdir(exist_ok=True)
+        base_copy.write_bytes(base.content(name) or b"")
+        if now == test_config_hash(base_copy):
             continue
         yield ChangedJudgingFile(
             name, "added" if name not in base.files else "changed" if (folder / name).exists() else "removed"
@@ -179,14 +183,14 @@ def _harness(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterat
 
 
 def _branch_files(base: Base) -> list[str]:
-    """What git tracks in the working tree, and is there."""
+    """The tracked files that exist in the working tree."""
     listed = git(base.top, "ls-files", "-z", "--recurse-submodules") or b""
-    names = dict.fromkeys(os.fsdecode(one) for one in listed.split(b"\0") if one)
+    names = dict.fromkeys(os.fsdecode(raw) for raw in listed.split(b"\0") if raw)
     return [name for name in names if os.path.lexists(base.top / name)]
 
 
 def _link_ignored(base: Base, folder: Path, judges: JudgingFiles | None) -> None:
-    """What was installed or built beside the work, such as an environment, serves here, too; caches do not."""
+    """Link ignored files such as environments and build results; caches are left out."""
     listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
     for raw in listed.split(b"\0"):
         name = os.fsdecode(raw).rstrip("/")
@@ -195,18 +199,18 @@ def _link_ignored(base: Base, folder: Path, judges: JudgingFiles | None) -> None
             continue
         if judges is not None and judges.steers(name):
             continue
-        _make_room(folder, name)
+        _clear_path(folder, name)
         (folder / name).symlink_to(base.top / name)
 
 
-def _repository(base: Base, folder: Path, head: str) -> None:
-    """A repository that borrows the objects of the first, so that git answers here as it does there."""
+def _init_repository(base: Base, folder: Path, head: str) -> None:
+    """Create a repository that shares the objects of the original, so that git gives the same answers."""
     kind = (git(base.top, "rev-parse", "--show-object-format") or b"sha1").decode().strip()
     shared = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     shallow = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "shallow")
-    made = git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", ".")
-    if made is None or shared is None:
-        raise BaseError("git can't make a repository to work in.", where=str(folder), next_step="git --version")
+    initialised = git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", ".")
+    if initialised is None or shared is None:
+        raise BaseError("git can't create a temporary repository.", where=str(folder), next_step="git --version")
     (folder / ".git" / "objects" / "info").mkdir(exist_ok=True)
     (folder / ".git" / "objects" / "info" / "alternates").write_bytes(shared)
     if shallow is not None and (old := Path(os.fsdecode(shallow.rstrip(b"\n")))).is_file():
@@ -217,30 +221,30 @@ def _repository(base: Base, folder: Path, head: str) -> None:
 
 def _write_base(base: Base, folder: Path, names: Sequence[str]) -> None:
     files = [base.files[name] for name in names if name in base.files]
-    # Some at a time, because they are held in memory.
-    for some in (files[at : at + _AT_ONCE] for at in range(0, len(files), _AT_ONCE)):
-        found = list(base.contents(some))
-        if len(found) != len(some):
+    # In batches, because the contents are held in memory.
+    for batch in (files[start : start + _BATCH] for start in range(0, len(files), _BATCH)):
+        contents = list(base.contents(batch))
+        if len(contents) != len(batch):
             raise BaseError(f"git can't read the files of {base.ref}.", where=str(base.top), next_step="git fsck")
-        for one, content in zip(some, found, strict=True):
-            path = _make_room(folder, one.name)
-            if one.mode == "120000":
+        for file, content in zip(batch, contents, strict=True):
+            path = _clear_path(folder, file.name)
+            if file.mode == "120000":
                 path.symlink_to(os.fsdecode(content))
             else:
                 path.write_bytes(content)
-                path.chmod(0o755 if one.mode == "100755" else 0o644)
+                path.chmod(0o755 if file.mode == "100755" else 0o644)
 
 
-def _copy(source: Path, folder: Path, name: str) -> None:
-    path = _make_room(folder, name)
+def _copy_file(source: Path, folder: Path, name: str) -> None:
+    path = _clear_path(folder, name)
     if source.is_symlink():
         path.symlink_to(os.readlink(source))  # noqa: PTH115
     elif source.is_file():
         shutil.copy2(source, path)
 
 
-def _make_room(folder: Path, name: str) -> Path:
-    """The place of a file. A link on the way to it would lead out, so whatever is no folder there makes room."""
+def _clear_path(folder: Path, name: str) -> Path:
+    """Return the path of a new file. Links and files on the way are replaced by folders, since links could lead out."""
     place = folder
     for part in name.split("/")[:-1]:
         place = place / part
@@ -265,19 +269,19 @@ def _remove(folder: Path, name: str) -> None:
             path.unlink()
 
 
-def _is_there(folder: Path, file: CommittedFile) -> bool:
-    """Whether a file is that of the commit, by its content; what a folder leads to that is a link is not."""
+def _is_same(folder: Path, file: CommittedFile) -> bool:
+    """Whether a file has the content of the commit; a file below a linked folder does not count."""
     path = folder / file.name
-    if any(above.is_symlink() for above in path.parents if above.is_relative_to(folder)):
+    if any(parent.is_symlink() for parent in path.parents if parent.is_relative_to(folder)):
         return False
     if path.is_symlink() or file.mode == "120000":
         link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
         return file.mode == "120000" and blob_name(link, file.blob) == file.blob
-    found = _read(path)
-    if found is None or (file.mode == "100755") != bool(path.stat().st_mode & 0o100):
+    content = _read(path)
+    if content is None or (file.mode == "100755") != bool(path.stat().st_mode & 0o100):
         return False
-    # The one thing that git itself may do to a text on its way out.
-    return file.blob in (blob_name(found, file.blob), blob_name(found.replace(b"\r\n", b"\n"), file.blob))
+    # Git may convert line ends when it checks out a text file.
+    return file.blob in (blob_name(content, file.blob), blob_name(content.replace(b"\r\n", b"\n"), file.blob))
 
 
 def _read(path: Path) -> bytes | None:
@@ -287,8 +291,8 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _own_table(raw: bytes | None) -> Any:
-    """The settings in a pyproject.toml; a file that can't be read has some that nobody knows."""
+def _donewhen_table(raw: bytes | None) -> Any:
+    """The donewhen settings in a pyproject.toml; the raw content if it can't be parsed."""
     if raw is None:
         return None
     try:
@@ -301,10 +305,10 @@ def _own_table(raw: bytes | None) -> Any:
 def _workspace_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     root = Path(os.path.realpath(folder / base.inside))
     try:
-        found = find_workspace(root, clock=workspace.clock)
+        found_workspace = find_workspace(root, clock=workspace.clock)
     except DonewhenError as error:
         raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
-    if found.root != root:
-        raise BaseError(f"There are no jobs on {base.ref} at this place.", where=base.inside.rstrip("/"))
-    # What the branch adds beside it must not make another form of it.
+    if found_workspace.root != root:
+        raise BaseError(f"There are no jobs on {base.ref} in this folder.", where=base.inside.rstrip("/"))
+    # Files that the branch adds must not change the form of the workspace.
     return Workspace(root, base.form, workspace.clock)

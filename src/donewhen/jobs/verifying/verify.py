@@ -1,4 +1,4 @@
-"""Running the contract of a base branch again on a branch's work. What the branch offers as proof is not asked."""
+"""Run the contract of a base branch again on a branch's work. Evidence from the branch is not used."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.verifying.base_branch import Base, base_of, count_untracked, is_shallow
 from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
-from donewhen.jobs.verifying.job_cases import AgreedJob, RunTree, Tell, case_from_reasons, job_cases
+from donewhen.jobs.verifying.job_cases import AgreedJob, OnProgress, RunTree, case_from_reasons, job_cases
 from donewhen.jobs.verifying.judging_files import judging_files_of
 from donewhen.jobs.verifying.trees import ChangedJudgingFile, lay_base, lay_branch, lay_contract, lay_work
 
 
 def verify_branch(
-    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), on_progress: Tell = lambda _: None
+    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), on_progress: OnProgress = lambda _: None
 ) -> Verification:
-    """Run the contract of ``ref`` again on the work that stands here: for every job that the branch says is done, or
-    for those that are named and what they depend on. Nothing here is written to."""
+    """Run the contract of ``ref`` again on the branch's work: for every job that the branch claims is done, or for the
+    given jobs and their dependencies. Nothing in the working tree is written."""
     base = base_of(branch, ref)
     with tempfile.TemporaryDirectory(prefix="donewhen-verify-", ignore_cleanup_errors=True) as folder:
         place = Path(os.path.realpath(folder))
         on_progress("the contract")
-        contract = lay_contract(base, branch, _made(place / "contract"))
+        contract = lay_contract(base, branch, _make_folder(place / "contract"))
         project = contract.project()
         project_file = contract.where(contract.project_file)
         seal = project_seal(contract, project)
         policy = Policy.of(seal.terms if seal else None)
-        agreed, unreadable = _agreed(base, contract, branch, policy)
-        chosen = _chosen(agreed, contract, jobs)
+        agreed, unreadable = _agreed_jobs(base, contract, branch, policy)
+        chosen = _choose_jobs(agreed, contract, jobs)
         on_progress("the record")
         cases = [
-            _contract_case(base, branch, contract, seal, _before(base, branch, place)),
+            _contract_case(base, branch, contract, seal, _contract_at_fork(base, branch, place)),
             _record_case(base, branch),
         ]
-        trees, changed = _trees(base, branch, contract, [agreed[one] for one in chosen], place)
+        trees, changed = _trees(base, branch, contract, [agreed[name] for name in chosen], place)
         cases += _judging_case(base, changed)
-        found = dict(_run(base, branch, policy, trees, agreed, chosen, on_progress))
-        rest = [_not_claimed(base, one, asked_for=not jobs) for name, one in agreed.items() if name not in found]
-        every = (*found.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
-    if not any(one.claimed for one in every):
-        cases.append(case_from_reasons("something is verified", "project", [_nothing(base)]))
+        verified = dict(_verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress))
+        rest = [_not_claimed(base, job, asked_for=not jobs) for name, job in agreed.items() if name not in verified]
+        every = (*verified.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
+    if not any(cases_of_job.claimed for cases_of_job in every):
+        cases.append(case_from_reasons("something is verified", "project", [_nothing_verified(base)]))
     return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside, project_file)
 
 
-def _agreed(
+def _agreed_jobs(
     base: Base, contract: Workspace, branch: Workspace, policy: Policy
 ) -> tuple[dict[str, AgreedJob], list[JobCases]]:
-    found: dict[str, AgreedJob] = {}
+    agreed: dict[str, AgreedJob] = {}
     unreadable: list[JobCases] = []
     for place in contract.places():
         try:
@@ -73,34 +73,38 @@ def _agreed(
         known = {entry.hash for entry in entries}
         claim = claim_of(base, branch, job, contract.where(job.path), seal, policy, known)
         done = history_of(job.id, entries, policy).completed is not None
-        found[job.id] = AgreedJob(job, seal, done, frozenset(known), claim, contract.where(job.path))
-    return found, unreadable
+        agreed[job.id] = AgreedJob(job, seal, done, frozenset(known), claim, contract.where(job.path))
+    return agreed, unreadable
 
 
-def _chosen(agreed: Mapping[str, AgreedJob], contract: Workspace, names: Sequence[str]) -> list[str]:
-    """The jobs to run again, each after those that it depends on."""
-    claimed = [name for name, one in agreed.items() if one.claim.done]
-    wanted = [_named(contract, name) for name in names] if names else claimed
+def _choose_jobs(agreed: Mapping[str, AgreedJob], contract: Workspace, names: Sequence[str]) -> list[str]:
+    """The jobs to run again, each after its dependencies."""
+    claimed = [name for name, agreed_job in agreed.items() if agreed_job.claim.done]
+    wanted = [_job_id(contract, name) for name in names] if names else claimed
     order: dict[str, None] = {}
     waiting = [(name, False) for name in reversed(wanted)]
-    begun: set[str] = set()
+    visited: set[str] = set()
     while waiting:
         name, after = waiting.pop()
         if after:
             order[name] = None
-        elif name not in begun:
-            begun.add(name)
+        elif name not in visited:
+            visited.add(name)
             waiting.append((name, True))
-            above = agreed[name].job.depends_on
-            waiting += [(one, False) for one in reversed(above) if one in agreed and agreed[one].claim.done]
+            dependencies = agreed[name].job.depends_on
+            waiting += [
+                (dependency, False)
+                for dependency in reversed(dependencies)
+                if dependency in agreed and agreed[dependency].claim.done
+            ]
     return list(order)
 
 
-def _named(contract: Workspace, name: str) -> str:
+def _job_id(contract: Workspace, name: str) -> str:
     try:
         return contract.job(name).id
     except DonewhenError as error:
-        # Its place would be a folder that is gone by the time somebody reads this.
+        # Without its location, which is a temporary folder.
         raise type(error)(error.message, next_step=error.next_step) from error
 
 
@@ -109,54 +113,57 @@ def _trees(
 ) -> tuple[list[RunTree], tuple[ChangedJudgingFile, ...]]:
     if not chosen:
         return [], ()
-    judges = judging_files_of(base, contract, [one.job for one in chosen], [one.job for one in chosen if not one.done])
-    before = RunTree(lay_base(base, branch, _made(place / "base"), judges), f"On {base.ref}: ", {})
-    strict, changed = lay_work(base, branch, _made(place / "strict"), judges)
+    open_jobs = [agreed_job.job for agreed_job in chosen if not agreed_job.done]
+    judges = judging_files_of(base, contract, [agreed_job.job for agreed_job in chosen], open_jobs)
+    before = RunTree(lay_base(base, branch, _make_folder(place / "base"), judges), f"On {base.ref}: ", {})
+    strict, changed = lay_work(base, branch, _make_folder(place / "strict"), judges)
     if not changed:
         return [before, RunTree(strict, "", {})], ()
-    own = lay_branch(base, branch, _made(place / "own"))
+    own = lay_branch(base, branch, _make_folder(place / "own"))
     labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
     return [before, RunTree(strict, labels[0], {}), RunTree(own, labels[1], {})], changed
 
 
-def _run(
+def _verify_jobs(
     base: Base,
     branch: Workspace,
     policy: Policy,
     trees: Sequence[RunTree],
     agreed: Mapping[str, AgreedJob],
     chosen: Sequence[str],
-    on_progress: Tell,
+    on_progress: OnProgress,
 ) -> Iterator[tuple[str, JobCases]]:
     states: dict[str, DependencyFact] = {}
     for name in chosen:
-        one = agreed[name]
-        where = one.claim.where
+        agreed_job = agreed[name]
+        where = agreed_job.claim.where
         try:
-            cases = tuple(job_cases(base, branch, policy, trees, one, states, on_progress))
+            cases = tuple(job_cases(base, branch, policy, trees, agreed_job, states, on_progress))
         except DonewhenError as error:
             reason = CaseReason(error.code, error.message, error.where or where, error.next_step)
             cases = (VerificationCase("gates", "gate", "error", (reason,)),)
         except Exception as error:
             if os.environ.get("DONEWHEN_DEBUG"):
                 raise
-            told = one_line(f"The gate broke: {type(error).__name__}: {error}", 400)
+            message = one_line(f"The gate failed with {type(error).__name__}: {error}", 400)
             next_step = GATE_REASONS[GateCode.GATE_ERROR].next_step
             cases = (
-                VerificationCase("gates", "gate", "error", (CaseReason(GateCode.GATE_ERROR, told, where, next_step),)),
+                VerificationCase(
+                    "gates", "gate", "error", (CaseReason(GateCode.GATE_ERROR, message, where, next_step),)
+                ),
             )
-        found = JobCases(name, one.job.title, where, True, cases)
-        why = "" if found.passed else "run again, it is not done"
-        states[name] = DependencyFact(name, "done" if found.passed else "invalid", (name,), why)
-        yield name, found
+        result = JobCases(name, agreed_job.job.title, where, True, cases)
+        why = "" if result.passed else "not done when run again"
+        states[name] = DependencyFact(name, "done" if result.passed else "invalid", (name,), why)
+        yield name, result
 
 
-def _before(base: Base, branch: Workspace, place: Path) -> Workspace | None:
-    """The contract as it was when the branch left the base, where that is another commit."""
+def _contract_at_fork(base: Base, branch: Workspace, place: Path) -> Workspace | None:
+    """The contract at the fork point; None if that is the base commit or it can't be read."""
     if base.forked is base.files:
         return None
     try:
-        return lay_contract(base._replace(commit=base.fork, files=base.forked), branch, _made(place / "before"))
+        return lay_contract(base._replace(commit=base.fork, files=base.forked), branch, _make_folder(place / "before"))
     except DonewhenError:
         return None
 
@@ -165,7 +172,7 @@ def _contract_case(
     base: Base, branch: Workspace, contract: Workspace, seal: Seal | None, before: Workspace | None
 ) -> VerificationCase:
     if seal is None:
-        message = f"Nothing is agreed on {base.ref}, so there is nothing that could be run again."
+        message = f"Nothing is agreed on {base.ref}, so there is no contract to run."
         where = contract.where(contract.project_file)
         return case_from_reasons(
             "contract", "project", [CaseReason(FindingCode.PROPOSED, message, where, "donewhen agree")]
@@ -173,39 +180,39 @@ def _contract_case(
     try:
         return case_from_reasons("contract", "project", project_reasons(branch, seal, before))
     except DonewhenError as error:
-        return case_from_reasons("contract", "project", [_unreadable(branch, error)])
+        return case_from_reasons("contract", "project", [_unreadable_reason(branch, error)])
 
 
 def _record_case(base: Base, branch: Workspace) -> VerificationCase:
     try:
         return case_from_reasons("record", "project", record_reasons(base, branch))
     except DonewhenError as error:
-        return case_from_reasons("record", "project", [_unreadable(branch, error)])
+        return case_from_reasons("record", "project", [_unreadable_reason(branch, error)])
 
 
-def _unreadable(branch: Workspace, error: DonewhenError) -> CaseReason:
-    """The branch has broken something that has to be read."""
+def _unreadable_reason(branch: Workspace, error: DonewhenError) -> CaseReason:
+    """The reason for a file on the branch that can't be read."""
     where = branch.where(Path(error.where)) if error.where else branch.where(branch.project_file)
     return CaseReason(error.code, error.message, where, error.next_step)
 
 
 def _judging_case(base: Base, changed: Sequence[ChangedJudgingFile]) -> list[VerificationCase]:
-    """Tests that are gone. Those of the base were run all the same."""
+    """Fail if the branch removes test files. The base's tests were run anyway."""
     reasons = [
         CaseReason(
             GateCode.REPORT_TESTS_LOST,
-            f"{one.name} judges the work on {base.ref}, and the branch removes it.",
-            one.name.removeprefix(base.inside),
-            "Bring it back, or let a person agree on the base branch that it is an output of the job.",
+            f"{file.name} judges the work on {base.ref}, but the branch removes it.",
+            file.name.removeprefix(base.inside),
+            "Restore it, or let a person agree on the base branch that it is an output of the job.",
         )
-        for one in changed
-        if one.kind == "removed"
+        for file in changed
+        if file.kind == "removed"
     ]
     return [case_from_reasons("tests", "project", reasons)]
 
 
 def _new_jobs(branch: Workspace, agreed: Mapping[str, AgreedJob]) -> Iterator[JobCases]:
-    """Jobs that only the branch has: nobody has agreed to them on the base."""
+    """Jobs that exist only on the branch, so they are not agreed on the base."""
     for place in branch.places():
         if place.id in agreed:
             continue
@@ -213,16 +220,16 @@ def _new_jobs(branch: Workspace, agreed: Mapping[str, AgreedJob]) -> Iterator[Jo
         try:
             job = branch.job_at(place.path)
         except DonewhenError:
-            # The audit of the branch has told it.
+            # The audit of the branch reports it.
             continue
         if job.id in agreed:
             continue
         if job.status != "done":
-            case = VerificationCase("agreement", "gate", "skipped", text="It is new on the branch.")
+            case = VerificationCase("agreement", "gate", "skipped", text="New on the branch.")
             yield JobCases(job.id, job.title, where, False, (case,))
             continue
         code = FindingCode.NOT_ON_BASE
-        message = f"{job.id} is done on the branch, and nobody has agreed to it on the base branch."
+        message = f"{job.id} is done on the branch, but it is not agreed on the base branch."
         yield JobCases(
             job.id,
             job.title,
@@ -233,12 +240,12 @@ def _new_jobs(branch: Workspace, agreed: Mapping[str, AgreedJob]) -> Iterator[Jo
 
 
 def _not_claimed(base: Base, job: AgreedJob, *, asked_for: bool) -> JobCases:
-    """A job that nobody says is done: nothing was run, which is no pass. What the branch did to its terms is told."""
-    message = f"The branch says {job.claim.status}, so it was not run."
+    """A job that is not claimed done: it is skipped, which is not a pass. Changes to its terms are reported."""
+    message = f"Not run: its status on the branch is {job.claim.status}."
     if job.claim.done and not asked_for:
-        message = "The branch says done. It was not asked for, so it was not run."
+        message = "Not run: it is done on the branch, but was not selected."
     elif job.done:
-        message = f"It was done on {base.ref}; the branch says {job.claim.status}, so it was not run."
+        message = f"Not run: it was done on {base.ref}, but its status on the branch is {job.claim.status}."
     cases = [VerificationCase("not run", "gate", "skipped", text=message)]
     if job.claim.reasons:
         cases.insert(0, case_from_reasons("agreement", "gate", job.claim.reasons))
@@ -247,25 +254,25 @@ def _not_claimed(base: Base, job: AgreedJob, *, asked_for: bool) -> JobCases:
 
 def _notes(base: Base, changed: Sequence[ChangedJudgingFile]) -> Iterator[CaseReason]:
     if not base.fork and is_shallow(base):
-        message = f"The history here is cut short, so it is not known whether the branch has all of {base.ref}."
+        message = f"This is a shallow clone, so it is unknown whether the branch contains all commits of {base.ref}."
         yield CaseReason(FindingCode.GIT, message, "", "git fetch --unshallow")
     elif base.is_behind:
-        message = f"The branch lacks commits of {base.ref}; files that it has not touched were taken from there."
+        message = f"The branch lacks commits of {base.ref}; files that it did not change were taken from there."
         yield CaseReason(FindingCode.GIT, message, "", f"git merge {base.ref}")
     if count := count_untracked(base):
-        yield CaseReason(FindingCode.GIT, f"{count} file(s) that git does not track are not part of it.", "", "git add")
-    for one in changed:
-        if one.kind != "removed":
-            message = f"{one.name} was {one.kind} on the branch; the work was judged without that change, too."
-            yield CaseReason(FindingCode.JUDGING_CHANGED, message, one.name.removeprefix(base.inside))
+        yield CaseReason(FindingCode.GIT, f"{count} untracked file(s) were not verified.", "", "git add")
+    for file in changed:
+        if file.kind != "removed":
+            message = f"{file.name} was {file.kind} on the branch; the work was also judged without that change."
+            yield CaseReason(FindingCode.JUDGING_CHANGED, message, file.name.removeprefix(base.inside))
 
 
-def _nothing(base: Base) -> CaseReason:
+def _nothing_verified(base: Base) -> CaseReason:
     code = FindingCode.NOTHING_VERIFIED
-    message = f"The branch says of no job on {base.ref} that it is done, so nothing was verified."
+    message = f"No job of {base.ref} is done on the branch, so nothing was verified."
     return CaseReason(code, message, "", FINDINGS[code].next_step)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
