@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.completion import JUnitError, SuiteBaseline, SuiteReport, read_junit
+from donewhen.completion import ReportError, SuiteBaseline, SuiteReport, read_junit
 from sentences import assert_sentences
 
 
@@ -115,7 +115,7 @@ class TestOutcomes:
     def test_a_failed_case_is_not_lost_when_another_case_stands_in_it(self, inside: str) -> None:
         try:
             report = read(suite(f'<testcase name="outer">{inside}</testcase>'))
-        except JUnitError:
+        except ReportError:
             return
         assert report.outcomes["outer"] in ("failed", "errored")
 
@@ -156,7 +156,7 @@ class TestIds:
 
     @pytest.mark.parametrize("attributes", ["", 'name=""', 'classname="" file="" name=""', 'time="1"'])
     def test_a_case_without_a_name_is_refused(self, attributes: str) -> None:
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(suite(f"<testcase {attributes}/>"))
         assert_sentences(caught.value)
 
@@ -169,7 +169,7 @@ class TestIds:
 class TestRefusals:
     def test_half_a_report_is_refused_with_the_place(self) -> None:
         whole = suite('<testcase name="a"/>\n<testcase name="b"/>')
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(whole[: len(whole) // 2])
         assert_sentences(caught.value)
         assert str(caught.value).startswith("line 1, column ")
@@ -180,30 +180,30 @@ class TestRefusals:
         ids=repr,
     )
     def test_what_is_not_well_formed_is_refused(self, document: str) -> None:
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(document)
         assert_sentences(caught.value)
         assert caught.value.code == "report_unreadable"
 
     def test_the_place_of_the_fault_counts_from_one(self) -> None:
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read("<testsuites>\n<x>")
         assert_sentences(caught.value)
 
     @pytest.mark.parametrize("root", ["html", "testcase", "testsuitesx", "coverage"])
     def test_another_root_element_is_refused(self, root: str) -> None:
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(f'<{root} name="a"/>')
         assert_sentences(caught.value)
 
     def test_every_document_is_checked(self) -> None:
         good = suite('<testcase name="a"/>')
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(good, "<html/>")
         assert_sentences(caught.value)
 
     def test_a_document_type_is_refused(self) -> None:
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read('<!DOCTYPE testsuites><testsuites><testcase name="a"/></testsuites>')
         assert_sentences(caught.value)
 
@@ -213,12 +213,12 @@ class TestRefusals:
             f'<!ENTITY {name} "{f"&{before};" * 50}">' for before, name in zip("abcdefghi", "bcdefghij", strict=True)
         ]
         bomb = f'<?xml version="1.0"?><!DOCTYPE x [{"".join(lines)}]><testsuites><testcase name="&j;"/></testsuites>'
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(bomb)
         assert_sentences(caught.value)
 
     def test_an_external_entity_is_refused(self) -> None:
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(
                 '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><testsuites><testcase name="&f;"/></testsuites>'
             )
@@ -228,7 +228,7 @@ class TestRefusals:
         document = suite('<testcase name="a"/>').encode()
         limit = 64 * 1024 * 1024
         assert read(document + b" " * (limit - len(document))).executed == 1
-        with pytest.raises(JUnitError) as caught:
+        with pytest.raises(ReportError) as caught:
             read(document + b" " * (limit + 1 - len(document)))
         assert str(limit + 1) in str(caught.value)
         assert str(limit) in str(caught.value)

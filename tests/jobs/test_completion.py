@@ -11,7 +11,7 @@ import pytest
 
 import donewhen
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.evidence.requirements import Requirement
@@ -20,7 +20,7 @@ from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle import completion
-from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.rest import set_job_aside
@@ -318,7 +318,7 @@ def test_a_done_job_that_was_edited_is_looked_at_anew_and_refused(
     assert (result.done, result.repeated) == (False, False)
     shown = fields(shop, job)
     assert (shown["status"], shown["completed_at"], shown["iteration"]) == ("in_progress", "", 1)
-    assert not verify_promise(shop, promise.text, policy_of(shop)).real
+    assert not verify_promise(shop, promise.text, approval_policy(shop)).real
 
 
 def test_a_job_that_was_never_started_is_not_completed(shop: Workspace) -> None:

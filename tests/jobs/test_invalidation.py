@@ -11,12 +11,12 @@ import pytest
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.board.validity import ValidityChecker
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle import invalidation
-from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs, invalidate_jobs
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.start import start_job
@@ -90,7 +90,7 @@ def errors(shop: Workspace) -> list[str]:
 
 def real(shop: Workspace, result: Completion) -> bool:
     assert result.promise is not None
-    return verify_promise(shop, result.promise.text, policy_of(shop)).real
+    return verify_promise(shop, result.promise.text, approval_policy(shop)).real
 
 
 # Below
@@ -251,7 +251,7 @@ def test_the_last_job_completes_the_project_with_a_promise_of_its_own(shop: Work
     assert (entry.type, entry.hash) == ("completed", promise.receipt)
     assert entry.data["jobs"] == {a.id: "done", b.id: "done"}
     assert project.status == "done"
-    assert verify_promise(shop, promise.text, policy_of(shop)).real
+    assert verify_promise(shop, promise.text, approval_policy(shop)).real
     assert errors(shop) == []
 
 
@@ -267,7 +267,7 @@ def test_workstreams_are_completed_before_their_project(mall: Workspace) -> None
     assert [status(mall, one) for one in (north, south, mall.project_file)] == ["done", "planned", "in_progress"]
     second = finished(mall, b)
     assert [one.id for one in second.cascade] == [chain_name(mall, south), mall.project().id]
-    assert all(verify_promise(mall, one.text, policy_of(mall)).real for one in (*first.cascade, *second.cascade))
+    assert all(verify_promise(mall, one.text, approval_policy(mall)).real for one in (*first.cascade, *second.cascade))
     assert errors(mall) == []
 
 
@@ -295,7 +295,9 @@ def test_a_start_reopens_everything_above(mall: Workspace) -> None:
         assert status(mall, path) == "in_progress"
         last = mall.ledger.read(chain_name(mall, path)).entries[-1]
         assert (last.type, last.data["job"]) == ("invalidated", a.id)
-    assert not any(verify_promise(mall, one.text, policy_of(mall)).real for one in (*done.cascade, done.promise) if one)
+    assert not any(
+        verify_promise(mall, one.text, approval_policy(mall)).real for one in (*done.cascade, done.promise) if one
+    )
     again = complete(mall, a.id, BOT)
     assert [one.id for one in again.cascade] == [one.id for one in done.cascade]
     assert errors(mall) == []
@@ -347,7 +349,7 @@ def test_a_decision_opens_a_project_that_was_done_without_it(shop: Workspace, wa
     else:
         decide(shop, shop.job(a.id), Decision("cancel", "no"), ADA)
     assert status(shop, shop.project_file) == "in_progress"
-    assert not verify_promise(shop, promise.text, policy_of(shop)).real
+    assert not verify_promise(shop, promise.text, approval_policy(shop)).real
     assert errors(shop) == []
 
 

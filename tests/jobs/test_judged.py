@@ -23,7 +23,8 @@ from donewhen.jobs.judge.missions import accept_guidance
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.ledger.signing import new_key, open_key
-from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.lifecycle.completion import 
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.guidance import GuidanceChange
@@ -493,7 +494,7 @@ def test_a_pass_opens_the_gate_and_ends_in_a_promise(court: Court) -> None:
     job = court.job(CHECKED, JUDGED)
     done = court.complete(job)
     assert done.promise is not None
-    assert verify_promise(court.workspace, done.promise.text, policy_of(court.workspace)).real
+    assert verify_promise(court.workspace, done.promise.text, approval_policy(court.workspace)).real
     asked = court.entries(job)[-2]
     assert court.entries(job)[-1].data["judged"] == {
         "AC-2": {"mission": "reports", "state": "passed", "entry": asked.hash, "guidance_step": 0}

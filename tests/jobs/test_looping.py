@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval
@@ -27,7 +27,7 @@ from donewhen.jobs.lifecycle.agent_loop import (
     reason_to_rest,
     run_agent_loop,
 )
-from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.rest import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
@@ -120,7 +120,7 @@ def test_an_agent_that_gets_it_right_at_the_second_turn_is_done_then(
     ended = run_agent_loop(shop, job.id, worker.argv, BOT, on_progress=turns.append)
     assert (ended.ending, ended.turns, worker.turns) == ("done", 2, 2)
     assert ended.promise is not None
-    assert verify_promise(shop, ended.promise.text, policy_of(shop)).real
+    assert verify_promise(shop, ended.promise.text, approval_policy(shop)).real
     assert [(turn.number, turn.agent.exit_code, turn.completion.done) for turn in turns] == [
         (1, 0, False),
         (2, 0, True),

@@ -18,7 +18,8 @@ from donewhen.jobs.judge.person_overrides import has_override, newest_override, 
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, LedgerError
 from donewhen.jobs.ledger.signing import new_key, open_key
-from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.lifecycle.completion import 
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.rest import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
@@ -45,7 +46,7 @@ def test_a_persons_pass_completes_what_the_judge_left_open(court: Court) -> None
     assert (standing.state, standing.why) == ("passed", ("ada (person) says pass: I looked at it",))
     done = court.complete(job)
     assert done.promise is not None
-    assert verify_promise(court.workspace, done.promise.text, policy_of(court.workspace)).real
+    assert verify_promise(court.workspace, done.promise.text, approval_policy(court.workspace)).real
     assert court.entries(job)[-1].data["judged"]["AC-1"]["person"] == "ada"
     assert court.asked == 3
 
@@ -271,7 +272,7 @@ def test_what_a_person_does_not_accept_is_not_done_any_more(court: Court) -> Non
     assert done.promise is not None
     court.overrule(job, "fail")
     assert court.read(job).status == "in_progress"
-    assert not verify_promise(court.workspace, done.promise.text, policy_of(court.workspace)).real
+    assert not verify_promise(court.workspace, done.promise.text, approval_policy(court.workspace)).real
     assert court.codes(job) == {"criterion_failed"}
     assert court.history(court.read(job)).completed is None
     court.overrule(job, "pass")
@@ -292,7 +293,7 @@ def test_an_agents_fail_or_a_persons_pass_leave_a_done_job_as_it_is(court: Court
 def test_a_criterion_that_nobody_has_spoken_of_has_no_word(court: Court) -> None:
     job = court.job(JUDGED, WRITTEN)
     court.overrule(job, "pass", name="AC-2")
-    entries, policy = court.entries(job), policy_of(court.workspace)
+    entries, policy = court.entries(job), approval_policy(court.workspace)
     requirement = court.requirement(job)
     assert not has_override(entries, requirement)
     assert newest_override(entries, job.id, requirement, "sha256:0", policy) is None

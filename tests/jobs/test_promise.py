@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import Promise, PromiseCheck, promise_of, verify_promise
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -56,7 +56,7 @@ def promise(shop: Workspace, job: Job) -> Promise:
 
 
 def verified(shop: Workspace, text: str) -> PromiseCheck:
-    return verify_promise(shop, text, policy_of(shop))
+    return verify_promise(shop, text, approval_policy(shop))
 
 
 def test_a_real_promise_is_real_also_in_the_middle_of_a_text(shop: Workspace, job: Job, promise: Promise) -> None:

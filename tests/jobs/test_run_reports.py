@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.canonical import canonical_json
-from donewhen.test_reports.junit import JUnitError
+from donewhen.test_reports.junit import ReportError
 from donewhen.test_reports.run_reports import RunReport, read_reports
 
 TESTS = """
@@ -190,7 +190,7 @@ def test_a_test_that_stands_twice_in_one_json_report_counts_by_its_worst_outcome
     ],
 )
 def test_an_xml_report_that_can_not_be_read_is_an_error(tmp_path: Path, content: str) -> None:
-    with pytest.raises(JUnitError):
+    with pytest.raises(ReportError):
         read(tmp_path, report_xml=content)
 
 
@@ -217,7 +217,7 @@ def test_an_xml_report_that_can_not_be_read_is_an_error(tmp_path: Path, content:
     ],
 )
 def test_a_json_report_that_can_not_be_read_is_an_error(tmp_path: Path, content: str) -> None:
-    with pytest.raises(JUnitError):
+    with pytest.raises(ReportError):
         read(tmp_path, report_json=content)
 
 
@@ -276,7 +276,7 @@ def test_a_pipe_or_a_folder_with_the_name_of_a_report_is_passed_over(tmp_path: P
 def test_a_huge_report_is_not_read(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     os.truncate(tmp_path / name, 64 * 1024 * 1024 + 1)
-    with pytest.raises(JUnitError, match=name):
+    with pytest.raises(ReportError, match=name):
         read_reports(tmp_path)
 
 

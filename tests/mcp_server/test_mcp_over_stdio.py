@@ -17,7 +17,8 @@ from donewhen import __version__
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import lessons_path
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
-from donewhen.jobs.lifecycle.completion import policy_of
+from donewhen.jobs.lifecycle.completion import 
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.lifecycle.promise import verify_promise
 from sentences import assert_sentences
 
@@ -51,7 +52,7 @@ def test_an_agent_is_refused_with_reasons_does_the_work_and_gets_the_promise(sho
             done = await call("complete_job", job=job.id)
             assert done["done"]
             promised = f"{done['promise']}\nreceipt: {done['receipt']}"
-            assert verify_promise(shop.workspace, promised, policy_of(shop.workspace)).real
+            assert verify_promise(shop.workspace, promised, approval_policy(shop.workspace)).real
             again = await call("complete_job", job=job.id)
             assert (again["repeated"], again["receipt"]) == (True, done["receipt"])
             assert (await call("check_job", job=job.id))["done"]

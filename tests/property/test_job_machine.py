@@ -18,12 +18,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.completion import complete, policy_of
+from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
 from donewhen.jobs.lifecycle.promise import Promise, verify_promise
 from donewhen.jobs.lifecycle.rest import set_job_aside
@@ -241,7 +241,7 @@ class Jobs(RuleBasedStateMachine):
 
     @invariant()
     def only_what_stands_is_promised(self) -> None:
-        policy = policy_of(self.shop)
+        policy = approval_policy(self.shop)
         for name, book in self.book.items():
             entries = self.shop.ledger.read(self.id[name]).entries
             given = [promise for promise in self.promises if promise.id == self.id[name]]
@@ -282,7 +282,7 @@ class Jobs(RuleBasedStateMachine):
 
     def history(self, name: str) -> Any:
         entries = self.shop.ledger.read(self.id[name]).entries
-        return history_of(self.id[name], entries, policy_of(self.shop))
+        return history_of(self.id[name], entries, approval_policy(self.shop))
 
     def revert(self, name: str) -> None:
         """Undo every edit: terms as they were, projected fields as the ledger has them."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.completion import JUnitError, ReasonCode, SuiteBaseline, SuiteReport, read_junit
+from donewhen.completion import ReasonCode, ReportError, SuiteBaseline, SuiteReport, read_junit
 from donewhen.completion.suite import against_baseline
 
 MODEST = settings(max_examples=100, deadline=None)
@@ -63,14 +63,14 @@ def test_a_report_that_breaks_off_is_refused_wherever_it_does(
     cases: list[tuple[str, str, str]], data: st.DataObject
 ) -> None:
     whole = document(cases)
-    with pytest.raises(JUnitError):
+    with pytest.raises(ReportError):
         read_junit([whole[: data.draw(st.integers(0, len(whole) - 1))]])
 
 
 @MODEST
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_what_is_no_report_is_refused_and_nothing_else_happens(data: bytes) -> None:
-    with pytest.raises(JUnitError):
+    with pytest.raises(ReportError):
         read_junit([data])
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_report_is_refused_and_nothing_else_happens(data: bytes) -> N
 def test_any_nesting_of_elements_is_read_or_refused(inside: str) -> None:
     try:
         report = read_junit([f"<testsuites>{inside}</testsuites>".encode()])
-    except JUnitError:
+    except ReportError:
         return
     assert set(report.outcomes.values()) <= set(WORST_FIRST)
     assert set(report.messages) <= set(report.outcomes)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, project_agreement
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy, project_agreement
 from donewhen.jobs.evidence.commands import EvidenceRun
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses
@@ -20,7 +20,7 @@ from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import OverrideRecord, Word, override_gate
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.lifecycle.completion import Completion, complete, policy_of
+from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
@@ -180,7 +180,7 @@ class Court:
         return project_agreement(self.workspace, self.workspace.project()).state
 
     def history(self, job: Job) -> History:
-        return history_of(job.id, self.entries(job), policy_of(self.workspace))
+        return history_of(job.id, self.entries(job), approval_policy(self.workspace))
 
     def requirement(self, job: Job, name: str = "AC-1") -> Requirement:
         return requirement_for(self.read(job), name)

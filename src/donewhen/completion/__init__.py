@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         TaskCompletionContext,
         TaskCompletionResult,
     )
-    from donewhen.test_reports.junit import JUnitError, SuiteReport, read_junit
+    from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
     from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 # A hook that needs one checker must not pay for all of them: each name is imported when it is first used.
@@ -87,7 +87,7 @@ __all__ = [
     "FileExistsChecker",
     "GuardPolicy",
     "GuardState",
-    "JUnitError",
+    "ReportError",
     "JobChecker",
     "JudgeAnswer",
     "LLMJudgeChecker",

@@ -11,7 +11,7 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
-from donewhen.test_reports.junit import JUnitError, SuiteReport, read_junit
+from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
 from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 _SHOWN = 3
@@ -60,7 +60,7 @@ class TestSuiteChecker(CommandChecker):
             command, report = self._run(context)
         except CommandNotRunnableError as error:
             return not_runnable_result(error), None
-        except JUnitError as error:
+        except ReportError as error:
             return TaskCompletionResult.incomplete(str(error), code=ReasonCode.REPORT_UNREADABLE), None
         failure = failure_of_command(self, command)
         if command.ending != "exited" and failure is not None:

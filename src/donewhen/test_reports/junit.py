@@ -19,7 +19,7 @@ _WORST_FIRST: tuple[Outcome, ...] = ("errored", "failed", "skipped", "passed")
 _OUTCOME_OF: dict[str, Outcome] = {"failure": "failed", "error": "errored", "skipped": "skipped"}
 
 
-class JUnitError(DonewhenError):
+class ReportError(DonewhenError):
     """The report can't be read as JUnit XML."""
 
     code = "report_unreadable"
@@ -59,7 +59,7 @@ class _Collector:
 
     def read(self, document: bytes) -> None:
         if len(document) > _SIZE_LIMIT:
-            raise JUnitError(f"The JUnit report has {len(document)} bytes; at most {_SIZE_LIMIT} are read.")
+            raise ReportError(f"The JUnit report has {len(document)} bytes; at most {_SIZE_LIMIT} are read.")
         self._path.clear()
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._start
@@ -69,18 +69,18 @@ class _Collector:
         try:
             parser.Parse(document, True)
         except expat.ExpatError as error:
-            raise JUnitError(
+            raise ReportError(
                 f"The JUnit report is not well-formed XML: {expat.ErrorString(error.code)}.",
                 where=f"line {error.lineno}, column {error.offset + 1}",
             ) from error
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if not self._path and tag not in ("testsuites", "testsuite"):
-            raise JUnitError(f"The report's root element is <{tag}>, not <testsuites> or <testsuite>.")
+            raise ReportError(f"The report's root element is <{tag}>, not <testsuites> or <testsuite>.")
         self._path.append(tag)
         if tag == "testcase":
             if self._current is not None:
-                raise JUnitError("The report has a <testcase> inside another one.")
+                raise ReportError("The report has a <testcase> inside another one.")
             self._current = _test_id(attributes)
             self._outcome = "passed"
         elif self._current is not None and self._path[-2] == "testcase" and tag in _OUTCOME_OF:
@@ -100,7 +100,7 @@ def _test_id(attributes: dict[str, str]) -> str:
     group = attributes.get("classname") or attributes.get("file") or ""
     name = attributes.get("name", "")
     if not (group or name):
-        raise JUnitError("The report has a <testcase> without a name.")
+        raise ReportError("The report has a <testcase> without a name.")
     # White space is no difference, but nothing is cut off: two tests must not become one.
     return " ".join((f"{group}::{name}" if group else name).split())
 
@@ -110,4 +110,4 @@ def _worse(outcome: Outcome, other: Outcome) -> Outcome:
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise JUnitError("The JUnit report declares a document type, which could smuggle in entities.")
+    raise ReportError("The JUnit report declares a document type, which could smuggle in entities.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.test_reports.junit import JUnitError, Outcome, read_junit
+from donewhen.test_reports.junit import Outcome, ReportError, read_junit
 
 _SIZE_LIMIT = 64 * 1024 * 1024
 _OUTCOMES: dict[str, Outcome] = {
@@ -91,7 +91,7 @@ def read_reports(folder: Path) -> RunReport | None:
 def _content(path: Path) -> bytes:
     size = path.stat().st_size
     if size > _SIZE_LIMIT:
-        raise JUnitError(f"The report {path.name} has {size} bytes; at most {_SIZE_LIMIT} are read.")
+        raise ReportError(f"The report {path.name} has {size} bytes; at most {_SIZE_LIMIT} are read.")
     return path.read_bytes()
 
 
@@ -99,7 +99,7 @@ def _json(content: bytes, path: Path) -> dict[str, Any] | None:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise JUnitError(f"The report {path.name} is not valid JSON: {error}.") from error
+        raise ReportError(f"The report {path.name} is not valid JSON: {error}.") from error
     return data if isinstance(data, dict) else None
 
 
@@ -109,7 +109,7 @@ def _add_pytest(outcomes: dict[str, Outcome], data: dict[str, Any]) -> None:
         for test in tests:
             _add(outcomes, one_line(str(test["nodeid"]), 1000), _OUTCOMES[test["outcome"]])
     except (KeyError, TypeError) as error:
-        raise JUnitError(f"pytest's JSON report has a test without its id or outcome: {error}.") from error
+        raise ReportError(f"pytest's JSON report has a test without its id or outcome: {error}.") from error
 
 
 def _add(outcomes: dict[str, Outcome], name: str, outcome: Outcome) -> None:
@@ -120,7 +120,7 @@ def _percentage(data: dict[str, Any]) -> float:
     try:
         return _rounded(float(data["totals"]["percent_covered"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise JUnitError("coverage's JSON report does not say how much is covered.") from error
+        raise ReportError("coverage's JSON report does not say how much is covered.") from error
 
 
 def _rounded(percentage: float) -> float:
@@ -162,7 +162,7 @@ def _cobertura(content: bytes) -> float:
 
     def refuse(*_: Any) -> None:
         # The one document type that coverage itself writes has no entities; what declares some is refused.
-        raise JUnitError("The coverage report declares entities.")
+        raise ReportError("The coverage report declares entities.")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -171,4 +171,4 @@ def _cobertura(content: bytes) -> float:
         parser.Parse(content, True)
         return _rounded(float(found[0]) * 100)
     except (expat.ExpatError, IndexError, ValueError) as error:
-        raise JUnitError("The coverage report can't be read.") from error
+        raise ReportError("The coverage report can't be read.") from error

@@ -30,7 +30,7 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.execution_log import LoggedRun, log_run
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
-from donewhen.test_reports.junit import JUnitError
+from donewhen.test_reports.junit import ReportError
 from donewhen.test_reports.run_reports import RunReport, read_reports
 
 # What changes how programs speak and reckon, and the home from which they load code and configuration.
@@ -240,7 +240,7 @@ def _executed(
         result = run_command(words, cwd=workspace.root, timeout=timeout, env=environment)
         try:
             report = read_reports(Path(folder))
-        except JUnitError as error:
+        except ReportError as error:
             return result, None, str(error)
         # A test can end the process with status 0 before the report is written.
         missing = expected and report is None and result.succeeded

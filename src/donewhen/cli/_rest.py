@@ -1,0 +1,23 @@
+"""What `block` and `ask` share: a job is set aside, and the entry is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from donewhen.cli._jobs import find_project
+from donewhen.cli._output import Output
+from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.rest import set_job_aside
+
+
+def set_aside(output: Output, job: str, project: Path | None, *, reason: str = "", question: str = "") -> ExitCode:
+    """Block a job for a reason or with a question, and show what is on record now."""
+    workspace = find_project(project)
+    entry = set_job_aside(workspace, job, unproved_actor(), reason=reason, question=question)
+    blocked = workspace.job(job)
+    output.say(f"{blocked.id}  {blocked.title}", bold=True)
+    output.say(f"  {blocked.status}: {entry.data['reason']}", fg="yellow")
+    step = "answer it" if question else "resolve it"
+    output.say(f"  next, for a person: {step}, then donewhen start {blocked.id}", dim=True)
+    return output.finish(ExitCode.PASS, {"job": blocked.id, "status": blocked.status, **dict(entry.data)})

@@ -1,0 +1,24 @@
+"""`donewhen block`: set a job aside because something is in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli._app import common_options
+from donewhen.cli._jobs import job_argument, project_option
+from donewhen.cli._output import Output
+from donewhen.cli._rest import set_aside
+from donewhen.foundation.errors import ExitCode
+
+
+@click.command()
+@job_argument
+@click.option("--reason", required=True, help="What is in the way. It goes on record.")
+@project_option
+@common_options
+@click.pass_obj
+def command(output: Output, job: str, reason: str, project: Path | None) -> ExitCode:
+    """Set JOB aside and record what is in the way. An agent may stop then."""
+    return set_aside(output, job, project, reason=reason)
