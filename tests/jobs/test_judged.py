@@ -18,13 +18,12 @@ from donewhen.completion import JobChecker, TaskCompletionContext
 from donewhen.completion.checking import run_check
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.missions import accept_guidance
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.ledger.signing import new_key, open_key
-from donewhen.jobs.lifecycle.completion import 
-from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.guidance import GuidanceChange

@@ -14,12 +14,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen.foundation.errors import UsageError
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, override_gate, subject_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, LedgerError
 from donewhen.jobs.ledger.signing import new_key, open_key
-from donewhen.jobs.lifecycle.completion import 
-from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.rest import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
