@@ -352,7 +352,7 @@ def test_g0_is_never_removed(attack: GuidanceChange) -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "guidance_change",
     [
         change("update", text="x"),
         change("update", key="G7", text="x"),
@@ -376,7 +376,7 @@ def test_a_change_that_can_not_be_meant_is_refused_and_says_why(guidance_change:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("A torn seal: fail.", "a torn seal fail"),
         ("若柜门未关，则判定不通过。", "若柜门未关,则判定不通过"),
@@ -386,13 +386,13 @@ def test_a_change_that_can_not_be_meant_is_refused_and_says_why(guidance_change:
         ("at most 3, then pass.", "at most 3 then pass"),
     ],
 )
-def test_texts_are_the_same_whatever_their_width_case_spaces_and_punctuation(one: str, other: str) -> None:
-    assert same_text(one, other)
-    assert same_text(other, one)
+def test_texts_are_the_same_whatever_their_width_case_spaces_and_punctuation(first: str, second: str) -> None:
+    assert same_text(first, second)
+    assert same_text(second, first)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("则判定通过", "则判定不通过"),
         ("at least 1.5 m: pass", "at least 15 m: pass"),
@@ -403,10 +403,10 @@ def test_texts_are_the_same_whatever_their_width_case_spaces_and_punctuation(one
         ("10-20 screws: pass", "1020 screws: pass"),
     ],
 )
-def test_texts_that_say_something_else_are_not_the_same(one: str, other: str) -> None:
-    assert not same_text(one, other)
-    found = after(change("add", text=one), change("add", text=other))
-    assert [found.experiences["G3"], found.experiences["G4"]] == [one, other]
+def test_texts_that_say_something_else_are_not_the_same(first: str, second: str) -> None:
+    assert not same_text(first, second)
+    found = after(change("add", text=first), change("add", text=second))
+    assert [found.experiences["G3"], found.experiences["G4"]] == [first, second]
 
 
 # Credit and rollback

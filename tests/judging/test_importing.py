@@ -84,7 +84,7 @@ def test_two_columns_that_could_be_the_label_are_for_a_person_to_tell_apart(tmp_
     with pytest.raises(TicketError) as told:
         looked_at(table)
     assert_sentences(told.value)
-    assert "--label-column, 'x', 'y', 'z'" in str(told.value)
+    assert "--label-column to one of 'x', 'y', 'z'" in str(told.value)
     understood, _ = looked_at(table, ColumnChoices(label="z"))
     assert understood.values == {"no": "fail", "yes": "pass"}
 
@@ -141,7 +141,7 @@ def test_a_row_that_says_the_same_again_is_left_out_and_named_and_one_that_says_
     table = tmp_path / "t.csv"
     table.write_text("id,text,label\nA,one,pass\nB,two,fail\nA,one,pass\nA,one,fail\nB,three,fail\n")
     _, seen = looked_at(table)
-    assert seen.left_out == (SkippedRow(f"{table}:4", f"it is the same as {table}:2"),)
+    assert seen.left_out == (SkippedRow(f"{table}:4", f"duplicate of {table}:2"),)
     assert [str(problem.where) for problem in seen.problems] == [f"{table}:6"]
     assert_sentences(seen.problems[0])
     assert (seen.counts, seen.both) == ({"pass": 1, "fail": 2}, 1)
