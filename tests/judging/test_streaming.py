@@ -135,9 +135,9 @@ def test_a_reader_who_takes_his_time_holds_the_tickets_back(tmp_path: Path, pipe
 
     def source() -> Iterator[Ticket]:
         nonlocal taken
-        for ticket in many(10_000):
+        for piped_ticket in many(10_000):
             taken += 1
-            yield ticket
+            yield piped_ticket
 
     async def read_a_few() -> None:
         judged = 0

@@ -254,7 +254,7 @@ def _check_text(text: object, where: str | None = None) -> str:
         or not _is_encodable(text)
         or not _normalised(text)
     ):
-        raise GuidanceError(f"A rule must be non-empty plain text of at most {_MAX_RULE_CHARS} characters.", where=where)
+        raise GuidanceError(f"A rule must be plain text of 1 to {_MAX_RULE_CHARS} characters.", where=where)
     return " ".join(text.split())
 
 
