@@ -244,7 +244,7 @@ def test_a_studious_reflector_sees_all_training_cases_once_an_epoch_and_no_other
 
 
 def test_of_very_many_cases_it_sees_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 5)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._SAMPLE_SIZE", 5)
     samples = []
     for name in ("one", "two"):
         model = Student(obedient, None, covers_nobody)
