@@ -129,7 +129,7 @@ def test_a_line_in_the_middle_that_is_no_label_is_an_error_with_its_place(folder
 
 def test_a_broken_log_is_a_problem_of_the_mission_like_others(folder: Path) -> None:
     (folder / LOG).write_text("not JSON\n\n")
-    (problem,) = [problem for problem in check_mission(folder).problems if "no label" in str(problem)]
+    (problem,) = [problem for problem in check_mission(folder).problems if "not a label" in str(problem)]
     assert problem.where == f"{folder / LOG}:1"
 
 
