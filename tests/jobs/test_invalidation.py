@@ -270,10 +270,8 @@ def test_workstreams_are_completed_before_their_project(mall: Workspace) -> None
     assert [promise.id for promise in first.cascade] == [chain_name(mall, north)]
     assert [status(mall, item) for item in (north, south, mall.project_file)] == ["done", "planned", "in_progress"]
     second = finished(mall, b)
-    assert [promise.id for promise in second.cascade] == [chain_name(mall, south), mall.project().id]
-    assert all(
-        verify_promise(mall, promise.text, approval_policy(mall)).real for promise in (*first.cascade, *second.cascade)
-    )
+    assert [one.id for one in second.cascade] == [chain_name(mall, south), mall.project().id]
+    assert all(verify_promise(mall, one.text, approval_policy(mall)).real for one in (*first.cascade, *second.cascade))
     assert errors(mall) == []
 
 
@@ -302,9 +300,7 @@ def test_a_start_reopens_everything_above(mall: Workspace) -> None:
         last = mall.ledger.read(chain_name(mall, path)).entries[-1]
         assert (last.type, last.data["job"]) == ("invalidated", a.id)
     assert not any(
-        verify_promise(mall, promise.text, approval_policy(mall)).real
-        for promise in (*done.cascade, done.promise)
-        if promise
+        verify_promise(mall, one.text, approval_policy(mall)).real for one in (*done.cascade, done.promise) if one
     )
     again = complete(mall, a.id, BOT)
     assert [promise.id for promise in again.cascade] == [promise.id for promise in done.cascade]

@@ -45,8 +45,8 @@ def change(op: Any, **fields: Any) -> GuidanceChange:
 
 def after(*changes: GuidanceChange, start: Guidance | None = None) -> Guidance:
     now = start or guidance()
-    for one in changes:
-        now = apply_change(now, one, AT)
+    for guidance_change in changes:
+        now = apply_change(now, guidance_change, AT)
     return now
 
 
@@ -117,12 +117,12 @@ def test_a_rule_without_is_the_same_but_for_that_rule() -> None:
 
 
 def test_the_hash_is_of_what_a_judge_sees() -> None:
-    one = guidance()
-    assert one.hash == msgspec.structs.replace(one, step=9, updated_at="later").hash
-    assert one.hash == record_credit(one, {"G1": (1, 0)}).hash
-    assert one.hash == seed_guidance("cabinets", dict(reversed(RULES.items())), "").hash
-    assert one.hash != msgspec.structs.replace(one, mission="shelves").hash
-    assert len({one.hash, guidance(G1="other").hash, one.without("G1").hash, guidance(S1="other").hash}) == 4
+    first = guidance()
+    assert first.hash == msgspec.structs.replace(first, step=9, updated_at="later").hash
+    assert first.hash == record_credit(first, {"G1": (1, 0)}).hash
+    assert first.hash == seed_guidance("cabinets", dict(reversed(RULES.items())), "").hash
+    assert first.hash != msgspec.structs.replace(first, mission="shelves").hash
+    assert len({first.hash, guidance(G1="other").hash, first.without("G1").hash, guidance(S1="other").hash}) == 4
 
 
 def test_a_file_has_the_agreed_shape() -> None:
@@ -148,9 +148,9 @@ def test_a_file_has_the_agreed_shape() -> None:
 
 
 def test_nothing_of_it_can_be_set_from_outside() -> None:
-    for one, field in ((guidance(), "experiences"), (change("add", text="x"), "text"), (RuleMeta(), "hit_count")):
+    for struct, field in ((guidance(), "experiences"), (change("add", text="x"), "text"), (RuleMeta(), "hit_count")):
         with pytest.raises(AttributeError):
-            setattr(one, field, {})
+            setattr(struct, field, {})
 
 
 # Changes that may be made
@@ -234,7 +234,7 @@ def test_there_is_an_end_of_keys_and_it_is_said() -> None:
         {"op": "delete", "key": "G1"},
         {"op": "merge", "key": "G1", "merged_from": ("G2",), "text": "New."},
     ],
-    ids=lambda one: one["op"],
+    ids=lambda change: change["op"],
 )
 def test_no_change_is_made_without_tickets_that_support_it(fields: dict[str, Any], evidence: tuple[str, ...]) -> None:
     assert_sentences(refused(GuidanceChange(**fields, evidence=evidence)))
@@ -279,7 +279,7 @@ def attacks() -> list[tuple[str, GuidanceChange]]:
     ]
 
 
-@pytest.mark.parametrize("attack", [one for _, one in attacks()], ids=[name for name, _ in attacks()])
+@pytest.mark.parametrize("attack", [attack for _, attack in attacks()], ids=[name for name, _ in attacks()])
 def test_no_operation_touches_the_scaffold(attack: GuidanceChange) -> None:
     assert refused(attack)
 
@@ -352,7 +352,7 @@ def test_g0_is_never_removed(attack: GuidanceChange) -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "guidance_change",
     [
         change("update", text="x"),
         change("update", key="G7", text="x"),
@@ -376,7 +376,7 @@ def test_a_change_that_can_not_be_meant_is_refused_and_says_why(guidance_change:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("A torn seal: fail.", "a torn seal fail"),
         ("若柜门未关，则判定不通过。", "若柜门未关,则判定不通过"),
@@ -386,13 +386,13 @@ def test_a_change_that_can_not_be_meant_is_refused_and_says_why(guidance_change:
         ("at most 3, then pass.", "at most 3 then pass"),
     ],
 )
-def test_texts_are_the_same_whatever_their_width_case_spaces_and_punctuation(one: str, other: str) -> None:
-    assert same_text(one, other)
-    assert same_text(other, one)
+def test_texts_are_the_same_whatever_their_width_case_spaces_and_punctuation(first: str, second: str) -> None:
+    assert same_text(first, second)
+    assert same_text(second, first)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("则判定通过", "则判定不通过"),
         ("at least 1.5 m: pass", "at least 15 m: pass"),
@@ -403,10 +403,10 @@ def test_texts_are_the_same_whatever_their_width_case_spaces_and_punctuation(one
         ("10-20 screws: pass", "1020 screws: pass"),
     ],
 )
-def test_texts_that_say_something_else_are_not_the_same(one: str, other: str) -> None:
-    assert not same_text(one, other)
-    found = after(change("add", text=one), change("add", text=other))
-    assert [found.experiences["G3"], found.experiences["G4"]] == [one, other]
+def test_texts_that_say_something_else_are_not_the_same(first: str, second: str) -> None:
+    assert not same_text(first, second)
+    found = after(change("add", text=first), change("add", text=second))
+    assert [found.experiences["G3"], found.experiences["G4"]] == [first, second]
 
 
 # Credit and rollback

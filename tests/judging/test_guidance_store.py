@@ -36,7 +36,7 @@ def files(store: GuidanceStore) -> dict[str, bytes]:
     """All that is in the folder."""
     folder = store.path.parent
     found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {str(one.relative_to(folder)): one.read_bytes() for one in found}
+    return {str(item.relative_to(folder)): item.read_bytes() for item in found}
 
 
 def test_a_seed_is_written_as_step_0(store: GuidanceStore) -> None:
@@ -153,7 +153,7 @@ def test_a_rollback_is_a_new_step_and_can_be_rolled_back(store: GuidanceStore) -
     )
     again = store.rollback(1, "ada")
     assert (again.step, again.experiences) == (3, second.experiences)
-    assert [one.step for one in store.history()] == [1, 2, 3]
+    assert [revision.step for revision in store.history()] == [1, 2, 3]
 
 
 def test_a_rollback_to_a_snapshot_with_another_scaffold_is_refused(store: GuidanceStore) -> None:
@@ -191,9 +191,11 @@ def test_a_file_that_was_put_back_has_no_steps_after_its_own(store: GuidanceStor
         assert str(step) in str(caught.value)
         assert_sentences(caught.value)
     store.apply(add("Other."), "ada")
-    assert [(one.step, one.by, one.hash) for one in store.history()] == [(1, "ada", store.read().hash)]
+    assert [(revision.step, revision.by, revision.hash) for revision in store.history()] == [
+        (1, "ada", store.read().hash)
+    ]
     store.apply(add("And another."), "ada")
-    assert [one.by for one in store.history()] == ["ada", "ada"]
+    assert [revision.by for revision in store.history()] == ["ada", "ada"]
     assert store.at(1).learned["G1"] == "Other."
 
 
@@ -269,7 +271,7 @@ def whole(**fields: Any) -> str:
         whole(metadata={"G0": {"hit_count": "x"}}),
         '{"cabinets": {"step": 0, "updated_at": "", "experiences": {"G0": "x", "S1": "y", "S1": "z"}}}',
     ],
-    ids=lambda one: repr(one)[:30],
+    ids=lambda value: repr(value)[:30],
 )
 def test_a_broken_file_is_an_error_that_says_what_is_wrong_and_where(tmp_path: Path, content: bytes | str) -> None:
     assert_sentences(broken(tmp_path / "guidance.json", content).message)
@@ -293,7 +295,7 @@ def test_metadata_of_nothing_that_could_be_a_rule_is_left_out(tmp_path: Path) ->
     path = tmp_path / "guidance.json"
     path.write_text(whole(metadata={"G0": {"rationale": "r", "later": 1}, "note": {}}))
     found = read_guidance(path, "cabinets")
-    assert {key: one.rationale for key, one in found.metadata.items()} == {"G0": "r"}
+    assert {key: meta.rationale for key, meta in found.metadata.items()} == {"G0": "r"}
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
@@ -393,14 +395,14 @@ def test_a_writer_killed_between_its_files_has_made_its_change_or_has_not(
     found = store.read()
     assert (found.step, "From one that was killed." in found.experiences.values()) == (before + made, made)
     assert found == start or made
-    assert [one.step for one in store.history()] == list(range(1, before + made + 1))
+    assert [revision.step for revision in store.history()] == list(range(1, before + made + 1))
     after = store.apply(add("The next."), "me")
     assert after.step == before + made + 1
     history = store.history()
-    assert [one.step for one in history] == list(range(1, after.step + 1))
-    assert [one.by for one in history] == ["me"] * before + ["killed"] * made + ["me"]
-    for one in history:
-        assert store.at(one.step).hash == one.hash
+    assert [revision.step for revision in history] == list(range(1, after.step + 1))
+    assert [revision.by for revision in history] == ["me"] * before + ["killed"] * made + ["me"]
+    for revision in history:
+        assert store.at(revision.step).hash == revision.hash
     assert store.at(before) == start
 
 
@@ -446,10 +448,12 @@ def test_many_writers_lose_no_change(store: GuidanceStore) -> None:
     assert found.step == 24
     assert list(found.learned) == [f"G{number}" for number in range(25)]
     history = store.history()
-    assert [one.step for one in history] == list(range(1, 25))
+    assert [revision.step for revision in history] == list(range(1, 25))
     for name in names:
-        assert [one.change.text for one in history if one.by == name] == [f"Rule {n} of {name}." for n in range(6)]
-    assert [store.at(one.step).hash for one in history] == [one.hash for one in history]
+        assert [revision.change.text for revision in history if revision.by == name] == [
+            f"Rule {n} of {name}." for n in range(6)
+        ]
+    assert [store.at(revision.step).hash for revision in history] == [revision.hash for revision in history]
 
 
 FULL = """
@@ -474,5 +478,5 @@ def test_a_full_disk_fails_loudly_and_leaves_the_guidance_as_it_was(store: Guida
     )
     assert done.stdout.strip() == str(errno.EFBIG), done.stderr
     assert (store.read(), store.history()) == (before, ())
-    assert not [one for one in os.listdir(store.path.parent) if one.endswith(".tmp")]
+    assert not [name for name in os.listdir(store.path.parent) if name.endswith(".tmp")]
     assert store.apply(add("New."), "me").step == 1

@@ -42,8 +42,8 @@ def looked_at(path: Path, wishes: ColumnChoices | None = None) -> tuple[ColumnRe
 def tickets_of(path: Path, wishes: ColumnChoices | None = None) -> list[Ticket]:
     source = find_source(path)
     found = list(import_tickets(source, read_columns(source, wishes or ColumnChoices()), "m"))
-    assert all(isinstance(one, Ticket) for one in found)
-    return [one for one in found if isinstance(one, Ticket)]
+    assert all(isinstance(ticket, Ticket) for ticket in found)
+    return [ticket for ticket in found if isinstance(ticket, Ticket)]
 
 
 def refused(path: Path, wishes: ColumnChoices | None = None) -> list[str]:
@@ -81,10 +81,10 @@ def test_without_telling_names_the_label_is_the_column_of_verdict_words_and_the_
 def test_two_columns_that_could_be_the_label_are_for_a_person_to_tell_apart(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("x,y,z\nyes,some text,no\nno,other text,yes\n")
-    with pytest.raises(TicketError) as told:
+    with pytest.raises(TicketError) as caught:
         looked_at(table)
-    assert_sentences(told.value)
-    assert "--label-column, 'x', 'y', 'z'" in str(told.value)
+    assert_sentences(caught.value)
+    assert "--label-column to one of 'x', 'y', 'z'" in str(caught.value)
     understood, _ = looked_at(table, ColumnChoices(label="z"))
     assert understood.values == {"no": "fail", "yes": "pass"}
 
@@ -131,7 +131,7 @@ def test_every_row_that_is_no_ticket_is_named_with_its_line(tmp_path: Path) -> N
     table = tmp_path / "t.csv"
     rows = ["id,text,label", "A,one,pass", 'B,"two', 'lines",fail', "C,three,maybe", "D,,fail", "E,four,", "F,five"]
     table.write_text("\n".join([*rows, "G::x,six,pass"]) + "\n")
-    assert [one.partition(": ")[0] for one in refused(table)] == [f"{table}:{line}" for line in (5, 6, 7, 8, 9)]
+    assert [line.partition(": ")[0] for line in refused(table)] == [f"{table}:{line}" for line in (5, 6, 7, 8, 9)]
     assert_sentences(refused(table))
 
 
@@ -141,7 +141,7 @@ def test_a_row_that_says_the_same_again_is_left_out_and_named_and_one_that_says_
     table = tmp_path / "t.csv"
     table.write_text("id,text,label\nA,one,pass\nB,two,fail\nA,one,pass\nA,one,fail\nB,three,fail\n")
     _, seen = looked_at(table)
-    assert seen.left_out == (SkippedRow(f"{table}:4", f"it is the same as {table}:2"),)
+    assert seen.left_out == (SkippedRow(f"{table}:4", f"duplicate of {table}:2"),)
     assert [str(problem.where) for problem in seen.problems] == [f"{table}:6"]
     assert_sentences(seen.problems[0])
     assert (seen.counts, seen.both) == ({"pass": 1, "fail": 2}, 1)
@@ -151,7 +151,7 @@ def test_without_a_name_the_same_text_is_the_same_group_so_that_no_split_divides
     table = tmp_path / "t.csv"
     table.write_text("text,label\nsame,pass\nother,pass\nsame,fail\n")
     found = tickets_of(table)
-    assert [one.key for one in found] == ["line-2::pass", "line-3::pass", "line-2::fail"]
+    assert [ticket.key for ticket in found] == ["line-2::pass", "line-3::pass", "line-2::fail"]
     assert found[0].cluster == found[2].cluster != found[1].cluster
 
 
@@ -294,8 +294,8 @@ def test_a_folder_of_folders_named_after_labels_is_read(tmp_path: Path) -> None:
     understood, seen = looked_at(folder)
     assert understood.values == {"nok": "fail", "ok": "pass"}
     hidden = (".git", "nok/b/.draft", "ok/.DS_Store")
-    assert [one.where for one in seen.left_out] == [str(folder / one) for one in hidden]
-    assert_sentences({one.why for one in seen.left_out})
+    assert [case.where for case in seen.left_out] == [str(folder / name) for name in hidden]
+    assert_sentences({case.why for case in seen.left_out})
     assert seen.problems == ()
     found = {
         ticket.key: dict(ticket.evidence)
@@ -317,11 +317,11 @@ def test_what_does_not_belong_into_a_folder_of_texts_is_named(tmp_path: Path) ->
     (folder / "pass" / "link.txt").symlink_to("/etc/hostname")
     (folder / "fail" / "empty").mkdir()
     os.mkfifo(folder / "pass" / "pipe")
-    told = refused(folder)
-    assert len(told) == 6
+    lines = refused(folder)
+    assert len(lines) == 6
     for name in ("e.txt", "fail/c.png", "fail/empty", "maybe/d.txt", "pass/link.txt", "pass/pipe"):
-        assert any(one.startswith(f"{folder / name}: ") for one in told), name
-    assert_sentences(sorted(told))
+        assert any(line.startswith(f"{folder / name}: ") for line in lines), name
+    assert_sentences(sorted(lines))
 
 
 def test_texts_with_a_table_of_labels_are_read_and_every_file_needs_its_row(tmp_path: Path) -> None:
@@ -334,14 +334,14 @@ def test_texts_with_a_table_of_labels_are_read_and_every_file_needs_its_row(tmp_
     (folder / "c.txt").write_text("three")
     with (folder / "labels.csv").open("a") as table:
         table.write("../../secret,1,\n/etc/hostname,0,\nmissing.txt,1,\n,1,\n")
-    told = refused(folder)
+    lines = refused(folder)
     labels = folder / "labels.csv"
-    assert [one.partition(": ")[0] for one in told] == [
+    assert [line.partition(": ")[0] for line in lines] == [
         *(f"{labels}:{line}" for line in (4, 5, 6, 7)),
         str(folder / "c.txt"),
     ]
-    assert_sentences(told[0])
-    assert_sentences(told[2])
+    assert_sentences(lines[0])
+    assert_sentences(lines[2])
 
 
 def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Path) -> None:
@@ -359,12 +359,12 @@ def test_a_new_mission_is_sound_and_its_comments_tell_the_defaults(tmp_path: Pat
     )
     data = tomllib.loads(uncommented)
     assert data["verdict"] == {"pass": "pass", "fail": "fail"}
-    assert [(one["temperature"], one["samples"]) for one in data["sampler"]] == [
-        (one.temperature, one.samples) for one in DEFAULT_SAMPLERS
+    assert [(sampler["temperature"], sampler["samples"]) for sampler in data["sampler"]] == [
+        (sampler.temperature, sampler.samples) for sampler in DEFAULT_SAMPLERS
     ]
     assert data["manual_review"]["min_verdict_agreement"] == ManualReview().min_verdict_agreement
     assert data["trial"]["min_tickets"] == Trial().min_tickets
-    assert data["split"] == {one: getattr(Split(), one) for one in ("train", "validation", "test")}
+    assert data["split"] == {item: getattr(Split(), item) for item in ("train", "validation", "test")}
 
 
 def test_the_first_rule_is_in_the_language_of_the_mission(tmp_path: Path) -> None:
@@ -426,7 +426,7 @@ def test_every_row_of_any_table_ends_as_a_ticket_as_left_out_or_as_a_problem(
     table.write_bytes(written.getvalue().encode())
     source = find_source(table)
     read = [row for row in source.rows() if isinstance(row, SourceRow)]
-    lines = [one for row in rows if any(part.strip() for part in row) for one in [row]]
+    lines = [item for row in rows if any(part.strip() for part in row) for item in [row]]
     assert [tuple(row.fields.values()) for row in read] == lines
     if lines:
         outcomes = list(import_tickets(source, read_columns(source, ColumnChoices()), "m"))

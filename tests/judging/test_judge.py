@@ -139,8 +139,10 @@ def test_a_verdict_names_the_step_of_the_guidance_that_it_was_made_under(tmp_pat
     add = GuidanceChange(op="add", text="A torn seal: fail.", evidence=("QC-1::fail",))
     later = apply_change(mission.guidance(), add, "")
     model = Scripted(lambda request: FAIL if "A torn seal" in request.prompt.shared else PASS)
-    before, after = (Judge(mission, one, model).judge(ticket()) for one in (mission.guidance(), later))
-    assert [(one.verdict, one.guidance_step) for one in (before, after)] == [("pass", 0), ("fail", 1)]
+    before, after = (
+        Judge(mission, guidance_version, model).judge(ticket()) for guidance_version in (mission.guidance(), later)
+    )
+    assert [(item.verdict, item.guidance_step) for item in (before, after)] == [("pass", 0), ("fail", 1)]
 
 
 def test_guidance_that_is_changed_meanwhile_does_not_change_the_judge(tmp_path: Path) -> None:
@@ -233,8 +235,8 @@ def test_verdicts_come_in_the_order_of_the_tickets_and_no_more_at_once_than_allo
     model = Uneven()
     judge = judge_of(tmp_path, model, f"concurrency = {concurrency}\n")
     found = list(judge.judge_all(many(count)))
-    assert [one.group_id for one in found] == [f"QC-{number}" for number in range(count)]
-    assert [one.reason for one in found] == [f"cabinet {number}" for number in range(count)]
+    assert [verdict.group_id for verdict in found] == [f"QC-{number}" for number in range(count)]
+    assert [verdict.reason for verdict in found] == [f"cabinet {number}" for number in range(count)]
     assert model.most == min(concurrency, count)
     assert model.finished == 3 * count
 
@@ -249,7 +251,7 @@ def test_a_ticket_that_takes_long_keeps_no_other_from_being_judged(tmp_path: Pat
             return await super().roll(request)
 
     found = list(judge_of(tmp_path, OneWaits(), "concurrency = 4\n").judge_all(many(15)))
-    assert [one.group_id for one in found] == [f"QC-{number}" for number in range(15)]
+    assert [verdict.group_id for verdict in found] == [f"QC-{number}" for number in range(15)]
 
 
 def test_no_more_tickets_are_read_than_a_few_times_as_many_as_are_judged_at_once(tmp_path: Path) -> None:
@@ -257,9 +259,9 @@ def test_no_more_tickets_are_read_than_a_few_times_as_many_as_are_judged_at_once
 
     def counting() -> Iterator[Ticket]:
         nonlocal read
-        for one in many(100):
+        for counted in many(100):
             read += 1
-            yield one
+            yield counted
 
     judge = judge_of(tmp_path, Uneven(), "concurrency = 5\n")
     for number, _ in enumerate(judge.judge_all(counting()), 1):
@@ -388,8 +390,8 @@ def test_an_error_of_the_tickets_comes_through_and_cancels_the_rest(tmp_path: Pa
 
 def test_verdicts_can_be_taken_while_another_judge_is_at_work(tmp_path: Path) -> None:
     mission: Mission = mission_in(tmp_path)
-    one, other = (Judge(mission, mission.guidance(), Uneven(seed)).judge_all(many(30)) for seed in (1, 2))
-    assert [(a.group_id, b.group_id) for a, b in zip(one, other, strict=True)] == [
+    first, other = (Judge(mission, mission.guidance(), Uneven(seed)).judge_all(many(30)) for seed in (1, 2))
+    assert [(a.group_id, b.group_id) for a, b in zip(first, other, strict=True)] == [
         (f"QC-{number}", f"QC-{number}") for number in range(30)
     ]
 

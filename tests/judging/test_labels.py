@@ -52,14 +52,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def give(folder: Path, *labels: object) -> None:
-    for one in labels:
-        add_label(folder, "reports", one)  # type: ignore[arg-type]
+    for given in labels:
+        add_label(folder, "reports", given)  # type: ignore[arg-type]
 
 
 def rows(folder: Path) -> list[tuple[str, str, str]]:
     """The tickets that people's labels come to: group, label, who."""
     lines = (folder / LABELLED).read_text().splitlines()
-    return [(one["group_id"], one["label"], one["label_source"]) for one in map(json.loads, lines)]
+    return [(record["group_id"], record["label"], record["label_source"]) for record in map(json.loads, lines)]
 
 
 def learnable(folder: Path) -> dict[str, str]:
@@ -97,18 +97,18 @@ def test_half_a_line_at_the_end_was_never_given_and_spoils_nothing(folder: Path)
     give(folder, label("A", "pass"))
     with (folder / LOG).open("ab") as file:
         file.write(b'{"group_id": "B", "lab')
-    assert [one.group_id for one in read_label_log(folder)] == ["A"]
+    assert [label.group_id for label in read_label_log(folder)] == ["A"]
     give(folder, label("C", "fail"))
-    assert [one.group_id for one in read_label_log(folder)] == ["A", "C"]
+    assert [label.group_id for label in read_label_log(folder)] == ["A", "C"]
 
 
 def test_a_whole_label_that_lacks_only_the_end_of_its_line_is_not_lost(folder: Path) -> None:
     give(folder, label("A", "pass"), label("B", "fail"))
     path = folder / LOG
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    assert [one.group_id for one in read_label_log(folder)] == ["A", "B"]
+    assert [label.group_id for label in read_label_log(folder)] == ["A", "B"]
     give(folder, label("C", "pass"))
-    assert [one.group_id for one in read_label_log(folder)] == ["A", "B", "C"]
+    assert [label.group_id for label in read_label_log(folder)] == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_line_in_the_middle_that_is_no_label_is_an_error_with_its_place(folder
 
 def test_a_broken_log_is_a_problem_of_the_mission_like_others(folder: Path) -> None:
     (folder / LOG).write_text("not JSON\n\n")
-    (problem,) = [one for one in check_mission(folder).problems if "no label" in str(one)]
+    (problem,) = [problem for problem in check_mission(folder).problems if "not a label" in str(problem)]
     assert problem.where == f"{folder / LOG}:1"
 
 
@@ -146,9 +146,9 @@ def test_two_processes_that_label_at_once_lose_nothing(folder: Path) -> None:
     running = [
         subprocess.Popen([sys.executable, "-c", _LABELLER, kit, str(folder), name]) for name in ("ada", "ben", "cem")
     ]
-    assert [one.wait() for one in running] == [0, 0, 0]
+    assert [process.wait() for process in running] == [0, 0, 0]
     assert len(read_label_log(folder)) == 75
-    assert len({one.group_id for one in read_label_log(folder)}) == 75
+    assert len({label.group_id for label in read_label_log(folder)}) == 75
     assert len(rows(folder)) == 75
 
 
@@ -158,7 +158,7 @@ def test_two_processes_that_label_at_once_lose_nothing(folder: Path) -> None:
 def test_the_last_word_of_each_person_holds(folder: Path) -> None:
     give(folder, label("A", "pass"), label("A", "fail", "ben"), label("A", "fail"))
     status = current_labels(read_label_log(folder))["A"]
-    assert {by: one.label for by, one in status.items()} == {"ben": "fail", "ada": "fail"}
+    assert {by: label.label for by, label in status.items()} == {"ben": "fail", "ada": "fail"}
     assert list(status) == ["ben", "ada"]
 
 
@@ -175,8 +175,8 @@ def test_somebody_who_comes_round_leaves_one_ticket(folder: Path) -> None:
 
 def test_a_ticket_of_a_review_has_what_the_learner_needs(folder: Path) -> None:
     give(folder, label("C", "fail", cluster="job-1", said=said("pass")))
-    (one,) = labelled_tickets(read_label_log(folder), "reports")
-    assert one == {
+    (row,) = labelled_tickets(read_label_log(folder), "reports")
+    assert row == {
         "group_id": "C",
         "mission": "reports",
         "label": "fail",
@@ -233,10 +233,12 @@ def test_a_broken_line_of_the_tickets_is_told_by_who_reads_them(folder: Path) ->
 
 
 def test_what_a_ticket_shows_has_one_name_whoever_labels_it() -> None:
-    one = Ticket("A", "reports", None, {"a": "1", "b": "2"}, "A")
-    assert ticket_hash(one) == ticket_hash(one._replace(group_id="B", label="pass", cluster="C", label_source="x"))
-    assert ticket_hash(one) != ticket_hash(one._replace(evidence={"a": "1", "b": "3"}))
-    assert ticket_hash(one) != ticket_hash(one._replace(mission="other"))
+    ticket = Ticket("A", "reports", None, {"a": "1", "b": "2"}, "A")
+    assert ticket_hash(ticket) == ticket_hash(
+        ticket._replace(group_id="B", label="pass", cluster="C", label_source="x")
+    )
+    assert ticket_hash(ticket) != ticket_hash(ticket._replace(evidence={"a": "1", "b": "3"}))
+    assert ticket_hash(ticket) != ticket_hash(ticket._replace(mission="other"))
 
 
 def test_the_agreement_of_votes_counts_those_that_could_not_be_used() -> None:

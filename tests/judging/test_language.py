@@ -218,9 +218,9 @@ def test_another_list_of_what_no_rule_may_say_is_another_identity(tmp_path: Path
 
 def test_a_language_that_was_read_does_not_change() -> None:
     language = find_language("en")
-    for one, field in ((language, "prompts"), (language.answer, "pass_"), (language.wording, "brand")):
+    for struct, field in ((language, "prompts"), (language.answer, "pass_"), (language.wording, "brand")):
         with pytest.raises(AttributeError):
-            setattr(one, field, ())
+            setattr(struct, field, ())
 
 
 def test_a_word_of_the_mission_leaves_the_shipped_language_as_it_was() -> None:

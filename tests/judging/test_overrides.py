@@ -41,8 +41,8 @@ def test_an_override_sees_the_evidence_and_the_votes_but_never_the_label() -> No
     def look(ticket: Ticket, vote: Vote) -> None:
         seen.append((ticket, vote))
 
-    one = ticket("QC-1", "fail", log="x")._replace(label_source="ada", label_timestamp="now")
-    apply_overrides(one, PASSED, (NamedOverride("look", look),))
+    labelled = ticket("QC-1", "fail", log="x")._replace(label_source="ada", label_timestamp="now")
+    apply_overrides(labelled, PASSED, (NamedOverride("look", look),))
     shown, vote = seen[0]
     assert (shown.group_id, shown.evidence, vote) == ("QC-1", {"log": "x"}, PASSED)
     assert (shown.label, shown.label_source, shown.label_timestamp, shown.key) == (None, "", "", "QC-1")
@@ -74,7 +74,7 @@ def test_overrides_come_from_a_file_of_the_mission(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "mine.py").write_text("def high(ticket, vote):\n    return 'pass'\n")
     found = mission_in(tmp_path, 'overrides = ["mine.py:high", "more/mine.py:high"]\n').overrides
-    assert [one.name for one in found] == ["mine.py:high", "more/mine.py:high"]
+    assert [item.name for item in found] == ["mine.py:high", "more/mine.py:high"]
     assert apply_overrides(ticket(log="400 V"), PASSED, found) == ("fail", "mine.py:high")
     assert apply_overrides(ticket(log="230 V"), PASSED, found) == ("pass", "more/mine.py:high")
 

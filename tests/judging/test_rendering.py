@@ -73,10 +73,10 @@ def test_the_shared_part_is_the_same_to_the_byte_for_every_ticket_and_comes_firs
 
 def test_other_guidance_is_another_shared_part_and_the_step_alone_is_not() -> None:
     english = find_language("en")
-    one = shared_prompt_part(guidance(G1="x"), english)
-    assert one != shared_prompt_part(guidance(G1="y"), english)
+    first = shared_prompt_part(guidance(G1="x"), english)
+    assert first != shared_prompt_part(guidance(G1="y"), english)
     later = Guidance("cabinets", 7, "2026-02-14", dict(guidance(G1="x").experiences))
-    assert one == shared_prompt_part(later, english)
+    assert first == shared_prompt_part(later, english)
 
 
 def test_a_label_is_nowhere_in_what_a_model_gets(tmp_path: Path) -> None:
@@ -85,8 +85,10 @@ def test_a_label_is_nowhere_in_what_a_model_gets(tmp_path: Path) -> None:
     judge = Judge(mission, mission.guidance(), model)
     shown = []
     for label in ("pass", "fail", None):
-        one = ticket("QC-secret-group", label, log="text")  # type: ignore[arg-type]
-        judge.judge(one._replace(label_source="secret-source", label_timestamp="secret-time", cluster="secret-cluster"))
+        labelled = ticket("QC-secret-group", label, log="text")  # type: ignore[arg-type]
+        judge.judge(
+            labelled._replace(label_source="secret-source", label_timestamp="secret-time", cluster="secret-cluster")
+        )
         shown.append(repr(model.requests[-3:]))
     assert shown[0] == shown[1] == shown[2]
     assert "secret" not in shown[0]

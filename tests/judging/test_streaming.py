@@ -53,7 +53,7 @@ def test_verdicts_keep_the_order_of_the_tickets_and_no_more_are_judged_at_once_t
 ) -> None:
     model = Slow()
     found = asyncio.run(all_of(judge_in(tmp_path, model, at_once), many(50), piped=piped))
-    assert [one.group_id for one in found if isinstance(one, Verdict)] == [f"QC-{at}" for at in range(50)]
+    assert [verdict.group_id for verdict in found if isinstance(verdict, Verdict)] == [f"QC-{at}" for at in range(50)]
     assert model.most == at_once
 
 
@@ -62,7 +62,13 @@ def test_what_is_no_ticket_keeps_its_place(tmp_path: Path, piped: bool) -> None:
     bad = TicketError("Bad.")
     source: list[Ticket | TicketError] = [ticket("A"), bad, ticket("B"), bad, bad]
     found = asyncio.run(all_of(judge_in(tmp_path, Scripted(lambda _: FAIL)), iter(source), piped=piped))
-    assert [one.group_id if isinstance(one, Verdict) else one for one in found] == ["A", bad, "B", bad, bad]
+    assert [verdict.group_id if isinstance(verdict, Verdict) else verdict for verdict in found] == [
+        "A",
+        bad,
+        "B",
+        bad,
+        bad,
+    ]
 
 
 @both_ways
@@ -119,7 +125,7 @@ def test_a_ticket_that_takes_long_does_not_keep_the_others_from_being_judged(tmp
     model = StuckAtFirst(others=4 * HELD - 1)
     judge = Judge(mission, mission.initial_guidance(), model)
     found = asyncio.run(asyncio.wait_for(all_of(judge, many(40), piped=piped), 60))
-    assert [one.group_id for one in found if isinstance(one, Verdict)] == [f"QC-{at}" for at in range(40)]
+    assert [verdict.group_id for verdict in found if isinstance(verdict, Verdict)] == [f"QC-{at}" for at in range(40)]
     assert model.most <= 4
 
 
@@ -129,9 +135,9 @@ def test_a_reader_who_takes_his_time_holds_the_tickets_back(tmp_path: Path, pipe
 
     def source() -> Iterator[Ticket]:
         nonlocal taken
-        for one in many(10_000):
+        for piped_ticket in many(10_000):
             taken += 1
-            yield one
+            yield piped_ticket
 
     async def read_a_few() -> None:
         judged = 0

@@ -166,10 +166,10 @@ def test_labels_are_asked_for_unless_somebody_says_otherwise(tmp_path: Path) -> 
     with pytest.raises(TicketError) as caught:
         list(read_tickets([path], "cabinets"))
     assert_sentences(caught.value)
-    assert [type(one) for one in read_each_line([path], "cabinets")] == [TicketError]
-    assert [type(one) for one in tickets_from_lines([path.read_bytes()], "t", "cabinets", {})] == [TicketError]
+    assert [type(ticket) for ticket in read_each_line([path], "cabinets")] == [TicketError]
+    assert [type(ticket) for ticket in tickets_from_lines([path.read_bytes()], "t", "cabinets", {})] == [TicketError]
     assert [ticket.label for ticket in read_tickets([path], "cabinets", labelled=False)] == [None]
-    assert [type(one) for one in read_each_line([path], "cabinets", labelled=False)] == [Ticket]
+    assert [type(ticket) for ticket in read_each_line([path], "cabinets", labelled=False)] == [Ticket]
 
 
 @pytest.mark.parametrize("mission", ["shelves", None, 5])
@@ -235,7 +235,7 @@ def test_no_encoding_is_guessed(encoding: str) -> None:
 
 def test_a_byte_order_mark_at_the_start_of_a_file_is_none_of_its_content(tmp_path: Path) -> None:
     content = b"\xef\xbb\xbf" + json.dumps(line()).encode()
-    assert [one.key for one in read(write_lines(tmp_path / "t.jsonl", content))] == ["QC-1::pass"]
+    assert [ticket.key for ticket in read(write_lines(tmp_path / "t.jsonl", content))] == ["QC-1::pass"]
 
 
 @pytest.mark.parametrize(
@@ -250,14 +250,14 @@ def test_a_name_that_stands_there_twice_is_an_error_because_one_would_be_lost(do
 
 
 def test_every_error_names_its_file_and_its_line_and_reading_goes_on(tmp_path: Path) -> None:
-    one = write_lines(tmp_path / "one.jsonl", line("QC-1"), "", "  ", "{", line("QC-2"), line("QC-3", "maybe"))
+    first = write_lines(tmp_path / "one.jsonl", line("QC-1"), "", "  ", "{", line("QC-2"), line("QC-3", "maybe"))
     two = write_lines(tmp_path / "two.jsonl", b"\xff", line("QC-4"), line("QC-2"))
-    found = list(read_each_line([one, two], "cabinets"))
+    found = list(read_each_line([first, two], "cabinets"))
     assert [item.key if isinstance(item, Ticket) else item.where for item in found] == [
         "QC-1::pass",
-        f"{one}:4",
+        f"{first}:4",
         "QC-2::pass",
-        f"{one}:6",
+        f"{first}:6",
         f"{two}:1",
         "QC-4::pass",
         f"{two}:3",
@@ -275,7 +275,7 @@ def test_the_first_bad_line_ends_the_reading_of_tickets(tmp_path: Path) -> None:
 
 def test_a_group_with_both_labels_is_two_tickets(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "t.jsonl", line("QC-1", "pass"), line("QC-1", "fail"))
-    assert [one.key for one in read(path)] == ["QC-1::pass", "QC-1::fail"]
+    assert [ticket.key for ticket in read(path)] == ["QC-1::pass", "QC-1::fail"]
 
 
 @pytest.mark.parametrize("change", [{}, {"text": "other evidence"}, {"cluster": "other"}])
@@ -291,11 +291,11 @@ def test_the_same_group_with_the_same_label_is_an_error_that_names_both_places(
 
 
 def test_a_duplicate_is_found_across_files_and_also_without_labels(tmp_path: Path) -> None:
-    one = write_lines(tmp_path / "one.jsonl", line("QC-1"))
+    first = write_lines(tmp_path / "one.jsonl", line("QC-1"))
     two = write_lines(tmp_path / "two.jsonl", line("QC-2"), line("QC-1"))
     with pytest.raises(TicketError) as caught:
-        list(read_tickets([one, two], "cabinets"))
-    assert (caught.value.where, f"{one}:1" in str(caught.value.next_step)) == (f"{two}:2", True)
+        list(read_tickets([first, two], "cabinets"))
+    assert (caught.value.where, f"{first}:1" in str(caught.value.next_step)) == (f"{two}:2", True)
     bare = {"group_id": "QC-1", "text": "x"}
     with pytest.raises(TicketError) as caught:
         read(write_lines(tmp_path / "three.jsonl", bare, bare), labelled=False)
@@ -304,7 +304,7 @@ def test_a_duplicate_is_found_across_files_and_also_without_labels(tmp_path: Pat
 
 def test_a_line_that_was_refused_is_not_the_first_of_two(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "t.jsonl", line("QC-1", text=""), line("QC-1"))
-    assert [isinstance(one, Ticket) for one in read_each_line([path], "cabinets")] == [False, True]
+    assert [isinstance(ticket, Ticket) for ticket in read_each_line([path], "cabinets")] == [False, True]
 
 
 def test_a_file_that_can_not_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
@@ -312,11 +312,11 @@ def test_a_file_that_can_not_be_read_is_an_error_that_names_it(tmp_path: Path) -
     missing, folder = tmp_path / "missing.jsonl", tmp_path / "folder"
     folder.mkdir()
     found = list(read_each_line([missing, folder, good], "cabinets"))
-    assert str(missing) in "\n".join([str(one) for one in found[:2] if isinstance(one, TicketError)])
-    assert str(os.strerror(2)) in "\n".join([str(one) for one in found[:2] if isinstance(one, TicketError)])
-    assert str(folder) in "\n".join([str(one) for one in found[:2] if isinstance(one, TicketError)])
-    assert str(os.strerror(21)) in "\n".join([str(one) for one in found[:2] if isinstance(one, TicketError)])
-    assert_sentences([str(one) for one in found[:2] if isinstance(one, TicketError)])
+    assert str(missing) in "\n".join([str(ticket) for ticket in found[:2] if isinstance(ticket, TicketError)])
+    assert str(os.strerror(2)) in "\n".join([str(ticket) for ticket in found[:2] if isinstance(ticket, TicketError)])
+    assert str(folder) in "\n".join([str(ticket) for ticket in found[:2] if isinstance(ticket, TicketError)])
+    assert str(os.strerror(21)) in "\n".join([str(ticket) for ticket in found[:2] if isinstance(ticket, TicketError)])
+    assert_sentences([str(ticket) for ticket in found[:2] if isinstance(ticket, TicketError)])
     assert isinstance(found[2], Ticket)
     with pytest.raises(TicketError) as caught:
         read(missing)
@@ -333,7 +333,7 @@ def test_a_file_with_nothing_in_it_has_no_tickets(tmp_path: Path, content: bytes
 def test_windows_line_ends_and_a_missing_last_one_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(json.dumps(line("QC-1")).encode() + b"\r\n" + json.dumps(line("QC-2")).encode())
-    assert [one.group_id for one in read(path)] == ["QC-1", "QC-2"]
+    assert [ticket.group_id for ticket in read(path)] == ["QC-1", "QC-2"]
 
 
 def test_line_separators_inside_of_a_text_are_no_line_ends(tmp_path: Path) -> None:

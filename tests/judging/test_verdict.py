@@ -100,13 +100,13 @@ def test_without_a_label_nothing_matches_and_nothing_conflicts() -> None:
 
 def test_a_verdict_has_the_ticket_the_votes_and_where_it_comes_from() -> None:
     vote = count_votes([P._replace(margin=0.5), F, M])
-    told = (("pass", "yes"), ("fail", "no"), ("empty", ""))
-    found = verdict_of(ticket("QC-7", "fail"), vote, "pass", "rules.py:safe", 0.67, 12, told)
+    answers = (("pass", "yes"), ("fail", "no"), ("empty", ""))
+    found = verdict_of(ticket("QC-7", "fail"), vote, "pass", "rules.py:safe", 0.67, 12, answers)
     assert (found.ticket_key, found.group_id, found.label) == ("QC-7::fail", "QC-7", "fail")
     assert (found.verdict, found.overridden_by, found.guidance_step) == ("pass", "rules.py:safe", 12)
     assert (found.passes, found.fails, found.malformed, found.margin, found.reason) == (1, 1, 1, 0.5, "no")
     assert found.signals == signals_of(vote, "pass", "fail", 0.67)
-    assert found.answers == told
+    assert found.answers == answers
 
 
 def test_a_verdict_as_data_is_flat_and_goes_through_json() -> None:
@@ -126,13 +126,13 @@ def test_a_verdict_as_data_is_flat_and_goes_through_json() -> None:
 
 
 def test_a_verdict_comes_back_from_a_file_as_it_was() -> None:
-    told = (("pass", "yes"), ("empty", ""))
+    answers = (("pass", "yes"), ("empty", ""))
     for label, vote, by in (
         ("fail", count_votes([P._replace(margin=0.5), M]), "mine.py:f"),
         (None, count_votes([M]), None),
     ):
-        found = verdict_of(ticket("QC-7", label), vote, vote.verdict, by, 0.67, 3, told)  # type: ignore[arg-type]
+        found = verdict_of(ticket("QC-7", label), vote, vote.verdict, by, 0.67, 3, answers)  # type: ignore[arg-type]
         back = Verdict.from_dict(json.loads(json.dumps(found.as_dict())))
         assert back == found
         assert isinstance(back.signals, Signals)
-        assert back.answers == told
+        assert back.answers == answers

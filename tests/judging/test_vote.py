@@ -55,7 +55,7 @@ def test_the_reason_is_the_first_that_was_given_for_the_verdict() -> None:
 
 
 def test_both_verdicts_contradict_each_other_and_malformed_ones_nobody() -> None:
-    assert [count_votes(one).contradicts for one in ([P, F], [P, P, F], [P, M], [F, M], [M], [P, P])] == [
+    assert [count_votes(item).contradicts for item in ([P, F], [P, P, F], [P, M], [F, M], [M], [P, P])] == [
         True,
         True,
         False,

@@ -106,7 +106,9 @@ def learn(mission: Mission, model: Model, *, watcher: Watcher | None = None, res
         log = open_log(prepared)
         try:
             asking = metered_model_for(prepared, model, answers)
-            learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
+            learner = Learner(
+                prepared.mission, prepared.reader, prepared.splits, asking, log, prepared.manifest, watcher
+            )
             state = asyncio.run(learner.run())
         finally:
             log.close()
@@ -161,8 +163,10 @@ class Seen(NamedTuple):
 
 def cases_in(request: ReflectionRequest) -> list[Seen]:
     """The cases of a reflection prompt."""
-    found = [Seen(one["key"], one["label"], one["verdict"], one["text"]) for one in _CASE.finditer(request.prompt.own)]
-    assert [one.key for one in found] == [one.ticket_key for one in request.cases], "the prompt shows its cases"
+    found = [
+        Seen(case["key"], case["label"], case["verdict"], case["text"]) for case in _CASE.finditer(request.prompt.own)
+    ]
+    assert [ticket.key for ticket in found] == [case.ticket_key for case in request.cases], "the prompt shows its cases"
     return found
 
 
@@ -188,7 +192,7 @@ def guess(text: str, evidence: Sequence[str], **more: Any) -> dict[str, Any]:
 
 def says_captcha(request: ReflectionRequest) -> dict[str, Any]:
     """A reflector that takes every case it is shown as evidence of one hypothesis."""
-    return answer(hypotheses=[guess(mentions("captcha"), [one.key for one in cases_in(request)])])
+    return answer(hypotheses=[guess(mentions("captcha"), [case.key for case in cases_in(request)])])
 
 
 def captcha_model(**more: Any) -> ScriptedJudge:
@@ -290,16 +294,16 @@ def decent_decision(request: ReflectionRequest) -> dict[str, Any]:
     seen = cases_in(request)
     if len(seen) < 4:
         return set_aside()
-    return set_aside(*(one.key for one in seen if not _telling(one, seen)))
+    return set_aside(*(case.key for case in seen if not _telling(case, seen)))
 
 
 def decent_proposal(request: ReflectionRequest) -> dict[str, Any]:
     """Proposes from the cases shown: the words that cases of one label share and others don't have."""
     seen = cases_in(request)
     by_word: dict[tuple[str, str], list[str]] = {}
-    for one in seen:
-        for word in _telling(one, seen):
-            by_word.setdefault((word, one.label), []).append(one.key)
+    for case in seen:
+        for word in _telling(case, seen):
+            by_word.setdefault((word, case.label), []).append(case.key)
     known = request.prompt.shared
     ranked = sorted(by_word.items(), key=lambda item: (-len(item[1]), item[0]))
     return answer(
@@ -307,17 +311,17 @@ def decent_proposal(request: ReflectionRequest) -> dict[str, Any]:
     )
 
 
-def _telling(one: Seen, seen: Sequence[Seen]) -> list[str]:
+def _telling(case: Seen, seen: Sequence[Seen]) -> list[str]:
     """The words of a case that are no filler to somebody who knows shop pages."""
-    words = set(re.findall(r"[a-z]+", one.text)) - set(_FILLER) - {"text", "x"}
-    return sorted(word for word in words if sum(word in other.text for other in seen if other.label == one.label) > 1)
+    words = set(re.findall(r"[a-z]+", case.text)) - set(_FILLER) - {"text", "x"}
+    return sorted(word for word in words if sum(word in other.text for other in seen if other.label == case.label) > 1)
 
 
 def careless(word: str) -> Callable[[ReflectionRequest], dict[str, Any]]:
     """A reflector that adds a rule which makes things worse, and takes every case as evidence for it."""
 
     def propose(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         if mentions(word) in request.prompt.shared:
             return answer(hypotheses=[guess(mentions("nothing at all"), keys)])
         return answer([add(mentions(word), keys)])

@@ -84,7 +84,7 @@ def test_where_words_are_not_set_apart_two_characters_are_a_word() -> None:
 
 def test_a_term_counts_more_the_fewer_tickets_have_it() -> None:
     features = count_features(["bb bb aa", "aa bb", "aa cc cc", "dd"])
-    assert [(term, one.place) for term, one in features.items()] == [("aa", 1), ("bb", 2)]
+    assert [(term, feature.place) for term, feature in features.items()] == [("aa", 1), ("bb", 2)]
     assert features["aa"].rarity == pytest.approx(log(5 / 4) + 1)
     assert features["bb"].rarity == pytest.approx(log(5 / 3) + 1)
 
@@ -163,8 +163,8 @@ def test_a_word_that_is_said_again_and_again_does_not_drown_the_others() -> None
 
 def test_the_same_tickets_give_the_same_predictions() -> None:
     found, others = tickets(60, 1), tickets(200, 2, "maybe", "perhaps")
-    one, two = word_count_baseline(found), word_count_baseline(iter(found))
-    assert [one(text) for text, _ in others] == [two(text) for text, _ in others]
+    first, two = word_count_baseline(found), word_count_baseline(iter(found))
+    assert [first(text) for text, _ in others] == [two(text) for text, _ in others]
 
 
 @pytest.mark.parametrize("label", ["pass", "fail"])
@@ -259,7 +259,7 @@ def test_no_ticket_is_predicted_from_its_own_cluster() -> None:
         sizes.append(40 - len(known))
 
         def predict(text: str) -> Binary:
-            assert cluster_of[text] not in {cluster_of[one] for one in known}
+            assert cluster_of[text] not in {cluster_of[item] for item in known}
             assert len(known) >= 27
             predicted.append(text)
             return "pass"

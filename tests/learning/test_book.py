@@ -19,10 +19,10 @@ def test_every_ticket_is_found_by_its_key_whichever_file_it_is_in(tmp_path: Path
     mission = mission_in(tmp_path, [], 'tickets = ["b.jsonl", "a.jsonl"]\n')
     rows = [row(f"QC-{at}", "fail" if at % 3 else "pass", f"text {at} é") for at in range(60)]
     for name, some in (("b.jsonl", rows[:25]), ("a.jsonl", rows[25:])):
-        lines = (json.dumps(one, ensure_ascii=bool(at % 2)) + "\n" * (1 + at % 3) for at, one in enumerate(some))
+        lines = (json.dumps(item, ensure_ascii=bool(at % 2)) + "\n" * (1 + at % 3) for at, item in enumerate(some))
         (tmp_path / name).write_text("".join(lines), encoding="utf-8")
     book = TicketReader(mission)
-    assert [member.group for member in book.members] == [one["group_id"] for one in rows]
+    assert [member.group for member in book.members] == [row["group_id"] for row in rows]
     keys = [member.key for member in book.members]
     random.Random(1).shuffle(keys)
     for _ in range(2):

@@ -50,7 +50,7 @@ def run_with(folder: Path, budget: str, *, concurrency: int = 1, clock: ManualCl
 
 
 def limits_hit(run: Ran) -> list[str]:
-    return [one["limit"] for one in run.of("budget_hit")]
+    return [event["limit"] for event in run.of("budget_hit")]
 
 
 def one_fate_each(run: Ran) -> None:
@@ -143,7 +143,7 @@ def test_no_epoch_reflects_more_often_than_it_may(tmp_path: Path, allowed: int) 
     one_fate_each(run)
     assert limits_hit(run) == []
     if allowed < 2:
-        notes = {one["uncertainty_note"] for one in run.state.queue if one["reason_code"] == "budget_exhausted"}
+        notes = {row["uncertainty_note"] for row in run.state.queue if row["reason_code"] == "budget_exhausted"}
         assert_sentences(sorted(notes))
 
 
@@ -175,9 +175,9 @@ def test_judging_and_reflecting_draw_on_one_budget(tmp_path: Path) -> None:
     run = run_with(tmp_path, "calls = 26")
     assert run.state.spent["reflection_calls"] == 2
     assert limits_hit(run) == ["calls"]
-    assert Counter(one["reason_code"] for one in run.state.queue)["budget_exhausted"] > 0
+    assert Counter(row["reason_code"] for row in run.state.queue)["budget_exhausted"] > 0
     assert_sentences(
-        sorted({one["uncertainty_note"] for one in run.state.queue if one["reason_code"] == "budget_exhausted"})
+        sorted({row["uncertainty_note"] for row in run.state.queue if row["reason_code"] == "budget_exhausted"})
     )
 
 
@@ -202,7 +202,7 @@ def test_time_is_looked_at_before_every_call(tmp_path: Path, allowed: int) -> No
 
 def test_what_is_known_costs_nothing(tmp_path: Path) -> None:
     """Two tickets that read alike are one question."""
-    tickets = [one | {"group_id": f"{one['group_id']}{at}"} for one in small(6, 6) for at in "ab"]
+    tickets = [ticket | {"group_id": f"{ticket['group_id']}{at}"} for ticket in small(6, 6) for at in "ab"]
     model = captcha_model()
     run = learn(mission_in(tmp_path, tickets, "epochs = 1\n" + ONE_VOTE + TRIAL_OFF), model)
     texts = {request.prompt.own for request in model.rollouts if mentions("captcha") not in request.prompt.shared}
@@ -292,7 +292,7 @@ def test_more_in_flight_than_the_budget_has_left_is_never_asked(tmp_path: Path) 
         found = await asyncio.gather(
             *(judge.judged(book.ticket(member.key)) for member in book.members), return_exceptions=True
         )
-        assert any(isinstance(one, BudgetError) for one in found)
+        assert any(isinstance(item, BudgetError) for item in found)
         return asking.meter.calls
 
     assert asyncio.run(flood()) == 7

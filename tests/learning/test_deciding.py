@@ -45,7 +45,7 @@ def test_a_right_verdict_with_one_voice_teaches_nothing_and_neither_does_a_ticke
     assert eligibility_signals(verdict_on("a::pass", "pass", 3, 0)) == ()
     assert eligibility_signals(verdict_on("a::pass", None, 0, 0, malformed=3)) == ()
     found = gradient_candidates([verdict_on("a::pass", "pass", 3, 0), verdict_on("b::pass", "fail", 0, 3)])
-    assert [one.ticket_key for one in found] == ["b::pass"]
+    assert [item.ticket_key for item in found] == ["b::pass"]
 
 
 # Closure
@@ -72,7 +72,7 @@ def test_batches_hold_everybody_in_order() -> None:
 def test_labels_are_mixed_in_proportion() -> None:
     order = mix_labels(["p1", "p2"], ["f1", "f2", "f3", "f4"])
     assert sorted(order) == ["f1", "f2", "f3", "f4", "p1", "p2"]
-    assert [one[0] for one in order] == ["f", "p", "f", "f", "p", "f"]
+    assert [key[0] for key in order] == ["f", "p", "f", "f", "p", "f"]
     assert mix_labels([], ["f1"]) == ("f1",)
     assert mix_labels([], []) == ()
 
@@ -102,11 +102,11 @@ def test_the_same_cycle_again_is_evidence_and_no_further_cycle() -> None:
 
 
 def test_opposite_verdicts_are_never_one_hypothesis() -> None:
-    for language, one, other in (
+    for language, first, second in (
         (ENGLISH, mentions("x", "pass"), mentions("x", "fail")),
         (CHINESE, "若标签清晰则判定通过", "若标签清晰则判定不通过"),
     ):
-        assert rule_signature(one, language) != rule_signature(other, language)
+        assert rule_signature(first, language) != rule_signature(second, language)
 
 
 def test_numbers_belong_to_the_signature() -> None:
@@ -148,7 +148,10 @@ def test_what_is_ripe_has_both_the_cycles_and_the_tickets(
 
 
 def test_the_best_supported_are_tried_first() -> None:
-    pool = {one.signature: one for one in (pooled("b", 2, 6), pooled("a", 2, 6), pooled("c", 3, 6), pooled("d", 2, 8))}
+    pool = {
+        hypothesis.signature: hypothesis
+        for hypothesis in (pooled("b", 2, 6), pooled("a", 2, 6), pooled("c", 3, 6), pooled("d", 2, 8))
+    }
     pool["e"] = pooled("e", 1, 50)
     assert [hypothesis.signature for hypothesis in promotable_hypotheses(pool, 2, 6)] == ["d", "c", "a", "b"]
 
@@ -161,10 +164,14 @@ def test_it_is_told_what_a_hypothesis_waits_for() -> None:
 
 
 def test_hypotheses_that_say_opposite_verdicts_of_one_condition_are_found() -> None:
-    def one(text: str) -> PooledHypothesis:
+    def pooled_rule(text: str) -> PooledHypothesis:
         return add_support({}, said(text, "a"), "1.1", ENGLISH)
 
-    first, second, third = one(mentions("x", "pass")), one(mentions("x", "FAIL")), one(mentions("y", "fail"))
+    first, second, third = (
+        pooled_rule(mentions("x", "pass")),
+        pooled_rule(mentions("x", "FAIL")),
+        pooled_rule(mentions("y", "fail")),
+    )
     assert opposed_pairs([first, second, third], ENGLISH) == ((first, second),)
     assert opposed_pairs([first, third], ENGLISH) == ()
     clear = [add_support({}, said(text, "a"), "1.1", CHINESE) for text in ("若清晰则判定通过", "若清晰則判定不通過")]

@@ -73,7 +73,7 @@ def test_each_rate_is_of_the_tickets_that_it_speaks_of() -> None:
     assert (value(found.tpr), value(found.false_block)) == (0.75, 0.25)
     assert (value(found.tnr), value(found.false_release)) == (0.7, 0.3)
     of = [found.accuracy, found.tpr, found.tnr, found.false_release, found.false_block, found.base_rate, found.kappa]
-    assert [one.of for one in of if one] == [60, 40, 20, 20, 40, 60, 60]
+    assert [item.of for item in of if item] == [60, 40, 20, 20, 40, 60, 60]
 
 
 def test_without_tickets_nothing_is_said() -> None:
@@ -97,8 +97,8 @@ def test_no_ticket_is_lost_and_no_share_leaves_its_interval(judged: Any) -> None
     found = measure(judged)
     assert found.confusion.tickets == len(judged)
     assert found.confusion.right == sum(label == verdict for label, verdict in judged)
-    for one in (found.accuracy, found.tpr, found.tnr, found.false_release, found.false_block, found.base_rate):
-        assert one is None or 0 <= one.low <= one.value <= one.high <= 1
+    for estimate in (found.accuracy, found.tpr, found.tnr, found.false_release, found.false_block, found.base_rate):
+        assert estimate is None or 0 <= estimate.low <= estimate.value <= estimate.high <= 1
     assert found.kappa is None or -1 <= found.kappa.low <= found.kappa.value <= found.kappa.high <= 1
 
 
@@ -148,9 +148,9 @@ def test_kappa_is_what_the_textbooks_have(both: int, first: int, second: int, ne
 
 def test_equal_accuracy_hides_opposite_errors_and_kappa_tells_little_of_it() -> None:
     """Two judges of 1187 runs of agents, as published: accuracy .865 and .869, TPR .898 and .734, TNR .851 and .926."""
-    one = measures_of(Confusion(true_pass=318, false_fail=36, true_fail=709, false_pass=124))
+    first = measures_of(Confusion(true_pass=318, false_fail=36, true_fail=709, false_pass=124))
     two = measures_of(Confusion(true_pass=260, false_fail=94, true_fail=771, false_pass=62))
-    for found, expected in ((one, (0.865, 0.898, 0.851, 0.70)), (two, (0.869, 0.734, 0.926, 0.68))):
+    for found, expected in ((first, (0.865, 0.898, 0.851, 0.70)), (two, (0.869, 0.734, 0.926, 0.68))):
         shown = (value(found.accuracy), value(found.tpr), value(found.tnr), value(found.kappa))
         assert shown == pytest.approx(expected, abs=0.0051)
 
@@ -201,7 +201,7 @@ def test_intervals_of_kappa_hold_the_truth_as_often_as_they_say() -> None:
 
 def wrongs(better: int, worse: int, both: int = 3, neither: int = 5) -> tuple[list[bool], list[bool]]:
     pairs = [(True, False)] * better + [(False, True)] * worse + [(True, True)] * both + [(False, False)] * neither
-    return [one for one, _ in pairs], [two for _, two in pairs]
+    return [item for item, _ in pairs], [two for _, two in pairs]
 
 
 @pytest.mark.parametrize(

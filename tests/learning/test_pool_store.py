@@ -58,7 +58,9 @@ def test_support_adds_up_over_runs_and_promotes_in_the_second(tmp_path: Path) ->
     first = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert first.state.changes == []
     kept = carried_over_hypotheses(read_mission(tmp_path), first.prepared.splits.train)
-    assert [(one.text, one.fate, one.cycles) for one in kept] == [(RULE, "waiting", (f"{first.prepared.id}:1.1",))]
+    assert [(entry.text, entry.fate, entry.cycles) for entry in kept] == [
+        (RULE, "waiting", (f"{first.prepared.id}:1.1",))
+    ]
     second = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert second.guidance is not None
     assert second.guidance.learned["G1"] == RULE
@@ -77,8 +79,13 @@ def test_a_ticket_that_is_kept_back_now_is_no_support(tmp_path: Path) -> None:
     mission = read_mission(tmp_path)
     state = RunState(pool={"a": waiting("a"), "b": waiting("b", fate="promoted")})
     save_waiting_hypotheses(mission, state, "run-1")
-    (one,) = carried_over_hypotheses(mission, {"T1::fail", "T9::pass"})
-    assert (one.signature, one.evidence, one.tried_with, one.cycles) == ("a", ("T1::fail",), 1, ("run-1:1.1",))
+    (hypothesis,) = carried_over_hypotheses(mission, {"T1::fail", "T9::pass"})
+    assert (hypothesis.signature, hypothesis.evidence, hypothesis.tried_with, hypothesis.cycles) == (
+        "a",
+        ("T1::fail",),
+        1,
+        ("run-1:1.1",),
+    )
     assert carried_over_hypotheses(mission, {"T9::pass"}) == ()
 
 

@@ -150,7 +150,7 @@ EVIDENCE = [
         {"op": "delete", "key": "G1"},
         {"op": "merge", "key": "G1", "merged_from": ["G2"], "text": mentions("x")},
     ],
-    ids=lambda one: str(one["op"]),
+    ids=lambda change: str(change["op"]),
 )
 def test_every_operation_needs_evidence_from_the_cases_that_were_shown(
     operation: dict[str, Any], evidence: object, reason: str
@@ -243,8 +243,8 @@ def test_who_says_that_there_is_no_evidence_proposes_nothing() -> None:
 
 
 def test_coverage_as_a_model_tells_it_is_only_its_opinion() -> None:
-    told = {"learnable_ticket_keys": [], "covered_ticket_keys": [A, B], "uncovered_ticket_keys": []}
-    proposal = read(answer([add(mentions("x"), [A])], coverage=told), terms())
+    coverage = {"learnable_ticket_keys": [], "covered_ticket_keys": [A, B], "uncovered_ticket_keys": []}
+    proposal = read(answer([add(mentions("x"), [A])], coverage=coverage), terms())
     assert proposal.covered == {A}
 
 
@@ -394,7 +394,7 @@ def test_a_decision_that_is_not_of_the_schema_is_unusable(said: str, reason: str
 
 
 def test_every_reason_has_a_sentence() -> None:
-    assert all(one.endswith(".") for one in MEANINGS.values())
+    assert all(sentence.endswith(".") for sentence in MEANINGS.values())
     assert set(MEANINGS) == {*get_args(AnswerReason), *get_args(ItemReason)}
 
 

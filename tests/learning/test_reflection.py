@@ -56,25 +56,25 @@ def fates(run: Ran, epoch: int = 1) -> Counter[tuple[str, str]]:
             found.update((key, "covered") for key in event.data["covered"])
         if event.type == "queued":
             rows = [
-                one
-                for one in event.data["rows"]
-                if one["reason_code"] in ("reflection_no_evidence_after_gt", "budget_exhausted")
+                row
+                for row in event.data["rows"]
+                if row["reason_code"] in ("reflection_no_evidence_after_gt", "budget_exhausted")
             ]
-            found.update((one["ticket_key"], one["reason_code"]) for one in rows)
+            found.update((row["ticket_key"], row["reason_code"]) for row in rows)
     return found
 
 
 def closed(run: Ran, epoch: int = 1) -> None:
     """Every candidate of an epoch has exactly one fate."""
-    selected = next(one for one in run.of("selected") if one["epoch"] == epoch)
-    keys = [one["ticket_key"] for one in selected["candidates"]]
+    selected = next(event for event in run.of("selected") if event["epoch"] == epoch)
+    keys = [candidate["ticket_key"] for candidate in selected["candidates"]]
     found = fates(run, epoch)
     assert sorted(key for key, _ in found) == sorted(keys)
     assert set(found.values()) <= {1}
 
 
 def covers_half(request: ReflectionRequest) -> dict[str, Any]:
-    keys = [one.key for one in cases_in(request)]
+    keys = [case.key for case in cases_in(request)]
     return answer(hypotheses=[guess(mentions("captcha"), keys[: len(keys) // 2])] if len(keys) > 1 else [])
 
 
@@ -86,9 +86,9 @@ def test_a_model_that_covers_half_is_asked_again_about_the_other_half(tmp_path: 
     mission = mission_in(tmp_path, small(16, 4), ONE_EPOCH + LEARN_ALL)
     model = ScriptedJudge(obedient, None, covers_half)
     run = learn(mission, model)
-    asked = [[one.ticket_key for one in request.cases] for request in model.proposals]
+    asked = [[case.ticket_key for case in request.cases] for request in model.proposals]
     # 16; the 8 that are left; 4 of those in one question and so on, halves of halves.
-    assert [len(one) for one in asked] == [16, 8, 4]
+    assert [len(batch) for batch in asked] == [16, 8, 4]
     assert asked[1] == asked[0][8:]
     assert asked[2] == asked[1][4:]
     assert [request.attempt for request in model.proposals] == [0, 1, 2]
@@ -118,11 +118,11 @@ def test_nobody_is_asked_about_more_often_than_the_budget_allows(tmp_path: Path,
     mission = mission_in(tmp_path, small(7, 2), toml)
     model = ScriptedJudge(obedient, None, covers_nobody)
     run = learn(mission, model)
-    times = Counter(one.ticket_key for request in model.proposals for one in request.cases)
+    times = Counter(case.ticket_key for request in model.proposals for case in request.cases)
     assert len(times) == 7
     assert set(times.values()) == {budget + 1}
     closed(run)
-    notes = {one["uncertainty_note"] for one in run.state.queue}
+    notes = {row["uncertainty_note"] for row in run.state.queue}
     assert_sentences(sorted(notes))
 
 
@@ -130,15 +130,15 @@ def test_a_retry_is_no_further_support_cycle(tmp_path: Path) -> None:
     toml = ONE_EPOCH + TRIAL_OFF + LEARN_ALL + "[reflection]\nbatch_size = 12\n"
 
     def a_few_at_a_time(request: ReflectionRequest) -> dict[str, Any]:
-        return answer(hypotheses=[guess(mentions("captcha"), [one.key for one in cases_in(request)][:5])])
+        return answer(hypotheses=[guess(mentions("captcha"), [case.key for case in cases_in(request)][:5])])
 
     run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, a_few_at_a_time))
-    [one] = run.state.pool.values()
+    [hypothesis] = run.state.pool.values()
     # Four questions spoke of it, with all twelve tickets, and all of them were one cycle.
     assert len(run.of("supported")) == 4
-    assert one.cycles == ("1.1",)
-    assert len(one.evidence) == 12
-    assert one.fate == "waiting"
+    assert hypothesis.cycles == ("1.1",)
+    assert len(hypothesis.evidence) == 12
+    assert hypothesis.fate == "waiting"
     assert run.rules == RULES
 
 
@@ -156,15 +156,15 @@ def test_a_rule_is_promoted_after_two_cycles_and_six_tickets_and_not_before(
 ) -> None:
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = {batch}\n"
     run = learn(mission_in(tmp_path, small(tickets, 4), toml), captcha_model())
-    [one] = run.state.pool.values()
-    assert list(one.cycles) == cycles
-    assert len(one.evidence) == tickets
+    [hypothesis] = run.state.pool.values()
+    assert list(hypothesis.cycles) == cycles
+    assert len(hypothesis.evidence) == tickets
     assert ("G1" in run.rules) is promoted
-    assert one.fate == ("promoted" if promoted else "waiting")
+    assert hypothesis.fate == ("promoted" if promoted else "waiting")
     if promoted:
         assert run.rules["G1"] == mentions("captcha")
-        assert run.state.guidance.metadata["G1"].sources == one.evidence
-        assert one.key == "G1"
+        assert run.state.guidance.metadata["G1"].sources == hypothesis.evidence
+        assert hypothesis.key == "G1"
         # The event that promotes it comes after the last that supports it.
         kinds = [event.type for event in run.events]
         assert kinds.index("guidance_changed") > len(kinds) - 1 - kinds[::-1].index("supported")
@@ -173,8 +173,8 @@ def test_a_rule_is_promoted_after_two_cycles_and_six_tickets_and_not_before(
 def test_support_is_counted_over_epochs(tmp_path: Path) -> None:
     toml = f"epochs = 4\n{TRIAL_OFF}{LEARN_ALL}[reflection]\nhypothesis_min_support_cycles = 4\n"
     run = learn(mission_in(tmp_path, small(6, 4), toml), captcha_model())
-    [one] = run.state.pool.values()
-    assert one.cycles == ("1.1", "2.1", "3.1", "4.1")
+    [hypothesis] = run.state.pool.values()
+    assert hypothesis.cycles == ("1.1", "2.1", "3.1", "4.1")
     assert run.rules["G1"] == mentions("captcha")
     assert [event["epoch"] for event in run.of("epoch_started")] == [1, 2, 3, 4]
 
@@ -190,19 +190,19 @@ def test_what_is_ripe_is_tried_even_when_no_further_question_is_allowed(tmp_path
 
 def test_only_so_many_promotions_an_epoch(tmp_path: Path) -> None:
     def four(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         return answer(hypotheses=[guess(mentions(word), keys) for word in ("captcha", "shows", "today", "page")])
 
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 6\nmax_promotions_per_epoch = 2\n"
     run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, four))
-    assert Counter(one.fate for one in run.state.pool.values()) == {"promoted": 2, "waiting": 2}
+    assert Counter(hypothesis.fate for hypothesis in run.state.pool.values()) == {"promoted": 2, "waiting": 2}
     assert run.state.epochs[0].promotions == 2
     assert len(run.rules) == len(RULES) + 2
 
 
 def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: Path) -> None:
     def guesses_then_adds(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         if mentions("unicorns") in request.prompt.shared:
             return answer([add(mentions("captcha"), keys)])
         return answer(hypotheses=[guess(mentions("unicorns"), keys), guess(mentions("captcha"), keys[:-1])])
@@ -212,7 +212,7 @@ def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: 
         "max_promotions_per_epoch = 1\nretry_budget_per_group_per_epoch = 0\n"
     )
     run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, guesses_then_adds))
-    fates_of = {one.text: one for one in run.state.pool.values()}
+    fates_of = {hypothesis.text: hypothesis for hypothesis in run.state.pool.values()}
     assert fates_of[mentions("unicorns")].fate == "promoted"
     assert fates_of[mentions("captcha")].fate == "refused"
     assert_sentences(fates_of[mentions("captcha")].why)
@@ -231,7 +231,7 @@ class Student(ScriptedJudge):
 
     def study(self, cases: Sequence[Case]) -> None:
         assert len(self.decisions) >= len(self.studied)
-        self.studied.append({one.ticket_key: one.label for one in cases})
+        self.studied.append({case.ticket_key: case.label for case in cases})
 
 
 def test_a_studious_reflector_sees_all_training_cases_once_an_epoch_and_no_others(tmp_path: Path) -> None:
@@ -244,14 +244,14 @@ def test_a_studious_reflector_sees_all_training_cases_once_an_epoch_and_no_other
 
 
 def test_of_very_many_cases_it_sees_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 5)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._SAMPLE_SIZE", 5)
     samples = []
     for name in ("one", "two"):
         model = Student(obedient, None, covers_nobody)
         learn(mission_in(tmp_path / name, small(), ONE_EPOCH + LEARN_ALL), model)
         samples.append(model.studied)
     assert samples[0] == samples[1]
-    assert [len(one) for one in samples[0]] == [5]
+    assert [len(batch) for batch in samples[0]] == [5]
 
 
 def test_whoever_has_nothing_to_ask_does_not_study(tmp_path: Path) -> None:
@@ -265,16 +265,16 @@ def test_whoever_has_nothing_to_ask_does_not_study(tmp_path: Path) -> None:
 
 def test_who_is_set_aside_goes_to_the_queue_and_is_asked_nothing_more(tmp_path: Path) -> None:
     def riddles(request: ReflectionRequest) -> dict[str, Any]:
-        return set_aside(*(one.key for one in cases_in(request) if "riddle" in one.text), "QC-77::fail")
+        return set_aside(*(case.key for case in cases_in(request) if "riddle" in case.text), "QC-77::fail")
 
     tickets = small(6, 4) + [row(f"r{at}", "fail", f"riddle {at}") for at in range(3)]
     model = ScriptedJudge(obedient, riddles, says_captcha)
     run = learn(mission_in(tmp_path, tickets, ONE_EPOCH + LEARN_ALL), model)
-    asked = {one.ticket_key for request in model.proposals for one in request.cases}
+    asked = {case.ticket_key for request in model.proposals for case in request.cases}
     assert asked == {f"captcha{at}::fail" for at in range(6)}
     assert [rejection["reason"] for rejection in run.state.rejections] == ["unknown_ticket_key"]
-    rows = [one for one in run.state.queue if one["reason_code"] == "reflection_no_evidence_after_gt"]
-    assert {one["ticket_key"] for one in rows} == {"r0::fail", "r1::fail", "r2::fail"}
+    rows = [row for row in run.state.queue if row["reason_code"] == "reflection_no_evidence_after_gt"]
+    assert {row["ticket_key"] for row in rows} == {"r0::fail", "r1::fail", "r2::fail"}
     assert rows[0] == {
         "ticket_key": rows[0]["ticket_key"],
         "group_id": rows[0]["ticket_key"][:2],
@@ -293,7 +293,7 @@ def test_who_is_set_aside_goes_to_the_queue_and_is_asked_nothing_more(tmp_path: 
 
 def test_where_all_are_set_aside_nobody_is_asked_what_they_teach(tmp_path: Path) -> None:
     def everybody(request: ReflectionRequest) -> dict[str, Any]:
-        return set_aside(*(one.key for one in cases_in(request)))
+        return set_aside(*(case.key for case in cases_in(request)))
 
     model = ScriptedJudge(obedient, everybody, says_captcha)
     run = learn(mission_in(tmp_path, small(6, 4), LEARN_ALL), model)
@@ -307,7 +307,7 @@ def test_where_all_are_set_aside_nobody_is_asked_what_they_teach(tmp_path: Path)
 
 def test_nobody_is_set_aside_by_an_answer_to_somebody_elses_question(tmp_path: Path) -> None:
     def whoever_came_first(request: ReflectionRequest) -> dict[str, Any]:
-        return set_aside(*(one.ticket_key for one in model.decisions[0].cases if len(model.decisions) > 1))
+        return set_aside(*(case.ticket_key for case in model.decisions[0].cases if len(model.decisions) > 1))
 
     model = ScriptedJudge(obedient, whoever_came_first, says_captcha)
     mission = mission_in(tmp_path, small(6, 4), ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 3\n")
@@ -337,7 +337,7 @@ def test_cases_that_do_not_fit_wait_for_the_next_prompt_and_nobody_is_lost(tmp_p
     # They wait; they are not being asked about again.
     assert {request.attempt for request in (*model.decisions, *model.proposals)} == {0}
     # All of it is one cycle of support.
-    assert [one.cycles for one in run.state.pool.values()] == [("1.1",)]
+    assert [hypothesis.cycles for hypothesis in run.state.pool.values()] == [("1.1",)]
 
 
 def test_evidence_on_a_case_that_was_packed_out_is_not_learnable(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_evidence_on_a_case_that_was_packed_out_is_not_learnable(tmp_path: Path)
     everybody = [f"long{at}::fail" for at in range(12)]
 
     def claims_everybody(request: ReflectionRequest) -> dict[str, Any]:
-        shown = [one.key for one in cases_in(request)]
+        shown = [case.key for case in cases_in(request)]
         assert len(shown) < 12
         return answer(hypotheses=[guess(mentions("captcha"), everybody), guess(mentions("number"), shown[:1])])
 
@@ -360,12 +360,12 @@ def test_one_case_always_fits_cut_in_the_middle(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, small(), "[reflection]\nmax_prompt_chars = 2000\n")
     text = "BEGIN " + "x" * 50_000 + " END"
     found = pack_cases([case(text=text), case("QC-2::fail", text)], mission, 1900)
-    assert [one.ticket_key for one in found.shown] == ["QC-1::fail"]
-    assert [one.ticket_key for one in found.waiting] == ["QC-2::fail"]
-    assert "BEGIN" in found.own
-    assert "END" in found.own
-    assert_sentences(found.own)
-    assert len(found.own) < 1500
+    assert [case.ticket_key for case in found.cases] == ["QC-1::fail"]
+    assert [case.ticket_key for case in found.waiting] == ["QC-2::fail"]
+    assert "BEGIN" in found.text
+    assert "END" in found.text
+    assert_sentences(found.text)
+    assert len(found.text) < 1500
 
 
 def test_a_huge_ticket_is_learned_from_alone(tmp_path: Path) -> None:
@@ -479,7 +479,7 @@ def test_a_retry_of_a_single_case_is_a_question_of_its_own(tmp_path: Path) -> No
 def test_an_operation_that_a_cap_stops_covers_nobody(tmp_path: Path) -> None:
     def adds(request: ReflectionRequest) -> dict[str, Any]:
         words = ("captcha", "shows", "today", "page")
-        return answer([add(mentions(word), [one.key]) for word, one in zip(words, cases_in(request), strict=True)])
+        return answer([add(mentions(word), [case.key]) for word, case in zip(words, cases_in(request), strict=True)])
 
     reflection = "[reflection]\nbatch_size = 4\nmax_operations = 1\nretry_budget_per_group_per_epoch = 0\n"
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}{reflection}"
@@ -491,7 +491,7 @@ def test_an_operation_that_a_cap_stops_covers_nobody(tmp_path: Path) -> None:
 
 def test_without_operations_hypotheses_do(tmp_path: Path) -> None:
     def both(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         return answer([add(mentions("today"), keys)], [guess(mentions("captcha"), keys)])
 
     toml = f"{ONE_EPOCH}{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 4\nmax_operations = 0\n"
@@ -503,7 +503,7 @@ def test_without_operations_hypotheses_do(tmp_path: Path) -> None:
 
 def test_an_epoch_makes_only_so_many_changes(tmp_path: Path) -> None:
     def adds(request: ReflectionRequest) -> dict[str, Any]:
-        keys = [one.key for one in cases_in(request)]
+        keys = [case.key for case in cases_in(request)]
         word = ("red", "green", "blue", "white", "black", "grey", "pink", "brown")[len(model.proposals) - 1]
         return answer([add(mentions(word), keys)])
 
@@ -521,14 +521,14 @@ def test_there_are_only_so_many_rules(tmp_path: Path) -> None:
     toml = f"epochs = 3\n{TRIAL_OFF}{LEARN_ALL}[reflection]\nbatch_size = 4\n[rules]\nmax_rules = 1\n"
     run = learn(mission_in(tmp_path, small(8, 2), toml), captcha_model())
     assert run.rules == RULES
-    assert [one.fate for one in run.state.pool.values()] == ["waiting"]
+    assert [hypothesis.fate for hypothesis in run.state.pool.values()] == ["waiting"]
 
 
 # The scaffold
 
 
 def attacks(request: ReflectionRequest) -> dict[str, Any]:
-    keys = [one.key for one in cases_in(request)]
+    keys = [case.key for case in cases_in(request)]
     evil = mentions("today", "pass")
     return answer(
         [
@@ -566,7 +566,7 @@ def test_clean_up_leaves_the_scaffold_and_the_first_rule_alone(tmp_path: Path) -
     toml = TRIAL_OFF + "epochs = 2\n" + LEARN_ALL
     run = learn(mission_in(tmp_path, small(4, 12), toml, rules), ScriptedJudge(obedient, None, covers_nobody))
     assert run.of("credited")
-    assert all(set(one["rules"]) == {"G1"} for one in run.of("credited"))
+    assert all(set(event["rules"]) == {"G1"} for event in run.of("credited"))
     assert run.rules == rules
 
 
@@ -583,7 +583,7 @@ def test_a_malformed_vote_is_left_out_and_the_ticket_stays(tmp_path: Path) -> No
     run = learn(mission_in(tmp_path, small(4, 2), ONE_EPOCH + LEARN_ALL), model)
     rows = run.of("rolled")[0]["rows"]
     assert len(rows) == 6
-    assert {(one["verdict"], one["malformed"], one["passes"]) for one in rows} == {("pass", 1, 2)}
+    assert {(row["verdict"], row["malformed"], row["passes"]) for row in rows} == {("pass", 1, 2)}
     assert run.state.malformed == {"no_verdict_line": 6}
     assert run.state.votes == 18
     # Every one of them needs a look, so all are candidates, right or wrong.
@@ -601,7 +601,7 @@ def test_a_ticket_without_any_vote_is_a_failure_on_record_and_no_candidate(tmp_p
     assert run.state.epochs[0].wrong == 4
     assert run.state.malformed == {"no_answer": 3}
     assert run.state.spent["errors"] == 3
-    assert "captcha0::fail" not in {one["ticket_key"] for one in run.of("selected")[0]["candidates"]}
+    assert "captcha0::fail" not in {event["ticket_key"] for event in run.of("selected")[0]["candidates"]}
 
 
 def test_a_right_verdict_with_contradicting_votes_is_asked_about(tmp_path: Path) -> None:
@@ -612,9 +612,9 @@ def test_a_right_verdict_with_contradicting_votes_is_asked_about(tmp_path: Path)
 
     model = ScriptedJudge(wavers, None, covers_nobody)
     run = learn(mission_in(tmp_path, small(1, 3), ONE_EPOCH + LEARN_ALL), model)
-    told = {one["ticket_key"]: one["signals"] for one in run.of("selected")[0]["candidates"]}
-    assert told["receipt0::pass"] == ["contradiction", "low_agreement", "needs_manual_review"]
-    assert "receipt0::pass" in {one.ticket_key for one in model.decisions[0].cases}
+    signals = {event["ticket_key"]: event["signals"] for event in run.of("selected")[0]["candidates"]}
+    assert signals["receipt0::pass"] == ["contradiction", "low_agreement", "needs_manual_review"]
+    assert "receipt0::pass" in {case.ticket_key for case in model.decisions[0].cases}
 
 
 def test_the_judge_is_never_told_a_label(tmp_path: Path) -> None:
@@ -647,19 +647,19 @@ def test_an_epoch_asks_in_an_order_of_its_own_that_a_seed_fixes(tmp_path: Path) 
     def order(name: str, seed: int) -> list[list[str]]:
         mission = mission_in(tmp_path / name, small(10, 2), f"seed = {seed}\nepochs = 2\n{LEARN_ALL}")
         run = learn(mission, ScriptedJudge(obedient, None, covers_nobody))
-        return [[one["ticket_key"] for one in event["candidates"]] for event in run.of("selected")]
+        return [[candidate["ticket_key"] for candidate in event["candidates"]] for event in run.of("selected")]
 
-    one = order("a", 1)
-    assert one == order("b", 1)
-    assert one[0] != one[1]
-    assert sorted(one[0]) == sorted(one[1])
-    assert order("c", 2) != one
+    first = order("a", 1)
+    assert first == order("b", 1)
+    assert first[0] != first[1]
+    assert sorted(first[0]) == sorted(first[1])
+    assert order("c", 2) != first
 
 
 def test_a_rule_names_no_ticket_that_was_shown_in_another_question(tmp_path: Path) -> None:
     def names_the_first(request: ReflectionRequest) -> dict[str, Any]:
         text = "As with captcha1, the verdict is fail."
-        return answer(hypotheses=[guess(text, [one.key for one in cases_in(request)])])
+        return answer(hypotheses=[guess(text, [case.key for case in cases_in(request)])])
 
     toml = ONE_EPOCH + LEARN_ALL + "[reflection]\nbatch_size = 2\n"
     run = learn(mission_in(tmp_path, small(6, 2), toml), ScriptedJudge(obedient, None, names_the_first))

@@ -73,8 +73,8 @@ class Killer(NoWatcher):
 def eventful(request: ReflectionRequest) -> dict[str, Any]:
     """Covers most of what it is shown, with a good operation, a good hypothesis and a bad one."""
     seen = cases_in(request)
-    captcha = [one.key for one in seen if "captcha" in one.text]
-    timeout = [one.key for one in seen if "timeout" in one.text]
+    captcha = [case.key for case in seen if "captcha" in case.text]
+    timeout = [case.key for case in seen if "timeout" in case.text]
     known = request.prompt.shared
     operations = [] if mentions("timeout") in known or not timeout else [add(mentions("timeout"), timeout)]
     rest = timeout if not operations else []
@@ -396,7 +396,7 @@ def test_a_run_does_not_go_on_with_overrides_that_say_something_else(tmp_path: P
     assert folder is not None
     # What an override decides is no mistake, and nothing that can be learned from.
     asked = next(event for event in read_events(folder / EVENTS) if event.type == "selected")
-    assert not any("riddle" in one["ticket_key"] for one in asked.data["candidates"])
+    assert not any("riddle" in row["ticket_key"] for row in asked.data["candidates"])
     (tmp_path / "m" / "own.py").write_text(OVERRIDE.replace("riddle", "receipt"))
     mission = read_mission(mission.folder, clock=mission.clock)
     with pytest.raises(RunError) as caught:
@@ -414,14 +414,14 @@ def test_events_that_do_not_belong_together_stop_a_resumed_run(tmp_path: Path) -
     run, _ = whole(tmp_path / "m")
     path = run.folder / EVENTS
     lines = path.read_bytes().splitlines(keepends=True)
-    closed = next(at for at, one in enumerate(run.events) if one.type == "closed")
+    closed = next(at for at, event in enumerate(run.events) if event.type == "closed")
     assert b'"covered":["' in lines[closed]
     path.write_bytes(b"".join(lines[:closed]) + lines[closed].replace(b'"covered":["', b'"covered":["x'))
     with pytest.raises(RunError) as caught:
         learn(run.mission, eventful_model(), resume=run.folder)
     assert str(closed + 1) in str(caught.value)
     assert_sentences(caught.value)
-    rolled = next(at for at, one in enumerate(run.events) if one.type == "rolled")
+    rolled = next(at for at, event in enumerate(run.events) if event.type == "rolled")
     path.write_bytes(b"".join(lines[:rolled]) + lines[rolled].replace(b'"type":"rolled"', b'"type":"decided"'))
     with pytest.raises(RunError) as caught:
         learn(run.mission, eventful_model(), resume=run.folder)

@@ -20,7 +20,7 @@ def wrong(at: int) -> Verdict:
 
 
 def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._SAMPLE_SIZE", 4)
     verdicts = [wrong(at) if at % 5 == 0 else right(at) for at in range(50)]
     keys = [verdict.ticket_key for verdict in verdicts]
     with EpochVerdicts(keys, 1) as rolled:
@@ -40,7 +40,7 @@ def test_candidates_and_a_sample_are_found_again_and_nobody_else(monkeypatch: py
 
 
 def test_the_sample_depends_on_the_seed_and_not_on_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._STUDIED", 4)
+    monkeypatch.setattr("donewhen.learning.running.epoch_verdicts._SAMPLE_SIZE", 4)
     keys = [f"QC-{at}::pass" for at in range(50)]
     assert EpochVerdicts(keys, 1).studied == EpochVerdicts(keys[::-1], 1).studied != EpochVerdicts(keys, 2).studied
     assert EpochVerdicts(keys[:4], 1).studied == tuple(sorted(keys[:4]))

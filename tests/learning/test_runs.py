@@ -105,13 +105,15 @@ def test_a_run_leaves_everything_behind_and_all_of_it_comes_from_the_events(tmp_
     assert reflections[1]["prompt"] == run.mission.language.hashes["ops"]
     assert lines(run.folder / "trials.jsonl")[0]["accepted"] is True
     pool = json.loads((run.folder / "hypotheses.json").read_text())
-    assert [(one["text"], one["fate"], one["key"]) for one in pool] == [(mentions("captcha"), "promoted", "G1")]
+    assert [(hypothesis["text"], hypothesis["fate"], hypothesis["key"]) for hypothesis in pool] == [
+        (mentions("captcha"), "promoted", "G1")
+    ]
     assert [line["type"] for line in lines(run.folder / "hypothesis_events.jsonl")] == ["supported"] * 2 + ["fated"]
     manifest = json.loads((run.folder / "manifest.json").read_text())
     assert manifest["settings"]["reflection"]["batch_size"] == 4
     assert {"model", "version", "prompts", "splits", "tickets", "guidance"} <= set(manifest)
     metrics = json.loads((run.folder / "metrics.json").read_text())
-    assert [one["epoch"] for one in metrics["epochs"]] == [1, 2]
+    assert [epoch["epoch"] for epoch in metrics["epochs"]] == [1, 2]
     assert metrics["epochs"][0]["validation_after"] == 1.0
     assert metrics["spent"]["calls"] == run.state.spent["calls"]
     again = tmp_path / "again"
@@ -156,7 +158,7 @@ def test_replay_sees_a_guidance_that_was_written_by_somebody_else(tmp_path: Path
     run = left_behind(tmp_path)
     path = run.folder / "guidance.json"
     good = path.read_text(encoding="utf-8")
-    for old, new, told in (
+    for old, new, expected in (
         ("captcha", "receipt", "G1 is"),
         ("Only what the page shows", "Whatever somebody says", "S1 is"),
         ("a hypothesis with", "a whim with", "the evidence of G1"),
@@ -165,7 +167,7 @@ def test_replay_sees_a_guidance_that_was_written_by_somebody_else(tmp_path: Path
         assert old in good
         path.write_text(good.replace(old, new, 1), encoding="utf-8")
         [difference] = replay_run(run.folder).differences
-        assert difference.startswith(told)
+        assert difference.startswith(expected)
     path.unlink()
     assert_sentences(replay_run(run.folder).differences)
 
@@ -188,12 +190,12 @@ def test_events_that_were_changed_do_not_lead_to_the_guidance_that_they_speak_of
     run = left_behind(tmp_path)
     path = run.folder / EVENTS
     content = path.read_bytes().splitlines(keepends=True)
-    at = next(number for number, one in enumerate(run.events) if one.type == kind)
+    at = next(number for number, event in enumerate(run.events) if event.type == kind)
     assert old in content[at]
     content[at] = content[at].replace(old, new, 1)
     path.write_bytes(b"".join(content))
     [difference] = replay_run(run.folder).differences
-    assert difference.startswith(f"event {_first_wrong(run, kind)}, ")
+    assert difference.startswith(f"event {_first_wrong(run, kind)} ")
     assert_sentences(difference)
 
 
@@ -207,7 +209,7 @@ def test_evidence_that_was_changed_in_the_events_is_a_difference(tmp_path: Path)
     run = left_behind(tmp_path)
     path = run.folder / EVENTS
     content = path.read_bytes().splitlines(keepends=True)
-    at = next(number for number, one in enumerate(run.events) if one.type == "guidance_changed")
+    at = next(number for number, event in enumerate(run.events) if event.type == "guidance_changed")
     content[at] = content[at].replace(b'"evidence":["captcha', b'"evidence":["receipt', 1)
     path.write_bytes(b"".join(content))
     assert_sentences(replay_run(run.folder).differences)
@@ -243,7 +245,7 @@ def test_a_run_that_was_cut_off_replays_as_far_as_it_goes(tmp_path: Path) -> Non
     run = left_behind(tmp_path)
     path = run.folder / EVENTS
     content = path.read_bytes().splitlines(keepends=True)
-    changed = next(number for number, one in enumerate(run.events) if one.type == "guidance_changed")
+    changed = next(number for number, event in enumerate(run.events) if event.type == "guidance_changed")
     path.write_bytes(b"".join(content[: changed + 1]) + b'{"half')
     found = replay_run(run.folder)
     assert not found.finished
@@ -368,9 +370,9 @@ def test_another_process_is_told_who_is_at_work(tmp_path: Path) -> None:
     mission = mission_in(tmp_path / "m", small(), TOML)
     with lock_runs(mission):
         second = process(mission, tmp_path / "asked", 0)
-        _, told = second.communicate(timeout=60)
+        _, errors = second.communicate(timeout=60)
     assert second.returncode != 0
-    assert_sentences(told.splitlines()[-1])
+    assert_sentences(errors.splitlines()[-1])
     assert not (tmp_path / "asked").exists() or (tmp_path / "asked").read_bytes() == b""
 
 
@@ -393,7 +395,7 @@ def test_a_process_that_is_killed_again_and_again_ends_where_one_ends_that_was_n
         assert running.returncode == -signal.SIGKILL, problem
         kills += 1
     assert kills >= 3
-    [folder] = [one for one in run_folders(mission) if first_event(one / EVENTS) is not None]
+    [folder] = [name for name in run_folders(mission) if first_event(name / EVENTS) is not None]
     events = read_events(folder / EVENTS)
     assert substance(events)[1:] == substance(whole.events)[1:]
     assert events[-1].spent["calls"] == whole.events[-1].spent["calls"]
@@ -423,11 +425,11 @@ def test_runs_are_found_by_name_and_the_newest_without(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         find_run(mission, None)
     assert_sentences(caught.value)
-    one, two = learn(mission, captcha_model()), learn(mission, captcha_model())
-    assert [one.folder.name, two.folder.name] == ["20260101-001", "20260101-002"]
-    assert run_folders(mission) == (one.folder, two.folder)
+    first, two = learn(mission, captcha_model()), learn(mission, captcha_model())
+    assert [first.folder.name, two.folder.name] == ["20260101-001", "20260101-002"]
+    assert run_folders(mission) == (first.folder, two.folder)
     assert find_run(mission, None) == two.folder
-    assert find_run(mission, "20260101-001") == one.folder
+    assert find_run(mission, "20260101-001") == first.folder
     with pytest.raises(RunError) as caught:
         find_run(mission, "20260101-003")
     assert_sentences(caught.value)
@@ -457,7 +459,7 @@ def test_what_was_learned_becomes_the_guidance_of_the_mission(tmp_path: Path) ->
     assert learned.problem is None
     assert mission.guidance().experiences == RULES | {"G1": mentions("captcha")}
     assert mission.guidance().metadata["G1"].hit_count == learned.state.guidance.metadata["G1"].hit_count > 0
-    assert [one.by for one in mission.store.history()] == ["run 20260101-001"]
+    assert [revision.by for revision in mission.store.history()] == ["run 20260101-001"]
     assert is_over(learned.prepared.folder)
     assert unfinished_run(mission) is None
     report = report_from_json((learned.prepared.folder / "report.json").read_bytes())
@@ -502,9 +504,9 @@ def test_an_adoption_that_was_cut_off_is_finished(tmp_path: Path) -> None:
     store.apply(run.state.applied[0], f"run {run.folder.name}")
     adopt_guidance(mission, run.state, run.folder.name)
     assert mission.guidance().experiences == run.state.guidance.experiences
-    assert [one.step for one in store.history()] == [1, 2]
+    assert [revision.step for revision in store.history()] == [1, 2]
     assert adopt_guidance(mission, run.state, run.folder.name).step == 2
-    assert [one.step for one in store.history()] == [1, 2]
+    assert [revision.step for revision in store.history()] == [1, 2]
 
 
 def test_a_guidance_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_hidden_rules_are_found_noise_is_queued_and_held_out_accuracy_rises(tmp_
 
     train = set(split_tickets(TicketReader(mission).members, mission.settings.split, mission.settings.seed).train)
     noise = world.flipped & train
-    queued = {one["ticket_key"] for one in run.state.queue if one["reason_code"] == "suspected_label_noise"}
+    queued = {row["ticket_key"] for row in run.state.queue if row["reason_code"] == "suspected_label_noise"}
     assert len(queued & noise) >= 0.6 * len(noise)
     assert len(queued - noise) <= len(queued & noise)
 
@@ -60,10 +60,10 @@ def test_a_group_with_both_labels_is_a_question_of_policy(tmp_path: Path) -> Non
     both = [row("both", label, "both a captcha and a receipt") for label in ("pass", "fail")]
     toml = "epochs = 1\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
     run = learn(mission_in(tmp_path, [*small(6, 6), *both], toml), captcha_model())
-    rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
-    assert [one["ticket_key"] for one in rows] == ["both::fail", "both::pass"]
-    assert_sentences(sorted({one["uncertainty_note"] for one in rows}))
-    assert [one["gt_label"] for one in rows] == ["fail", "pass"]
+    rows = [row for row in run.state.queue if row["reason_code"] == "policy_question"]
+    assert [row["ticket_key"] for row in rows] == ["both::fail", "both::pass"]
+    assert_sentences(sorted({row["uncertainty_note"] for row in rows}))
+    assert [row["gt_label"] for row in rows] == ["fail", "pass"]
 
 
 def test_opposed_hypotheses_are_a_question_of_policy_to_those_who_support_them(tmp_path: Path) -> None:
@@ -76,10 +76,13 @@ def test_opposed_hypotheses_are_a_question_of_policy_to_those_who_support_them(t
 
     toml = "epochs = 1\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
     run = learn(mission_in(tmp_path, tickets, toml), ScriptedJudge(wavers, None, decent_proposal))
-    assert {one.text for one in run.state.pool.values()} == {mentions("coupon", "pass"), mentions("coupon", "fail")}
-    rows = [one for one in run.state.queue if one["reason_code"] == "policy_question"]
+    assert {hypothesis.text for hypothesis in run.state.pool.values()} == {
+        mentions("coupon", "pass"),
+        mentions("coupon", "fail"),
+    }
+    rows = [row for row in run.state.queue if row["reason_code"] == "policy_question"]
     assert len(rows) == 12
-    assert_sentences(sorted({one["uncertainty_note"] for one in rows}))
+    assert_sentences(sorted({row["uncertainty_note"] for row in rows}))
 
 
 def test_a_ticket_that_was_understood_once_is_not_suspected(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ def test_a_ticket_that_was_understood_once_is_not_suspected(tmp_path: Path) -> N
     run = learn(mission_in(tmp_path, small(20, 20), toml), captcha_model())
     assert run.rules["G1"] == mentions("captcha")
     assert run.state.mistakes == {}
-    assert "suspected_label_noise" not in {one["reason_code"] for one in run.state.queue}
+    assert "suspected_label_noise" not in {row["reason_code"] for row in run.state.queue}
 
 
 def test_what_is_a_question_of_policy_is_not_suspected_as_well(tmp_path: Path) -> None:
@@ -96,9 +99,9 @@ def test_what_is_a_question_of_policy_is_not_suspected_as_well(tmp_path: Path) -
     toml = ONE_VOTE + "epochs = 3\n[split]\ntrain = 1.0\nvalidation = 0.0\ntest = 0.0\n"
     wrong = row("wrong", "pass", "wrong shows captcha today")
     run = learn(mission_in(tmp_path, [*small(20, 20), *both, wrong], toml, rules), ScriptedJudge(obedient))
-    codes = {(one["ticket_key"], one["reason_code"]) for one in run.state.queue}
+    codes = {(row["ticket_key"], row["reason_code"]) for row in run.state.queue}
     assert ("wrong::pass", "suspected_label_noise") in codes
     assert ("both::pass", "policy_question") in codes
     assert ("both::pass", "suspected_label_noise") not in codes
-    [noisy] = [one for one in run.state.queue if one["reason_code"] == "suspected_label_noise"]
+    [noisy] = [row for row in run.state.queue if row["reason_code"] == "suspected_label_noise"]
     assert (noisy["gt_label"], noisy["pred_verdict"]) == ("pass", "fail")

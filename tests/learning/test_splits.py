@@ -33,7 +33,7 @@ def test_every_ticket_is_in_one_part() -> None:
     members = many(31, 17)
     splits = split_tickets(members, Split(), 5)
     everybody = [*splits.train, *splits.validation, *splits.test]
-    assert sorted(everybody) == sorted(one.key for one in members)
+    assert sorted(everybody) == sorted(member.key for member in members)
 
 
 def test_a_seed_gives_the_same_parts_whatever_the_order_and_another_seed_gives_others() -> None:
@@ -60,9 +60,9 @@ def test_a_cluster_never_straddles_even_where_groups_join_clusters() -> None:
     for seed in range(5):
         splits = split_tickets(members, Split(), seed)
         part_of = {key: part for part in PARTS for key in getattr(splits, part)}
-        for cluster in {one.cluster for one in members}:
-            assert len({part_of[one.key] for one in members if one.cluster == cluster}) == 1
-        joined = {part_of[one.key] for one in members if one.cluster in ("c0", "c5")}
+        for cluster in {member.cluster for member in members}:
+            assert len({part_of[member.key] for member in members if member.cluster == cluster}) == 1
+        joined = {part_of[member.key] for member in members if member.cluster in ("c0", "c5")}
         assert len(joined) == 1
 
 
@@ -74,7 +74,7 @@ def test_a_large_cluster_does_not_starve_the_other_parts() -> None:
 
 @pytest.mark.parametrize("share", ["train", "validation", "test"])
 def test_a_part_without_a_share_has_nobody(share: str) -> None:
-    others = [one for one in PARTS if one != share]
+    others = [part for part in PARTS if part != share]
     split = Split(**{share: 0.0, others[0]: 0.5, others[1]: 0.5})
     splits = split_tickets(many(10, 10), split, 1)
     assert [len(getattr(splits, other)) for other in (share, *others)] == [0, 10, 10]

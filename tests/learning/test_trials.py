@@ -51,14 +51,14 @@ def test_a_careless_reflector_makes_it_worse_without_a_trial_and_not_with_one(tm
     tried = learn(mission_in(tmp_path / "on", small(20, 40), QUICK + MIN_TRIAL + toml), model)
     assert accuracy(tried, "after") == accuracy(tried, "before")
     assert tried.rules == RULES
-    assert {one["reason"] for one in tried.of("trialled")} == {"more_errors"}
+    assert {event["reason"] for event in tried.of("trialled")} == {"more_errors"}
     assert tried.of("guidance_changed") == []
 
 
 def test_clean_up_does_away_with_what_a_careless_reflector_has_added(tmp_path: Path) -> None:
     model = ScriptedJudge(obedient, None, careless("today"))
     run = learn(mission_in(tmp_path, small(20, 40), QUICK + TRIAL_OFF), model)
-    assert [(one["change"]["op"], one["origin"]) for one in run.of("guidance_changed")][:2] == [
+    assert [(event["change"]["op"], event["origin"]) for event in run.of("guidance_changed")][:2] == [
         ("add", "1.1.1"),
         ("delete", "clean-up"),
     ]
@@ -73,7 +73,7 @@ def test_a_refused_trial_is_on_record_and_does_not_reopen_closure(tmp_path: Path
     assert trial["change"]["text"] == mentions("today")
     assert run.state.epochs[0].refused == 1
     # The cases are covered: they were evidence of something valid.
-    assert [len(one["retry"]) for one in run.of("closed")] == [0]
+    assert [len(event["retry"]) for event in run.of("closed")] == [0]
     assert run.state.epochs[0].covered == run.state.epochs[0].candidates
     assert {proposal.attempt for proposal in model.proposals} == {0}
 
@@ -82,9 +82,9 @@ def test_with_too_few_unseen_tickets_nothing_is_changed(tmp_path: Path) -> None:
     toml = QUICK + "[reflection]\nbatch_size = 4\n"
     run = learn(mission_in(tmp_path / "few", small(20, 20), toml), captcha_model())
     assert run.rules == RULES
-    assert [one["reason"] for one in run.of("trialled")] == ["too_few_tickets"]
-    [one] = run.state.pool.values()
-    assert (one.fate, one.why) == ("refused", "too_few_tickets")
+    assert [event["reason"] for event in run.of("trialled")] == ["too_few_tickets"]
+    [hypothesis] = run.state.pool.values()
+    assert (hypothesis.fate, hypothesis.why) == ("refused", "too_few_tickets")
     enough = learn(mission_in(tmp_path / "enough", small(20, 20), toml + "[trial]\nmin_tickets = 8\n"), captcha_model())
     assert enough.rules == RULES | {"G1": mentions("captcha")}
 
@@ -128,7 +128,7 @@ def test_an_added_rule_that_changes_nothing_is_refused_and_an_update_that_does_n
     rules = RULES | {"G1": mentions("griffins")}
     toml = QUICK.replace("3", "1") + MIN_TRIAL
     run = learn(mission_in(tmp_path, small(10, 10), toml, rules), ScriptedJudge(obedient, None, propose))
-    assert [(one["change"]["op"], one["reason"]) for one in run.of("trialled")] == [
+    assert [(event["change"]["op"], event["reason"]) for event in run.of("trialled")] == [
         ("add", "not_better"),
         ("update", "no_worse"),
     ]
@@ -145,7 +145,7 @@ def test_a_rule_that_lets_bad_work_through_is_refused_however_many_errors_it_men
 
     toml = QUICK.replace("3", "1")
     run = learn(mission_in(tmp_path / "no", tickets, toml + MIN_TRIAL, rules), ScriptedJudge(obedient, None, propose))
-    assert {one["reason"] for one in run.of("trialled")} == {"more_false_releases"}
+    assert {event["reason"] for event in run.of("trialled")} == {"more_false_releases"}
     allowed = toml + MIN_TRIAL + "max_more_false_releases = 9\n"
     run = learn(mission_in(tmp_path / "yes", tickets, allowed, rules), ScriptedJudge(obedient, None, propose))
     assert mentions("page", "pass") in run.rules.values()
@@ -167,9 +167,9 @@ def test_a_hypothesis_that_was_refused_is_tried_again_only_with_new_tickets(tmp_
 
     toml = "epochs = 4\n" + ONE_VOTE + MIN_TRIAL + "[reflection]\nbatch_size = 6\n"
     run = learn(mission_in(tmp_path, small(20, 40), toml), ScriptedJudge(obedient, None, propose))
-    [one] = run.state.pool.values()
-    assert one.fate == "refused"
-    assert one.tried_with == len(one.evidence)
+    [hypothesis] = run.state.pool.values()
+    assert hypothesis.fate == "refused"
+    assert hypothesis.tried_with == len(hypothesis.evidence)
     assert len(run.of("fated")) < len(run.of("supported"))
 
 
@@ -204,7 +204,7 @@ def test_a_rule_that_does_not_pay_goes_with_the_tickets_that_say_so(tmp_path: Pa
     assert change["change"]["evidence"] == misses
     assert len(misses) >= 3
     assert run.rules == RULES | {"G2": mentions("captcha")}
-    trials = [(one["origin"], one["accepted"]) for one in run.of("trialled")]
+    trials = [(event["origin"], event["accepted"]) for event in run.of("trialled")]
     assert trials == ([("clean-up", True)] if trial == MIN_TRIAL else [])
 
 
@@ -228,7 +228,7 @@ def test_clean_up_keeps_a_rule_that_unseen_tickets_need(tmp_path: Path) -> None:
     mission = mission_in(tmp_path, tickets, QUICK.replace("3", "1") + MIN_TRIAL, rules)
     run = learn(mission, ScriptedJudge(sees))
     assert len(run.of("credited")[0]["rules"]["G1"]["misses"]) >= 3
-    assert [(one["origin"], one["reason"]) for one in run.of("trialled")] == [("clean-up", "more_errors")]
+    assert [(event["origin"], event["reason"]) for event in run.of("trialled")] == [("clean-up", "more_errors")]
     assert run.rules == rules
 
 

@@ -37,7 +37,7 @@ def reason(text: str, language: Language, max_length: int = 160) -> str | None:
 
 
 def full_width(text: str) -> str:
-    return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+    return "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text)
 
 
 @pytest.mark.parametrize("phrase", THIRD_STATE_CHINESE)
@@ -75,7 +75,7 @@ def test_characters_with_several_traditional_forms_are_one(text: str) -> None:
 @pytest.mark.parametrize("phrase", THIRD_STATE_ENGLISH)
 def test_an_english_third_state_is_found_whatever_the_width_case_and_separators(phrase: str) -> None:
     variants = [phrase, phrase.upper(), phrase.title(), full_width(phrase)]
-    variants += [phrase.replace(" ", one) for one in ("-", "_", "  ", "/", " - ", "\u3000")]
+    variants += [phrase.replace(" ", separator) for separator in ("-", "_", "  ", "/", " - ", "\u3000")]
     for variant in variants:
         assert reason(f"If it is {variant}, the verdict is fail.", ENGLISH) == "third_state", variant
 
@@ -236,8 +236,8 @@ def test_a_chinese_brand_is_one_in_both_tongues() -> None:
 
 
 def test_texts_that_say_the_same_are_the_same_and_numbers_say_something() -> None:
-    def alike(one: str, other: str) -> bool:
-        return normalise_rule(one, ENGLISH) == normalise_rule(other, ENGLISH)
+    def alike(first: str, second: str) -> bool:
+        return normalise_rule(first, ENGLISH) == normalise_rule(second, ENGLISH)
 
     assert alike("When  X is shown, the verdict is FAIL.", "when x is shown the verdict is fail")
     assert alike("count<3 is a fail", "Count < 3 is a fail!")

@@ -18,7 +18,7 @@ from donewhen.foundation.secrets import REDACTED, redact_secrets
 
 _KEPT = 20
 _PACKAGES = ("donewhen", "click", "msgspec", "pyyaml", "rich")
-# The value of such an option may be a secret that no pattern matches.
+# The value of such an option may be a secret in a form that no pattern knows.
 _SECRET_OPTIONS = ("key", "token", "passphrase", "password", "secret")
 
 
@@ -36,7 +36,7 @@ def write_crash_log(
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = folder / name
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
+            with open(descriptor, "wb") as file:
                 file.write(content)
             _remove_old_logs(folder)
             return path
@@ -44,7 +44,7 @@ def write_crash_log(
 
 
 def _folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The folders to try, in order: the user's state folder, then a folder for this user in the temporary folder."""
+    """The folders to try, in order: the user's state folder, then one of their own among the temporary files."""
     temporary = Path(gettempdir()) / f"donewhen-{os.getuid()}" / "crashes"
     state = environ.get("XDG_STATE_HOME")
     if state and Path(state).is_absolute():
@@ -65,16 +65,16 @@ def _content(error: BaseException, command: Sequence[str]) -> str:
 
 
 def _without_secret_options(command: Sequence[str]) -> list[str]:
-    words: list[str] = []
+    shown: list[str] = []
     for word in command:
-        option = words[-1] if words else ""
+        option = shown[-1] if shown else ""
         if _names_secret(option) and "=" not in option:
-            words.append(REDACTED)
+            shown.append(REDACTED)
         elif _names_secret(word) and "=" in word:
-            words.append(word.split("=", 1)[0] + "=" + REDACTED)
+            shown.append(word.split("=", 1)[0] + "=" + REDACTED)
         else:
-            words.append(word)
-    return words
+            shown.append(word)
+    return shown
 
 
 def _names_secret(option: str) -> bool:

@@ -1,4 +1,4 @@
-"""Would people accept it? Pass or fail, by a model that follows written guidance."""
+"""Judging: a model that follows written guidance decides whether people would accept a piece of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is this an answer? Two lines, a verdict and a reason; whatever else a model says is malformed, and is counted."""
+"""Parse a model's answer: a verdict line and a reason line. Anything else is malformed, and is counted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Malformation = Literal[
     "empty", "cut_off", "no_verdict_line", "unknown_verdict", "no_reason_line", "no_reason", "extra_lines", "no_answer"
 ]
 
-_REASON = 600
+_MAX_REASON_CHARS = 600
 
 
 class JudgeAnswer(NamedTuple):
-    """A vote, and why."""
+    """A vote and its reason."""
 
     verdict: Binary
     reason: str
@@ -25,37 +25,37 @@ class JudgeAnswer(NamedTuple):
 
 
 class MalformedAnswer(NamedTuple):
-    """No vote."""
+    """An answer that is not a vote."""
 
     why: Malformation
     text: str = ""
 
 
 def read_answer(text: str, words: AnswerWords, *, complete: bool = True) -> JudgeAnswer | MalformedAnswer:
-    """Read an answer strictly. ``complete`` is False where the model was cut off."""
-    # A reason that was cut short is no reason; the verdict may have been reconsidered in what is missing.
-    shown = one_line(text, _REASON)
+    """Parse an answer strictly. ``complete`` is False if the model's output was truncated."""
+    # A truncated answer is malformed even if it has a verdict: the missing part may have reconsidered it.
+    excerpt = one_line(text, _MAX_REASON_CHARS)
     if not complete:
-        return MalformedAnswer("cut_off", shown)
+        return MalformedAnswer("cut_off", excerpt)
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if not lines:
         return MalformedAnswer("empty")
-    verdict = _after(lines[0], words.verdict)
+    verdict = _text_after_label(lines[0], words.verdict)
     if verdict is None:
-        return MalformedAnswer("no_verdict_line", shown)
-    meant = {fold_word(words.pass_): "pass", fold_word(words.fail): "fail"}.get(fold_word(verdict))
-    if meant is None:
-        return MalformedAnswer("unknown_verdict", shown)
-    if len(lines) < 2 or (given := _after(lines[1], words.reason)) is None:
-        return MalformedAnswer("no_reason_line", shown)
-    reason = one_line(given, _REASON)
+        return MalformedAnswer("no_verdict_line", excerpt)
+    parsed = {fold_word(words.pass_): "pass", fold_word(words.fail): "fail"}.get(fold_word(verdict))
+    if parsed is None:
+        return MalformedAnswer("unknown_verdict", excerpt)
+    if len(lines) < 2 or (reason_text := _text_after_label(lines[1], words.reason)) is None:
+        return MalformedAnswer("no_reason_line", excerpt)
+    reason = one_line(reason_text, _MAX_REASON_CHARS)
     if not reason:
-        return MalformedAnswer("no_reason", shown)
+        return MalformedAnswer("no_reason", excerpt)
     if len(lines) > 2:
-        return MalformedAnswer("extra_lines", shown)
-    return JudgeAnswer("pass" if meant == "pass" else "fail", reason)
+        return MalformedAnswer("extra_lines", excerpt)
+    return JudgeAnswer("pass" if parsed == "pass" else "fail", reason)
 
 
-def _after(line: str, label: str) -> str | None:
-    found = re.match(rf"{re.escape(label)}\s*[:：]\s*(.*)", line, re.IGNORECASE)
-    return found[1].strip() if found else None
+def _text_after_label(line: str, label: str) -> str | None:
+    match = re.match(rf"{re.escape(label)}\s*[:：]\s*(.*)", line, re.IGNORECASE)
+    return match[1].strip() if match else None

@@ -1,4 +1,4 @@
-"""Whether a judge may decide at all, before it is asked about anything."""
+"""Check whether a judge is able to decide at all, before it judges anything."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from donewhen.models.contrast import default_rule, unreadable_rules
 
 
 def reason_not_competent(mission: Mission, guidance: Guidance) -> str | None:
-    """Why a judge's pass would say nothing: it was taught nothing, or it can't read a rule that binds it.
+    """Return why a pass by this judge would mean nothing: it has no learned rules, or it can't parse a scaffold rule.
 
-    Only its pass: a judge that fails work knows why.
+    This concerns only a pass; a fail always follows from a rule.
     """
     if guidance.rules == {FIRST: first_rule(mission.language.name)}:
-        return "the judge was taught nothing yet"
+        return "the judge has not learned any rules yet"
     if mission.settings.model == "contrast":
-        # Others read any sentence. This one ignores what is not of its forms, which must not be to anybody's gain.
+        # Other models read any sentence. This one ignores rules that its grammar can't parse, and ignoring a rule must
+        # not make work pass.
         ignored = [key for key in unreadable_rules(guidance.rules) if key.startswith("S")]
         if ignored:
-            return f"the judge can't read {', '.join(ignored)}"
+            return f"the judge can't parse {', '.join(ignored)}"
     return None
 
 
 def first_rule(language: str) -> str:
     """G0 of a new mission: work passes unless a rule says otherwise.
 
-    Learning begins there because a trial lets no change through that lets more bad work through: from *fail*, the first
-    rule that passes anything would be refused.
+    Learning starts from *pass* because a trial rejects every change that adds false releases: starting from *fail*, the
+    first rule that passes anything would be rejected.
     """
     return default_rule("pass", language)

@@ -1,4 +1,4 @@
-"""guidance.json and its past: written whole or not at all, with a snapshot before each change and a line for each."""
+"""guidance.json and its history: atomic writes, a snapshot before each change and a history line for each change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Revision(NamedTuple):
 
 
 class GuidanceStore:
-    """The one way to a guidance file. What may be changed is decided by ``judging.guidance``, and nowhere else."""
+    """Reads and writes a guidance file. Only ``judging.guidance`` decides which changes are allowed."""
 
     def __init__(self, path: Path, mission: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.path = path
@@ -50,11 +50,11 @@ class GuidanceStore:
         return self.path.is_file()
 
     def read(self) -> Guidance:
-        """The guidance as it is now."""
+        """The current guidance."""
         return read_guidance(self.path, self._mission)
 
     def seed(self, guidance: Guidance) -> Guidance:
-        """Begin with a first guidance; one that is there already stays."""
+        """Write the first guidance, unless there is one already; return the current guidance."""
         with self._locked():
             if not self.exists:
                 rules = seed_guidance(self._mission, guidance.experiences, "").experiences
@@ -63,16 +63,16 @@ class GuidanceStore:
             return self.read()
 
     def apply(self, change: GuidanceChange, by: str) -> Guidance:
-        """Make one change, as a new step."""
-        return self._next(lambda now: apply_change(now, change, self._now()), change, by)
+        """Apply a change and write it as a new step."""
+        return self._write_step(lambda current: apply_change(current, change, self._now()), change, by)
 
     def rollback(self, step: int, by: str) -> Guidance:
-        """Go back to what stood at an earlier step, as a new step."""
+        """Write the guidance of an earlier step as a new step."""
         change = GuidanceChange(op="rollback", rationale=f"back to step {step}")
-        return self._next(lambda now: roll_back(now, self.at(step), self._now()), change, by)
+        return self._write_step(lambda current: roll_back(current, self.at(step), self._now()), change, by)
 
     def credit(self, counts: Mapping[str, tuple[int, int]]) -> Guidance:
-        """Write down what rules were measured to do."""
+        """Write the measured hits and misses of rules to the metadata."""
         with self._locked():
             after = record_credit(self.read(), counts)
             self._write(after)
@@ -80,20 +80,20 @@ class GuidanceStore:
 
     def at(self, step: int) -> Guidance:
         """The guidance at a step."""
-        now = self.read()
-        if step == now.step:
-            return now
+        current = self.read()
+        if step == current.step:
+            return current
         path = self._snapshot(step)
-        if not 0 <= step < now.step or not path.is_file():
+        if not 0 <= step < current.step or not path.is_file():
             raise GuidanceError(
-                f"There is no step {step}; the newest is {now.step}.", next_step="donewhen guidance log"
+                f"There is no step {step}; the newest is {current.step}.", next_step="donewhen guidance log"
             )
         return read_guidance(path, self._mission)
 
     def history(self) -> tuple[Revision, ...]:
-        """Every change that counts, the oldest first."""
+        """Every change that took effect, oldest first."""
         newest = self.read().step
-        found: dict[int, Revision] = {}
+        revisions: dict[int, Revision] = {}
         for number, line in enumerate(self._history_lines(), 1):
             try:
                 data = json.loads(line)
@@ -103,21 +103,21 @@ class GuidanceStore:
                 raise GuidanceError(
                     f"The line is not a revision: {error}.", where=f"{self._history}:{number}"
                 ) from error
-            # A writer that was cut off has announced a step that it never wrote; the one who came after it did.
-            found[row.step] = row
-        return tuple(found[step] for step in sorted(found) if step <= newest)
+            # A writer that was killed may have logged a step without writing it; the later line of that step counts.
+            revisions[row.step] = row
+        return tuple(revisions[step] for step in sorted(revisions) if step <= newest)
 
-    def _next(self, make: Callable[[Guidance], Guidance], change: GuidanceChange, by: str) -> Guidance:
+    def _write_step(self, make: Callable[[Guidance], Guidance], change: GuidanceChange, by: str) -> Guidance:
         with self._locked():
-            now = self.read()
-            after = make(now)
-            self._snapshot(now.step).parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._snapshot(now.step), _encoded(now))
-            self._announce(after, change, by)
+            current = self.read()
+            after = make(current)
+            self._snapshot(current.step).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._snapshot(current.step), _encoded(current))
+            self._append_history(after, change, by)
             self._write(after)
         return after
 
-    def _announce(self, after: Guidance, change: GuidanceChange, by: str) -> None:
+    def _append_history(self, after: Guidance, change: GuidanceChange, by: str) -> None:
         row = {
             "step": after.step,
             "at": after.updated_at,
@@ -130,12 +130,12 @@ class GuidanceStore:
 
     def _history_lines(self) -> list[str]:
         try:
-            return [one for one in self._history.read_text(encoding="utf-8").split("\n") if one.strip()]
+            return [line for line in self._history.read_text(encoding="utf-8").split("\n") if line.strip()]
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
-            told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise GuidanceError(f"The history can't be read: {told}.", where=str(self._history)) from error
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise GuidanceError(f"The history can't be read: {reason}.", where=str(self._history)) from error
 
     @property
     def _history(self) -> Path:
@@ -154,44 +154,44 @@ class GuidanceStore:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # The folder itself: a lock file would be one more thing to commit.
+        # Locks the folder itself: a lock file might be committed by accident.
         with locked_folder(self.path.parent):
             yield
 
 
 def read_guidance(path: Path, mission: str) -> Guidance:
-    """A guidance file, checked in every respect."""
-    data = _table(_json(path), path)
+    """Read and validate a guidance file."""
+    data = _require_object(_read_json(path), path)
     if mission not in data:
         raise GuidanceError(f"The file has no guidance for the mission {mission!r}.", where=str(path))
     if len(data) > 1:
-        others = ", ".join(repr(one) for one in data if one != mission)
-        # Written whole, with steps and snapshots of its own: another mission in it would be lost at the first change.
-        raise GuidanceError(f"The file has guidance of other missions too: {others}.", where=str(path))
-    return _guidance(mission, _table(data[mission], path), path)
+        others = ", ".join(repr(name) for name in data if name != mission)
+        # The store rewrites the whole file, so another mission's guidance would be lost at the first change.
+        raise GuidanceError(f"The file also has guidance for other missions: {others}.", where=str(path))
+    return _parse_guidance(mission, _require_object(data[mission], path), path)
 
 
 def read_initial(path: Path, mission: str, at: str = "") -> Guidance:
-    """What a mission begins with: as guidance.json, or merely the rules by their keys."""
-    data = _table(_json(path), path)
-    data = _table(data.get(mission, data), path)
-    rules = _table(data.get("experiences", data), path)
+    """Read the initial guidance: in the format of guidance.json, or an object that maps keys to rules."""
+    data = _require_object(_read_json(path), path)
+    data = _require_object(data.get(mission, data), path)
+    rules = _require_object(data.get("experiences", data), path)
     return seed_guidance(mission, rules, at, str(path))
 
 
-def _guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidance:
-    rules = seed_guidance(mission, _table(data.get("experiences"), path), "", str(path)).experiences
+def _parse_guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidance:
+    rules = seed_guidance(mission, _require_object(data.get("experiences"), path), "", str(path)).experiences
     step, at = data.get("step"), data.get("updated_at")
     if not isinstance(step, int) or isinstance(step, bool) or step < 0 or not isinstance(at, str):
-        raise GuidanceError("step must be a number and updated_at a time.", where=str(path))
+        raise GuidanceError("step must be an integer of 0 or more, and updated_at a string.", where=str(path))
     try:
         metadata = msgspec.convert(data.get("metadata", {}), dict[str, RuleMeta])
     except msgspec.ValidationError as error:
-        raise GuidanceError(f"The metadata can't be used: {error}.", where=str(path)) from error
-    return Guidance(mission, step, at, rules, {key: one for key, one in metadata.items() if KEY.fullmatch(key)})
+        raise GuidanceError(f"The metadata is invalid: {error}.", where=str(path)) from error
+    return Guidance(mission, step, at, rules, {key: meta for key, meta in metadata.items() if KEY.fullmatch(key)})
 
 
-def _json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes().decode().removeprefix("\ufeff"), object_pairs_hook=refuse_duplicate_keys)
     except OSError as error:
@@ -201,9 +201,9 @@ def _json(path: Path) -> Any:
         raise GuidanceError(f"The guidance is not JSON: {error}.", where=f"{path}{line}") from error
 
 
-def _table(data: Any, path: Path) -> dict[str, Any]:
+def _require_object(data: Any, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise GuidanceError("An object with rules belongs here.", where=str(path))
+        raise GuidanceError("Expected a JSON object with rules.", where=str(path))
     return data
 
 

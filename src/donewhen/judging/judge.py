@@ -1,4 +1,4 @@
-"""The judge: a ticket in, a verdict out, under guidance that does not change meanwhile."""
+"""The judge: takes a ticket, returns a verdict, under fixed guidance."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from donewhen.judging.vote import count_votes
 from donewhen.models.roles import AnswerForm, Closable, ModelError, Roller, RolloutRequest
 
 HELD = 4
-"""How many times as many tickets are held as are judged at once."""
+"""Tickets held in memory, as a multiple of the concurrency."""
 
 
 class Judge:
-    """Judges tickets of a mission. Nothing is remembered from one ticket to the next.
+    """Judges tickets of a mission. Keeps no state between tickets.
 
-    It is the plan of the work, whoever does it: which questions to ask about a ticket, and what the answers come to.
-    Without ``reasons``, a model that would write them for a reader alone may save itself the trouble.
+    ``requests`` and ``verdict`` can also be used alone, if the caller runs the model. With ``reasons=False`` a model
+    whose reasons are only for readers may omit them.
     """
 
     def __init__(self, mission: Mission, guidance: Guidance, model: Roller, *, reasons: bool = True) -> None:
@@ -39,73 +39,73 @@ class Judge:
         self._prompt = mission.language.hashes["rollout"]
 
     def judge(self, ticket: Ticket) -> Verdict:
-        """Judge one ticket. Inside of a running event loop use ``judged`` instead."""
-        _without_a_loop("await judge.judged(ticket)")
-        return asyncio.run(self._once(ticket))
+        """Judge one ticket. Inside a running event loop use ``judged`` instead."""
+        _raise_if_loop_running("await judge.judged(ticket)")
+        return asyncio.run(self._judge_and_close(ticket))
 
     def judge_all(self, tickets: Iterable[Ticket]) -> Iterator[Verdict]:
-        """Judge tickets one after the other as they come, never more in memory than are being judged.
+        """Judge tickets as they come, with bounded memory.
 
-        Inside of a running event loop use ``stream`` instead.
+        Inside a running event loop use ``stream`` instead.
         """
-        _without_a_loop("async for verdict in judge.stream(tickets)")
+        _raise_if_loop_running("async for verdict in judge.stream(tickets)")
         with asyncio.Runner() as runner:
             stream = self.stream(tickets)
 
-            async def following() -> Verdict | None:
+            async def next_verdict() -> Verdict | None:
                 return await anext(stream, None)
 
             try:
-                while (verdict := runner.run(following())) is not None:
+                while (verdict := runner.run(next_verdict())) is not None:
                     yield verdict
             finally:
                 runner.run(stream.aclose())
-                runner.run(self._let_go())
+                runner.run(self._close_model())
 
-    async def _once(self, ticket: Ticket) -> Verdict:
+    async def _judge_and_close(self, ticket: Ticket) -> Verdict:
         try:
             return await self.judged(ticket)
         finally:
-            await self._let_go()
+            await self._close_model()
 
-    async def _let_go(self) -> None:
-        """A loop of our own ends here, and with it the connections that were made in it."""
+    async def _close_model(self) -> None:
+        """Close the model's connections, because the event loop that they belong to ends."""
         if isinstance(self.model, Closable):
             await self.model.aclose()
 
     async def judged(self, ticket: Ticket) -> Verdict:
-        """Judge one ticket: every decode, one vote each."""
-        answers = [await self._answer(request) for request in self.requests(ticket)]
+        """Judge one ticket: one vote for each decode."""
+        answers = [await self._request_answer(request) for request in self.requests(ticket)]
         return self.verdict(ticket, answers)
 
     async def stream(self, tickets: Iterable[Ticket]) -> AsyncGenerator[Verdict, None]:
-        """Verdicts in the order of the tickets, with as many at once as the mission says.
+        """Yield verdicts in the order of the tickets, judged concurrently as the mission's settings say.
 
-        A ticket that takes long holds up the verdicts behind it, and not the work: others are judged meanwhile, until
-        a few times as many verdicts are held as are judged at once.
+        A slow ticket delays the verdicts behind it, but not the work: others are judged meanwhile, until ``HELD`` times
+        the concurrency is held.
         """
         at_once = self.mission.settings.concurrency
-        room = asyncio.Semaphore(at_once)
+        slots = asyncio.Semaphore(at_once)
         waiting: deque[asyncio.Task[Verdict]] = deque()
         failed: list[asyncio.Task[Verdict]] = []
 
-        def ended(task: asyncio.Task[Verdict]) -> None:
-            room.release()
+        def on_done(task: asyncio.Task[Verdict]) -> None:
+            slots.release()
             if not task.cancelled() and task.exception() is not None:
                 failed.append(task)
 
         try:
-            await room.acquire()
+            await slots.acquire()
             for ticket in tickets:
                 task = asyncio.ensure_future(self.judged(ticket))
-                task.add_done_callback(ended)
+                task.add_done_callback(on_done)
                 waiting.append(task)
-                # Before the next ticket is read: whoever gives it may want to see a verdict first.
-                await room.acquire()
+                # Wait before the next ticket is read: its producer may need a verdict first.
+                await slots.acquire()
                 while waiting and (waiting[0].done() or len(waiting) >= HELD * at_once):
                     yield await waiting.popleft()
                 if failed:
-                    # What comes before it is still wanted, and nothing new.
+                    # Yield the verdicts before the failed ticket, but start nothing new.
                     break
             while waiting:
                 yield await waiting.popleft()
@@ -115,7 +115,7 @@ class Judge:
             await asyncio.gather(*waiting, return_exceptions=True)
 
     def requests(self, ticket: Ticket) -> tuple[RolloutRequest, ...]:
-        """The questions to a model about a ticket. The label is in none of them."""
+        """The model requests for a ticket. None of them contains the label."""
         prompt = rollout_prompt(self._shared, ticket.evidence)
         words = self.mission.language.answer
         form = AnswerForm(words.verdict, words.reason, words.pass_, words.fail)
@@ -127,33 +127,33 @@ class Judge:
         )
 
     def verdict(self, ticket: Ticket, answers: Iterable[JudgeAnswer | MalformedAnswer]) -> Verdict:
-        """What answers come to."""
-        read = tuple(answers)
-        vote = count_votes(read)
+        """The verdict that follows from the answers to a ticket."""
+        parsed = tuple(answers)
+        vote = count_votes(parsed)
         final, by = apply_overrides(ticket, vote, self.mission.overrides)
         agreement = self.mission.settings.manual_review.min_verdict_agreement
-        told = tuple(map(_told, read))
-        return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, told, self._prompt)
+        rows = tuple(map(_answer_row, parsed))
+        return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, rows, self._prompt)
 
-    async def _answer(self, request: RolloutRequest) -> JudgeAnswer | MalformedAnswer:
+    async def _request_answer(self, request: RolloutRequest) -> JudgeAnswer | MalformedAnswer:
         try:
             completion = await self.model.roll(request)
         except ModelError as error:
-            # A bad rollout is data, not a crash; what it cost is with whoever called the model.
+            # A failed rollout is data, not a crash. The caller of the model accounts for its cost.
             return MalformedAnswer("no_answer", str(error))
         words = self.mission.language.answer
         answer = read_answer(completion.text, words, complete=completion.finish_reason == "stop")
         return answer._replace(margin=completion.margin) if isinstance(answer, JudgeAnswer) else answer
 
 
-def _without_a_loop(instead: str) -> None:
-    """In a notebook, say, there is one already, and it can't be entered twice."""
+def _raise_if_loop_running(instead: str) -> None:
+    """Raise UsageError inside a running event loop, as in a notebook: asyncio loops can't be nested."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise UsageError("An event loop is running here already.", next_step=f"Write: {instead}")
+    raise UsageError("An event loop is already running.", next_step=f"Use: {instead}")
 
 
-def _told(answer: JudgeAnswer | MalformedAnswer) -> tuple[str, str]:
+def _answer_row(answer: JudgeAnswer | MalformedAnswer) -> tuple[str, str]:
     return (answer.verdict, answer.reason) if isinstance(answer, JudgeAnswer) else (answer.why, answer.text)

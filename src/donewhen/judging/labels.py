@@ -1,7 +1,7 @@
-"""What people have said about tickets: a log of every label with who gave it, and the tickets that it comes to.
+"""Labels that people gave in reviews: an append-only log, and the tickets that follow from it.
 
-The log is append-only. The tickets are made from it: a work that a person has looked at is labelled by that person, and
-no longer by whoever labelled it before. Two people who disagree make two tickets, which is what the learner asks about.
+A review label replaces the earlier labels of its group. Two people who disagree make two tickets, which the learner
+reports as a policy question.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LABELLED = "reviewed.jsonl"
 
 
 class JudgeStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the judge had said about the same ticket."""
+    """The judge's verdict on the same ticket."""
 
     verdict: Binary | None
     passes: int
     fails: int
     malformed: int = 0
     decided: bool = True
-    """Whether enough of its votes agreed; where not, it left the verdict to people."""
+    """Whether enough votes agreed; if not, the verdict was left to people."""
     margin: float | None = None
     reason: str = ""
     guidance_step: int = 0
@@ -45,7 +45,7 @@ class JudgeStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """One person's word on one ticket."""
+    """One person's label of one ticket."""
 
     group_id: str
     label: Binary
@@ -53,48 +53,48 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     reason: str = ""
     asked: str = ""
-    """Why they were asked."""
+    """Why the person was asked."""
     said: JudgeStatement | None = None
     entry: str = ""
-    """The entry of the ledger that has it on record."""
+    """The ledger entry that records the label."""
     cluster: str = ""
     evidence: Mapping[str, str] = {}
 
 
 def read_label_log(folder: Path) -> tuple[Label, ...]:
-    """Every label that was given, the oldest first; half a line at the end was never given."""
+    """Read every label, oldest first; an incomplete last line is ignored."""
     path = folder / LOG
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise TicketError(f"The labels of people can't be read: {error.strerror}.", where=str(path)) from error
-    return tuple(_labels(content, path))
+        raise TicketError(f"The review labels can't be read: {error.strerror}.", where=str(path)) from error
+    return tuple(_parse_labels(content, path))
 
 
 def current_labels(log: Iterable[Label]) -> dict[str, dict[str, Label]]:
-    """By group and person, what holds: the last word of each."""
-    found: dict[str, dict[str, Label]] = {}
-    for one in log:
-        of_group = found.setdefault(one.group_id, {})
-        of_group.pop(one.by, None)
-        of_group[one.by] = one
-    return found
+    """The last label of each person, by group and person."""
+    current: dict[str, dict[str, Label]] = {}
+    for label in log:
+        by_person = current.setdefault(label.group_id, {})
+        by_person.pop(label.by, None)
+        by_person[label.by] = label
+    return current
 
 
 def add_label(folder: Path, mission: str, label: Label) -> None:
-    """Put a label on record, and bring the tickets up to date with it."""
+    """Append a label to the log and update the tickets."""
     with locked_folder(folder):
         with (folder / LOG).open("a+b") as file:
             file.seek(0)
             content = file.read()
             whole = content.rfind(b"\n") + 1
-            # Somebody may have been cut off here; what they wrote is no label, and must not spoil this one. A whole
-            # label that lacks nothing but the end of its line is one, for whoever reads the log.
-            kept = b"\n" if _is_label(content[whole:]) else b""
-            file.truncate(len(content) if kept else whole)
-            file.write(kept + msgspec.json.encode(label) + b"\n")
+            # A writer may have been killed here. An incomplete label is cut off, so that it does not corrupt this one.
+            # A complete label that only lacks its newline is kept, because readers count it.
+            newline = b"\n" if _is_label(content[whole:]) else b""
+            file.truncate(len(content) if newline else whole)
+            file.write(newline + msgspec.json.encode(label) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         fsync_folder(folder)
@@ -102,7 +102,7 @@ def add_label(folder: Path, mission: str, label: Label) -> None:
 
 
 def update_tickets(folder: Path, mission: str) -> None:
-    """Make the tickets what the log comes to: whoever gave the last label may have been cut off in between."""
+    """Rewrite the tickets from the log: the writer of the last label may have been killed before it did."""
     if (folder / LOG).is_file():
         with locked_folder(folder):
             _write_tickets(folder, mission)
@@ -115,16 +115,16 @@ def _write_tickets(folder: Path, mission: str) -> None:
 
 
 def render_tickets(log: Iterable[Label], mission: str) -> bytes:
-    """The file of the tickets."""
+    """The content of the ticket file."""
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in labelled_tickets(log, mission))
 
 
 def labelled_tickets(log: Iterable[Label], mission: str) -> Iterator[dict[str, Any]]:
-    """The labelled tickets that the log comes to, one for each group and verdict."""
-    for group, of_people in current_labels(log).items():
+    """Yield the labelled tickets that follow from the log, one for each group and verdict."""
+    for group, by_person in current_labels(log).items():
         by_verdict: dict[Binary, list[Label]] = {}
-        for one in of_people.values():
-            by_verdict.setdefault(one.label, []).append(one)
+        for person_label in by_person.values():
+            by_verdict.setdefault(person_label.label, []).append(person_label)
         for verdict, labels in by_verdict.items():
             last = labels[-1]
             yield {
@@ -152,7 +152,7 @@ def label_for(ticket: Ticket, label: Binary, by: str, at: str, **rest: Any) -> L
 
 
 def ticket_hash(ticket: Ticket) -> str:
-    """The name of what a ticket shows, whoever labels it."""
+    """Digest of a ticket's content, independent of its label."""
     return digest_of([ticket.mission, dict(ticket.evidence)])
 
 
@@ -164,7 +164,7 @@ def _is_label(line: bytes) -> bool:
     return True
 
 
-def _labels(content: bytes, path: Path) -> Iterator[Label]:
+def _parse_labels(content: bytes, path: Path) -> Iterator[Label]:
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -175,7 +175,7 @@ def _labels(content: bytes, path: Path) -> Iterator[Label]:
             if number == len(lines):
                 return
             raise TicketError(
-                f"The line is no label: {error}.",
+                f"The line is not a label: {error}.",
                 where=f"{path}:{number}",
-                next_step="Restore the file from version control, or take the line out.",
+                next_step="Restore the file from version control, or delete the line.",
             ) from error

@@ -1,4 +1,4 @@
-"""Languages are data: the words of an answer, the wording that no rule may have, and the prompts."""
+"""Languages as data: the words of an answer, the wording that rules may not use, and the prompts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PROMPTS = {
     "decision": _RULES | _WORDS,
     "ops": _RULES | _WORDS | {"g0", "max_length", "max_operations"},
 }
-"""Each with the fields that may stand in it. The rules must: a scaffold that is not shown binds nobody."""
+"""The fields that each prompt may contain. ``_RULES`` are required: a judge must see the rules."""
 
 
 class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the two lines of an answer are written."""
+    """The labels and verdict words of an answer."""
 
     verdict: str
     reason: str
@@ -37,20 +37,20 @@ class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the text of a rule may not say."""
+    """Phrases that a rule may not contain, and words needed to parse rules."""
 
     third_state: tuple[str, ...]
     ambiguous_negation: tuple[str, ...] = ()
     negation: tuple[str, ...] = ()
-    """How a verdict is negated, with {} for its word: who says what it is not has not said what it is."""
+    """Negations of a verdict, with {} for its word. A rule must say what the verdict is, not what it isn't."""
     brand: tuple[str, ...] = ()
     conclusion: tuple[str, ...] = ()
-    """What comes before a rule's verdict."""
+    """Words that introduce a rule's verdict."""
     variants: dict[str, str] = {}
-    """Characters that are written in more than one way, each with the one that counts."""
+    """Variant characters, each with its canonical form."""
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
     version: int
@@ -68,11 +68,11 @@ class Language(msgspec.Struct, frozen=True):
     wording: Wording
     prompts: Mapping[str, str]
     plain: tuple[str, str] = ("pass", "fail")
-    """The language's own words for the two verdicts, which rules may use whatever a mission calls them."""
+    """The language's own words for the two verdicts; rules may use them even if a mission has other words."""
 
     @property
     def hashes(self) -> dict[str, str]:
-        """The prompts by what is in them; a record that names these can be understood later."""
+        """The digest of each prompt; records use it to say which prompt was used."""
         return {name: digest(text.encode()) for name, text in sorted(self.prompts.items())}
 
     def with_words(self, pass_: str | None, fail: str | None) -> Language:
@@ -80,33 +80,33 @@ class Language(msgspec.Struct, frozen=True):
         words = msgspec.structs.replace(self.answer, pass_=pass_ or self.answer.pass_, fail=fail or self.answer.fail)
         for word in (words.pass_, words.fail):
             if not fold_word(word) or not word.isprintable():
-                raise ConfigError(f"A verdict can't be written {word!r}; a printable word belongs there.")
+                raise ConfigError(f"{word!r} can't be the word for a verdict; use a printable word.")
         if fold_word(words.pass_) == fold_word(words.fail):
-            raise ConfigError(f"Both verdicts are written {words.pass_!r}, so no answer could be told from the other.")
+            raise ConfigError(f"Both verdicts use the word {words.pass_!r}; the two words must differ.")
         return msgspec.structs.replace(self, answer=words)
 
     @property
     def identity(self) -> str:
-        """What changes when the words, the wording that is refused, or the prompts change."""
-        words = [msgspec.to_builtins(one) for one in (self.answer, self.wording)]
+        """Digest of the answer words, the wording and the prompts."""
+        words = [msgspec.to_builtins(table) for table in (self.answer, self.wording)]
         return digest_of([self.name, self.version, *words, self.hashes])
 
 
 def shipped_languages() -> tuple[str, ...]:
-    """The names of the languages that come with the package."""
+    """The names of the languages shipped with the package."""
     return tuple(sorted(path.name for path in SHIPPED.iterdir() if (path / "language.toml").is_file()))
 
 
 def find_language(name: str, beside: Path | None = None) -> Language:
-    """A language by its name, or by the path of its folder (relative to the mission)."""
+    """Find a language by name, or by the path of its folder (relative to the mission)."""
     if "/" in name or name in (".", ".."):
         return read_language((beside or Path()) / name)
     if beside is not None and (beside / "languages" / name / "language.toml").is_file():
         return read_language(beside / "languages" / name)
     if name not in shipped_languages():
         raise ConfigError(
-            f"There is no language {name!r}; there are {', '.join(shipped_languages())}.",
-            next_step="A mission brings its own in a folder languages/NAME beside mission.toml.",
+            f"Unknown language {name!r}. Known languages: {', '.join(shipped_languages())}.",
+            next_step="To add a language, create the folder languages/NAME next to mission.toml.",
         )
     return _shipped(name)
 
@@ -119,38 +119,42 @@ def _shipped(name: str) -> Language:
 def read_language(folder: Path) -> Language:
     """Read a language's folder: language.toml and three prompts."""
     path = folder / "language.toml"
-    text = _text(path)
+    text = _read_text(path)
     try:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The language is not valid TOML: {error}.", where=str(path)) from error
-    file = convert_settings(data, _File, text, str(path))
-    prompts = {one: _prompt(folder / f"{one}.md", fields) for one, fields in PROMPTS.items()}
+    file = convert_settings(data, _LanguageFile, text, str(path))
+    prompts = {name: _read_prompt(folder / f"{name}.md", fields) for name, fields in PROMPTS.items()}
     own = file.answer.pass_, file.answer.fail
     return Language(file.name, file.title, file.version, file.answer, file.wording, prompts, own)
 
 
 def fold_word(text: str) -> str:
-    """A word as answers are compared: whatever its width and case."""
+    """Normalise a word for comparison: ignore width, case and surrounding spaces."""
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
-def _prompt(path: Path, fields: frozenset[str]) -> str:
-    text = _text(path)
+def _read_prompt(path: Path, fields: frozenset[str]) -> str:
+    text = _read_text(path)
     try:
-        found = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+        used = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
     except ValueError as error:
-        raise ConfigError(f"The prompt has a loose brace: {error}. Write {{{{ or }}}}.", where=str(path)) from error
-    for name in sorted(found - fields):
-        raise ConfigError(f"The prompt has a field {{{name}}}, which nothing fills.", where=str(path))
-    for name in sorted(_RULES - found):
-        raise ConfigError(f"The prompt has no field {{{name}}}, so no judge would see those rules.", where=str(path))
+        raise ConfigError(
+            f"The prompt has an unmatched brace: {error}. Write {{{{ or }}}}.", where=str(path)
+        ) from error
+    for name in sorted(used - fields):
+        raise ConfigError(f"The prompt has an unknown field {{{name}}}.", where=str(path))
+    for name in sorted(_RULES - used):
+        raise ConfigError(
+            f"The prompt lacks the field {{{name}}}, so the judge would not see those rules.", where=str(path)
+        )
     return text
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"The file of a language can't be read: {told}.", where=str(path)) from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"The language file can't be read: {reason}.", where=str(path)) from error

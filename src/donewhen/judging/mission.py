@@ -1,4 +1,4 @@
-"""A mission is a folder: what is judged, in which words, by which rules, and the tickets that people have labelled."""
+"""A mission is a folder with settings, rules, a language and labelled tickets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MISSION_FILE = "mission.toml"
 
 
 class Mission(NamedTuple):
-    """A mission as its folder has it."""
+    """A mission, read from its folder."""
 
     folder: Path
     settings: MissionFile
@@ -37,51 +37,51 @@ class Mission(NamedTuple):
 
     @property
     def ticket_files(self) -> tuple[Path, ...]:
-        """The files of labelled tickets; what people said in reviews is the last, where there is something."""
-        named = tuple(_inside(self.folder, ticket, "tickets") for ticket in self.settings.tickets)
-        return (*named, self.reviewed) if self.reviewed.is_file() else named
+        """The files of labelled tickets; the file of review labels, if there is one, is the last."""
+        configured = tuple(_path_inside(self.folder, name, "tickets") for name in self.settings.tickets)
+        return (*configured, self.reviewed) if self.reviewed.is_file() else configured
 
     @property
     def reviewed(self) -> Path:
-        """The tickets that people have labelled in reviews; see ``judging.labels``."""
+        """The file of tickets that people labelled in reviews; see ``judging.labels``."""
         return self.folder / LABELLED
 
     def superseded(self) -> Superseded:
-        """The works that people have looked at since: what the other files say of them does not hold any more."""
+        """The groups that people have reviewed: their labels replace those in the other files."""
         groups = frozenset(current_labels(read_label_log(self.folder)))
-        # Only what stands in the other file: nobody is dropped because a label has not come that far yet.
+        # Only groups that the reviewed file contains: a label that is not written there yet must not drop a ticket.
         return Superseded(groups & group_ids_in(self.reviewed), self.reviewed)
 
     @property
     def decodes(self) -> tuple[Decode, ...]:
-        """Every answer that is asked for on a ticket."""
+        """The sampling settings of every answer to a ticket."""
         temperatures = [row.temperature for row in self.settings.sampler for _ in range(row.samples)]
-        # Two rows of one temperature go on counting: the same decode would be the same question, with two votes.
-        return tuple(Decode(one, temperatures[:at].count(one)) for at, one in enumerate(temperatures))
+        # Rows with the same temperature share one count: equal decodes would be the same request with two votes.
+        return tuple(Decode(value, temperatures[:index].count(value)) for index, value in enumerate(temperatures))
 
     @property
     def store(self) -> GuidanceStore:
         return GuidanceStore(self.folder / "guidance.json", self.name, clock=self.clock)
 
     def tickets(self) -> Iterator[Ticket]:
-        """The labelled tickets; the first bad line is an error."""
+        """Yield the labelled tickets; raise TicketError at the first bad line."""
         return read_tickets(self.ticket_files, self.name, superseded=self.superseded())
 
     def initial_guidance(self) -> Guidance:
-        """What the mission began with."""
-        return read_initial(_inside(self.folder, self.settings.initial_guidance, "initial_guidance"), self.name)
+        """The guidance that the mission started with."""
+        return read_initial(_path_inside(self.folder, self.settings.initial_guidance, "initial_guidance"), self.name)
 
     def able_to_judge(self) -> Mission:
-        """The same with the code of its overrides loaded."""
+        """A copy with its override functions loaded."""
         return self._replace(overrides=load_overrides(self.settings.overrides, self.folder))
 
     def guidance(self) -> Guidance:
-        """What was learned so far, or what it began with."""
+        """The current guidance, or the initial guidance if nothing was learned yet."""
         return self.store.read() if self.store.exists else self.initial_guidance()
 
 
 class MissionCheck(NamedTuple):
-    """What is in a mission, and everything that is wrong with it."""
+    """The content of a mission, and all problems found in it."""
 
     mission: Mission | None
     passes: int
@@ -92,19 +92,18 @@ class MissionCheck(NamedTuple):
 
 
 def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK, code: bool = True) -> Mission:
-    """Read a mission's folder. Tickets are read when they are needed.
+    """Read a mission's folder. Tickets are read on demand.
 
-    Without ``code``, its overrides are known by their names alone, so that a look runs nothing; ``able_to_judge`` loads
-    them.
+    With ``code=False`` overrides are not imported, so that no code of the mission runs; ``able_to_judge`` loads them.
     """
     path = folder / MISSION_FILE if folder.is_dir() else folder
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError("There is no mission here.", where=str(path), next_step="donewhen mission init") from None
+        raise ConfigError("No mission found.", where=str(path), next_step="donewhen mission init") from None
     except (OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"The mission can't be read: {told}.", where=str(path)) from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"The mission can't be read: {reason}.", where=str(path)) from error
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -115,7 +114,7 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK, code: bool = True
         raise ConfigError(f"split: the shares add up to {shares:g}, not to 1.", where=key_location(path, text, "split"))
     if settings.trial != "off" and settings.trial.min_tickets > settings.trial.max_tickets:
         raise ConfigError(
-            "trial: min_tickets is more than max_tickets, so no trial could ever be held.",
+            "trial: min_tickets is greater than max_tickets, so no trial could run.",
             where=key_location(path, text, "trial"),
         )
     with locate_errors(path, text, "language"):
@@ -128,7 +127,7 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK, code: bool = True
 
 
 def check_mission(folder: Path) -> MissionCheck:
-    """Look at all of a mission, and go on whatever is found."""
+    """Check every part of a mission and collect all problems."""
     problems: list[DonewhenError] = []
     try:
         mission = read_mission(folder)
@@ -143,31 +142,31 @@ def check_mission(folder: Path) -> MissionCheck:
                 problems.append(error)
     guidance = stages[-1] if stages else None
     if len(stages) > 1 and stages[0].scaffold != stages[1].scaffold:
-        # No change by evidence does that, so somebody has edited one of the two files.
-        message = f"The scaffold is not that of {mission.settings.initial_guidance}, by which the mission began."
-        begin = "Put it back; or, for another scaffold, begin anew without this file."
-        problems.append(GuidanceError(message, where=str(mission.store.path), next_step=begin))
+        # Learning never changes the scaffold, so one of the two files was edited by hand.
+        message = f"The scaffold differs from the one in {mission.settings.initial_guidance}."
+        advice = "Restore it; or, to use a different scaffold, delete this file and start again."
+        problems.append(GuidanceError(message, where=str(mission.store.path), next_step=advice))
     labels = {"pass": 0, "fail": 0}
     clusters = 0
     try:
         with DiskDict() as known:
-            for one in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded()):
-                if isinstance(one, TicketError):
-                    problems.append(one)
-                elif one.label is not None:
-                    labels[one.label] += 1
-                    clusters += known.first(one.cluster, "") is None
+            for ticket in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded()):
+                if isinstance(ticket, TicketError):
+                    problems.append(ticket)
+                elif ticket.label is not None:
+                    labels[ticket.label] += 1
+                    clusters += known.first(ticket.cluster, "") is None
     except (ConfigError, TicketError) as error:
         problems.append(error)
     for label, count in labels.items():
         if not count:
             where = ", ".join(mission.settings.tickets)
-            problems.append(TicketError(f"No ticket is labelled {label}; a judge learns from both.", where=where))
+            problems.append(TicketError(f"No ticket is labelled {label}; a judge needs both labels.", where=where))
     return MissionCheck(mission, labels["pass"], labels["fail"], clusters, guidance, tuple(problems))
 
 
-def _inside(folder: Path, name: str, field: str) -> Path:
+def _path_inside(folder: Path, name: str, field: str) -> Path:
     path = folder / name
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise ConfigError(f"{field}: {name!r} leads out of the mission.", where=str(folder / MISSION_FILE))
+        raise ConfigError(f"{field}: {name!r} is outside the mission's folder.", where=str(folder / MISSION_FILE))
     return path

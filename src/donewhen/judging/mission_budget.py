@@ -1,4 +1,4 @@
-"""What a mission may spend on calls to a model, and what it has paid for already."""
+"""A mission's spending limits and its store of answers that were already paid for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNS = "runs"
 
 
 def open_answer_store(mission: Mission) -> AnswerStore:
-    """The answers that are known: whoever asks for a mission shares them."""
+    """Open the mission's cache of model answers, which all commands share."""
     folder = mission.folder / RUNS
     ignored = folder / ".gitignore"
     if not ignored.exists():
@@ -23,14 +23,14 @@ def open_answer_store(mission: Mission) -> AnswerStore:
 
 
 def spending_limits(mission: Mission, model: Model) -> SpendingLimits:
-    """The mission's budget; ConfigError where it could not be kept to."""
+    """Return the mission's budget; raise ConfigError if it can't be enforced."""
     budget = mission.settings.budget
-    named = "cost" if budget.cost is not None else "cost_per_epoch" if budget.cost_per_epoch is not None else None
-    if named is not None and isinstance(model, Priced) and not model.priced:
+    key = "cost" if budget.cost is not None else "cost_per_epoch" if budget.cost_per_epoch is not None else None
+    if key is not None and isinstance(model, Priced) and not model.priced:
         raise ConfigError(
-            f"budget.{named} can't be kept: it is not known what {model.name} costs.",
+            f"budget.{key} can't be enforced: the price of {model.name} is unknown.",
             where=str(mission.folder / MISSION_FILE),
-            next_step="Put its price into a table, and name that in DONEWHEN_PRICES.",
+            next_step="Add the price to a price table, and set DONEWHEN_PRICES to its path.",
         )
     return SpendingLimits(
         calls=budget.calls,

@@ -1,4 +1,4 @@
-"""What decides a judge's verdicts besides the rules that it has learned: what people agree to who let it be asked."""
+"""The terms of a mission: everything besides learned rules that decides verdicts, and that people agree to."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from donewhen.judging.mission import Mission, read_mission
 
 
 def mission_terms(folder: Path) -> dict[str, Any]:
-    """The terms of a mission as plain values. One that can't be read has the problem as its only term."""
+    """The terms of a mission as plain values. If the mission can't be read, the error is the only term."""
     try:
         mission = read_mission(folder, code=False)
         settings = mission.settings
-        # They decide no verdict: the trial, which rules a judge comes to; the others, whether people look at verdicts.
+        # These don't decide a verdict: trial decides which rules are learned, the others which verdicts people review.
         return terms_of_mission(mission) | {
             "trial": msgspec.to_builtins(settings.trial),
             "spot_check": settings.manual_review.spot_check,
@@ -30,24 +30,24 @@ def mission_terms(folder: Path) -> dict[str, Any]:
 
 
 def terms_of_mission(mission: Mission) -> dict[str, Any]:
-    """Everything that a verdict depends on, but for the ticket and what was learned."""
+    """Everything that a verdict depends on, except the ticket and the learned rules."""
     settings = mission.settings
     return {
         "mission": settings.mission,
         "model": settings.model,
         "language": f"{mission.language.identity} {digest_of(mission.language.hashes)}",
         "words": [mission.language.answer.pass_, mission.language.answer.fail],
-        "sampler": [f"{one.samples} at {one.temperature:g}" for one in settings.sampler],
+        "sampler": [f"{row.samples} at {row.temperature:g}" for row in settings.sampler],
         "min_verdict_agreement": settings.manual_review.min_verdict_agreement,
         "from_job": msgspec.json.decode(msgspec.json.encode(settings.from_job)),
-        "overrides": [_override(override.name, mission.folder) for override in mission.overrides],
+        "overrides": [_override_digest(override.name, mission.folder) for override in mission.overrides],
         "initial_guidance": dict(mission.initial_guidance().experiences),
     }
 
 
-def _override(name: str, folder: Path) -> str:
-    place = name.rpartition(":")[0]
-    code = folder / place if place.endswith(".py") else _file_of(place)
+def _override_digest(name: str, folder: Path) -> str:
+    source = name.rpartition(":")[0]
+    code = folder / source if source.endswith(".py") else _module_file(source)
     if code is None:
         return name
     try:
@@ -56,17 +56,17 @@ def _override(name: str, folder: Path) -> str:
         raise ConfigError(f"The override {name} can't be read: {error.strerror}.", where=str(code)) from error
 
 
-def _file_of(module: str) -> Path | None:
-    """The file of a module, found without running any of it; None where there is none."""
+def _module_file(module: str) -> Path | None:
+    """The file of a module, found without importing it; None if there is none."""
     parts = module.split(".")
-    places: Sequence[str] | None = None
+    search_path: Sequence[str] | None = None
     for number in range(1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:number]), places)
+        spec = PathFinder.find_spec(".".join(parts[:number]), search_path)
         if spec is None:
             return None
-        places = spec.submodule_search_locations
+        search_path = spec.submodule_search_locations
         if number == len(parts) and spec.origin is not None and spec.origin.endswith(".py"):
             return Path(spec.origin)
-        if places is None:
+        if search_path is None:
             return None
     return None

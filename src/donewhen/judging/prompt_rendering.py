@@ -1,4 +1,4 @@
-"""What a model is shown. The part that all tickets share comes first and is the same to the byte."""
+"""Render prompts. The part that all tickets share comes first and is byte-identical, so that it can be cached."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from donewhen.judging.guidance import Guidance
 from donewhen.judging.language import Language
 from donewhen.models.roles import Prompt
 
-_OURS = re.compile(r"<(?=\s*+/?+\s*+(?:scaffold|guidance|evidence|case|ticket)\b)", re.IGNORECASE)
-_NONE = "-"
+_BLOCK_TAG = re.compile(r"<(?=\s*+/?+\s*+(?:scaffold|guidance|evidence|case|ticket)\b)", re.IGNORECASE)
+_NO_RULES = "-"
 
 
 def shared_prompt_part(guidance: Guidance, language: Language, prompt: str = "rollout", **extra: object) -> str:
@@ -28,12 +28,12 @@ def shared_prompt_part(guidance: Guidance, language: Language, prompt: str = "ro
 
 
 def rollout_prompt(shared: str, evidence: Mapping[str, str]) -> Prompt:
-    """The prompt for one ticket; the label is nowhere in it."""
+    """The prompt for one ticket, without its label."""
     return Prompt(shared, f"\n{evidence_block(evidence)}\n")
 
 
 def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str:
-    """A ticket's texts, each under its name. Text from outside can't close the block that it stands in."""
+    """A ticket's texts, each under its name, escaped so that they can't close the block."""
     parts = [f"[{escape_block(name)}]\n{escape_block(text)}" for name, text in evidence.items()]
     joined = "\n\n".join(parts)
     if limit is not None and len(joined) > limit:
@@ -43,10 +43,10 @@ def evidence_block(evidence: Mapping[str, str], limit: int | None = None) -> str
 
 
 def rules_block(rules: Mapping[str, str]) -> str:
-    """Rules by their keys, a line each."""
-    return "\n".join(f"[{key}] {' '.join(escape_block(text).split())}" for key, text in rules.items()) or _NONE
+    """The rules with their keys, one per line."""
+    return "\n".join(f"[{key}] {' '.join(escape_block(text).split())}" for key, text in rules.items()) or _NO_RULES
 
 
 def escape_block(text: str) -> str:
-    """Text from outside, without anything that could end the block that it stands in."""
-    return _OURS.sub("‹", visible_text(text))
+    """Escape untrusted text so that it can't open or close one of the prompt's blocks."""
+    return _BLOCK_TAG.sub("‹", visible_text(text))

@@ -1,4 +1,4 @@
-"""The verdict on a ticket, with the signals that say how far it can be relied on."""
+"""The verdict on a ticket, with signals for its reliability."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from donewhen.models.roles import Binary
 
 
 class Signals(NamedTuple):
-    """What the votes say about a verdict, and the label about both."""
+    """Signals from the votes and, if there is one, from the label."""
 
     vote_strength: float
     low_agreement: bool
     contradiction: bool
     label_match: bool | None
-    """Whether the final verdict is the label; None without a label."""
+    """Whether the final verdict equals the label; None without a label."""
     conflict_flag: bool
     needs_manual_review: bool
 
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     ticket_key: str
     group_id: str
     verdict: Binary | None
-    """None where no answer was well formed, which is a failure of the judge and counts as a wrong verdict."""
+    """None if no answer was well formed; this counts as a wrong verdict."""
     reason: str
     passes: int
     fails: int
@@ -39,12 +39,12 @@ class Verdict(NamedTuple):
     overridden_by: str | None
     guidance_step: int
     answers: tuple[tuple[str, str], ...] = ()
-    """Each answer as pass, fail or what is wrong with it, with its reason."""
+    """Each answer as pass, fail or the kind of malformation, with its reason."""
     prompt: str = ""
-    """The hash of the prompt's text, which is a file of the language."""
+    """Hash of the language's prompt file."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For files and pipes."""
+        """The verdict as a flat dict for JSON."""
         data = self._asdict()
         signals = data.pop("signals")._asdict()
         data["answers"] = [{"vote": vote, "reason": reason} for vote, reason in self.answers]
@@ -52,14 +52,14 @@ class Verdict(NamedTuple):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
-        """The same from a file."""
+        """Rebuild a verdict from ``as_dict``."""
         own = {name: data[name] for name in cls._fields if name not in ("signals", "answers")}
-        answers = tuple((one["vote"], one["reason"]) for one in data["answers"])
+        answers = tuple((answer["vote"], answer["reason"]) for answer in data["answers"])
         return cls(**own, signals=Signals(*(data[name] for name in Signals._fields)), answers=answers)
 
 
 def signals_of(vote: Vote, final: Binary | None, label: Binary | None, min_agreement: float) -> Signals:
-    """The signals, from the votes and from the verdict after overrides."""
+    """Compute the signals from the votes and from the verdict after overrides."""
     low = vote.strength < min_agreement
     match = None if label is None else final == label
     review = vote.contradicts or low or vote.malformed > 0
@@ -76,7 +76,7 @@ def verdict_of(
     answers: tuple[tuple[str, str], ...] = (),
     prompt: str = "",
 ) -> Verdict:
-    """Put a verdict together."""
+    """Build the verdict on a ticket."""
     return Verdict(
         ticket.key,
         ticket.group_id,

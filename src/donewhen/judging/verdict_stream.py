@@ -1,4 +1,4 @@
-"""Verdicts on tickets that come one by one, from a file or from somebody who waits for each verdict."""
+"""Judge tickets as they arrive, from a file or from a pipe whose writer waits for each verdict."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from donewhen.judging.verdict import Verdict
 async def stream_verdicts(
     judge: Judge, tickets: Iterable[Ticket | TicketError], *, piped: bool
 ) -> AsyncGenerator[Verdict | TicketError, None]:
-    """Verdicts in the order of the tickets, each as soon as it is there; what is no ticket keeps its place.
+    """Yield verdicts in the order of the tickets, each as soon as possible; ticket errors keep their place.
 
-    Where tickets are ``piped``, reading never keeps a verdict waiting: whoever writes them may want one before they
-    write the next. And nothing piles up: a few times as many tickets are held as are judged at once, so that one that
-    takes long does not keep the others from being judged, and as many more are read ahead.
+    With ``piped``, reading never delays a verdict: the writer may wait for it before it writes the next ticket. Memory
+    is bounded: at most ``HELD`` times the concurrency is held, so that a slow ticket does not block the others, and as
+    many tickets as are judged at once are read ahead.
     """
     at_once = judge.mission.settings.concurrency
     waiting: deque[asyncio.Task[Verdict] | TicketError] = deque()
-    under_way = 0
+    running = 0
     freed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def ended(_: asyncio.Task[Verdict]) -> None:
-        nonlocal under_way
-        under_way -= 1
+    def on_done(_: asyncio.Task[Verdict]) -> None:
+        nonlocal running
+        running -= 1
         if not freed.done():
             freed.set_result(None)
 
     reading = _read_ahead(tickets, at_once) if piped else _read(tickets)
-    coming: asyncio.Task[Ticket | TicketError | None] | None = asyncio.ensure_future(anext(reading, None))
+    next_ticket: asyncio.Task[Ticket | TicketError | None] | None = asyncio.ensure_future(anext(reading, None))
     try:
-        while coming is not None or waiting:
+        while next_ticket is not None or waiting:
             first = waiting[0] if waiting else None
             if isinstance(first, TicketError):
                 waiting.popleft()
@@ -48,24 +48,24 @@ async def stream_verdicts(
                 continue
             if freed.done():
                 freed = asyncio.get_running_loop().create_future()
-            room = coming if under_way < at_once and len(waiting) < HELD * at_once else None
-            changes = [one for one in (first, room or freed) if one is not None]
-            await asyncio.wait(changes, return_when=asyncio.FIRST_COMPLETED)
-            if room is not None and room.done():
-                one = room.result()
-                coming = None if one is None else asyncio.ensure_future(anext(reading, None))
-                if isinstance(one, Ticket):
-                    task = asyncio.ensure_future(judge.judged(one))
-                    under_way += 1
-                    task.add_done_callback(ended)
+            readable = next_ticket if running < at_once and len(waiting) < HELD * at_once else None
+            awaited = [future for future in (first, readable or freed) if future is not None]
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            if readable is not None and readable.done():
+                ticket = readable.result()
+                next_ticket = None if ticket is None else asyncio.ensure_future(anext(reading, None))
+                if isinstance(ticket, Ticket):
+                    task = asyncio.ensure_future(judge.judged(ticket))
+                    running += 1
+                    task.add_done_callback(on_done)
                     waiting.append(task)
-                elif one is not None:
-                    waiting.append(one)
+                elif ticket is not None:
+                    waiting.append(ticket)
     finally:
-        left = [one for one in (*waiting, coming) if isinstance(one, asyncio.Task)]
-        for one_left in left:
-            one_left.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        pending = [item for item in (*waiting, next_ticket) if isinstance(item, asyncio.Task)]
+        for pending_task in pending:
+            pending_task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
         await reading.aclose()
 
 
@@ -75,34 +75,34 @@ async def _read(tickets: Iterable[Ticket | TicketError]) -> AsyncGenerator[Ticke
 
 
 async def _read_ahead(tickets: Iterable[Ticket | TicketError], room: int) -> AsyncGenerator[Ticket | TicketError, None]:
-    """What an iterator gives, which may block, from a thread of its own."""
+    """Yield from an iterator that may block, read in a separate thread."""
     loop = asyncio.get_running_loop()
     free = threading.Semaphore(room)
     arrived: asyncio.Queue[Ticket | TicketError | _Ended] = asyncio.Queue()
 
     def read() -> None:
         error: Exception | None = None
-        # The loop may be closed by now; then nobody is waiting any more.
+        # If the loop is closed by now, nothing waits for the result.
         with suppress(RuntimeError):
             try:
                 for ticket in tickets:
                     free.acquire()
                     loop.call_soon_threadsafe(arrived.put_nowait, ticket)
-            except Exception as raised:  # noqa: BLE001 - raised again where somebody can answer it
+            except Exception as raised:  # noqa: BLE001 - raised again in the consumer
                 error = raised
             loop.call_soon_threadsafe(arrived.put_nowait, _Ended(error))
 
-    # A daemon, because a read from a pipe can't be called off.
+    # A daemon thread, because a blocking read from a pipe can't be cancelled.
     threading.Thread(target=read, name="donewhen-tickets", daemon=True).start()
-    while not isinstance(one := await arrived.get(), _Ended):
+    while not isinstance(item := await arrived.get(), _Ended):
         free.release()
-        yield one
-    if one.error is not None:
-        raise one.error
+        yield item
+    if item.error is not None:
+        raise item.error
 
 
 class _Ended:
-    """There is nothing more to read, perhaps because reading failed."""
+    """Marks the end of the input, with the error if reading failed."""
 
     def __init__(self, error: Exception | None) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""Several answers, one verdict: the majority of those that are well formed. A tie is a fail."""
+"""Majority vote over the well-formed answers to a ticket. A tie is a fail."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from donewhen.models.roles import Binary
 
 
 class Vote(NamedTuple):
-    """What the answers came to. Malformed ones have no voice, and are counted."""
+    """The result of a vote. Malformed answers are counted, but don't vote."""
 
     passes: int
     fails: int
     malformed: int
     verdict: Binary | None
-    """None where not one answer was well formed."""
+    """None if no answer was well formed."""
     strength: float
     """The majority's share of the well-formed answers."""
     reason: str
@@ -29,15 +29,15 @@ class Vote(NamedTuple):
 
 
 def count_votes(answers: Sequence[JudgeAnswer | MalformedAnswer]) -> Vote:
-    """Count them."""
+    """Count the votes."""
     good = [answer for answer in answers if isinstance(answer, JudgeAnswer)]
-    passes = sum(one.verdict == "pass" for one in good)
+    passes = sum(answer.verdict == "pass" for answer in good)
     fails = len(good) - passes
     malformed = len(answers) - len(good)
     if not good:
         return Vote(0, 0, malformed, None, 0.0, "", None)
     verdict: Binary = "pass" if passes > fails else "fail"
-    chosen = next(one for one in good if one.verdict == verdict)
-    margins = [one.margin for one in good if one.margin is not None]
+    chosen = next(answer for answer in good if answer.verdict == verdict)
+    margins = [answer.margin for answer in good if answer.margin is not None]
     margin = sum(margins) / len(margins) if margins else None
     return Vote(passes, fails, malformed, verdict, max(passes, fails) / len(good), chosen.reason, margin)

@@ -1,4 +1,4 @@
-"""How a judge gets better: guidance is learned in writing, from labelled tickets, with evidence for every rule."""
+"""Learning: derive written guidance for a judge from labelled tickets, with evidence for every rule."""
 
 from __future__ import annotations
 

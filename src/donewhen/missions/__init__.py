@@ -1,1 +1,1 @@
-"""New missions: made from tables, files and folders of labelled texts, or empty."""
+"""Create missions: empty, or from tables, files and folders of labelled texts."""

@@ -1,4 +1,4 @@
-"""Rows from where people keep them: a CSV, a JSONL, a folder of texts. Each knows its place, and none is left out."""
+"""Read rows with their locations from a CSV file, a JSONL file or a folder of texts."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Kind = Literal["CSV", "JSONL", "folder"]
 
 LABELS_FILE = "labels.csv"
 FILE_COLUMNS = ("file", "filename", "file_name", "path", "name", "id", "group_id")
-"""Names of the column of labels.csv that says which text is meant."""
+"""Possible names of the column in labels.csv that names the text file."""
 _DELIMITERS = ",;\t|"
-_LONGEST_FIELD = 64 * 1024 * 1024
+_MAX_FIELD_CHARS = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class SourceRow(NamedTuple):
-    """One row, or one text of a folder."""
+    """One row of a table, or one text of a folder."""
 
     where: str
     fields: Mapping[str, Any]
 
 
 class SkippedRow(NamedTuple):
-    """Something that is no ticket, or no new one, and why."""
+    """A row or file that was skipped, and why."""
 
     where: str
     why: str
@@ -43,13 +43,13 @@ Read: TypeAlias = SourceRow | SkippedRow | TicketError
 
 
 class TableSource(NamedTuple):
-    """Where tickets come from."""
+    """A file or folder to import tickets from."""
 
     path: Path
     kind: Kind
 
     def rows(self) -> Iterator[Read]:
-        """Every row, from the start; what can't be read is an error in its place, and reading goes on where it can."""
+        """Yield every row. Unreadable rows are yielded as errors, and reading continues if possible."""
         match self.kind:
             case "CSV":
                 return _csv_rows(self.path)
@@ -60,11 +60,11 @@ class TableSource(NamedTuple):
 
 
 def find_source(path: Path) -> TableSource:
-    """What kind of source a path is, by its name and, where that says nothing, by how it begins."""
+    """Detect the kind of a source by its file name or, failing that, by its first bytes."""
     if path.is_dir():
         return TableSource(path, "folder")
     if path.exists() and not path.is_file():
-        raise TicketError("This is no file: it is read more than once, and a pipe can't be.", where=str(path))
+        raise TicketError("This is not a regular file; a pipe can't be read more than once.", where=str(path))
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv"):
         return TableSource(path, "CSV")
@@ -79,46 +79,46 @@ def find_source(path: Path) -> TableSource:
 
 
 def _csv_rows(path: Path) -> Iterator[SourceRow | TicketError]:
-    csv.field_size_limit(_LONGEST_FIELD)
+    csv.field_size_limit(_MAX_FIELD_CHARS)
     bad: list[TicketError] = []
     try:
         with path.open("rb") as file:
             lines = _decoded(file, path, bad)
             first = next(lines, "")
             delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", first).count)
-            table = csv.reader(_again(first, lines), delimiter=delimiter, strict=True)
-            yield from _records(table, path, bad)
+            table = csv.reader(_with_first(first, lines), delimiter=delimiter, strict=True)
+            yield from _table_rows(table, path, bad)
     except OSError as error:
         yield _unreadable(path, error)
 
 
-def _records(table: Any, path: Path, bad: list[TicketError]) -> Iterator[SourceRow | TicketError]:
-    """The rows of an open table, with problems that came up while lines were decoded."""
+def _table_rows(table: Any, path: Path, bad: list[TicketError]) -> Iterator[SourceRow | TicketError]:
+    """Yield the rows of an open table, and the errors of the decoding."""
     header: list[str] | None = None
     while True:
         where = f"{path}:{table.line_num + 1}"
         try:
             fields = next(table, None)
         except csv.Error as error:
-            yield from _taken(bad)
-            told = "a quotation mark is opened and never closed" if "unexpected end" in str(error) else str(error)
-            yield TicketError(f"The rest of the file can't be read as CSV: {told}.", where=where)
+            yield from _drain(bad)
+            reason = "a quotation mark is never closed" if "unexpected end" in str(error) else str(error)
+            yield TicketError(f"The rest of the file can't be read as CSV: {reason}.", where=where)
             return
-        yield from _taken(bad)
+        yield from _drain(bad)
         if fields is None:
             return
         if not any(field.strip() for field in fields):
             continue
         if header is None:
             header = [field.strip() for field in fields]
-            doubled = {one for one in header if header.count(one) > 1}
-            if doubled or len(header) < 2:
-                told = f"two columns are named {min(doubled)!r}" if doubled else "it has one column"
-                yield TicketError(f"The first line can't be the header: {told}.", where=where)
+            duplicates = {name for name in header if header.count(name) > 1}
+            if duplicates or len(header) < 2:
+                reason = f"two columns are named {min(duplicates)!r}" if duplicates else "it has only one column"
+                yield TicketError(f"The first line is not a valid header: {reason}.", where=where)
                 return
         elif len(fields) != len(header):
-            told = f"The row has {len(fields)} field(s), and the header has {len(header)}."
-            yield TicketError(told, where=where, next_step="Put fields with a separator in them in quotation marks.")
+            message = f"The row has {len(fields)} field(s), but the header has {len(header)}."
+            yield TicketError(message, where=where, next_step="Quote fields that contain the separator.")
         else:
             yield SourceRow(where, dict(zip(header, fields, strict=True)))
 
@@ -144,9 +144,9 @@ def _json_rows(path: Path) -> Iterator[SourceRow | TicketError]:
                 line = raw.removeprefix(_BOM).strip()
                 if number == 1 and line.startswith(b"["):
                     yield TicketError(
-                        "The file is one JSON array, not one object a line.",
+                        "The file is a JSON array; expected one object per line.",
                         where=str(path),
-                        next_step=f"jq -c '.[]' {path.name} makes lines of it.",
+                        next_step=f"Convert it with: jq -c '.[]' {path.name}",
                     )
                     return
                 if line:
@@ -161,10 +161,10 @@ def _json_row(line: bytes, where: str) -> SourceRow | TicketError:
     except UnicodeDecodeError as error:
         return _not_utf8(error, where)
     except (ValueError, RecursionError) as error:
-        told = f"{error.msg} (column {error.colno})" if isinstance(error, json.JSONDecodeError) else str(error)
-        return TicketError(f"The line is not JSON: {told}.", where=where, next_step="One object a line.")
+        reason = f"{error.msg} (column {error.colno})" if isinstance(error, json.JSONDecodeError) else str(error)
+        return TicketError(f"The line is not JSON: {reason}.", where=where, next_step="Write one JSON object per line.")
     if not isinstance(data, dict):
-        return TicketError("The line is not an object.", where=where)
+        return TicketError("The line is not a JSON object.", where=where)
     return SourceRow(where, data)
 
 
@@ -172,106 +172,106 @@ def _folder_rows(folder: Path) -> Iterator[Read]:
     if (folder / LABELS_FILE).exists():
         yield from _listed_texts(folder)
         return
-    for entry in _entries(folder):
+    for entry in _sorted_entries(folder):
         if isinstance(entry, TicketError):
             yield entry
         elif entry.name.startswith("."):
-            yield SkippedRow(str(entry), "it is hidden")
+            yield SkippedRow(str(entry), "hidden file")
         elif entry.is_dir():
             yield from _labelled_texts(entry)
         else:
-            advice = f"Put it into a folder such as pass/ or fail/, or name it in {LABELS_FILE}."
-            yield TicketError("The file is in no folder that says its label.", where=str(entry), next_step=advice)
+            advice = f"Move it into a folder such as pass/ or fail/, or list it in {LABELS_FILE}."
+            yield TicketError("The file is not in a folder named after a label.", where=str(entry), next_step=advice)
 
 
 def _labelled_texts(folder: Path) -> Iterator[Read]:
-    """Each file is a ticket; each folder is one, too, with its files as pieces of evidence."""
-    for entry in _entries(folder):
+    """Yield a row for each file, and for each subfolder with its files as pieces of evidence."""
+    for entry in _sorted_entries(folder):
         if isinstance(entry, TicketError):
             yield entry
         elif entry.name.startswith("."):
-            yield SkippedRow(str(entry), "it is hidden")
+            yield SkippedRow(str(entry), "hidden file")
         else:
             evidence: dict[str, str] = {}
-            for piece in _entries(entry) if entry.is_dir() else (entry,):
-                found = piece if isinstance(piece, TicketError) else _text_of(piece)
-                if isinstance(found, str) and isinstance(piece, Path):
-                    evidence["text" if piece == entry else piece.name] = found
-                elif isinstance(found, TicketError | SkippedRow):
-                    yield found
+            for piece in _sorted_entries(entry) if entry.is_dir() else (entry,):
+                text = piece if isinstance(piece, TicketError) else _read_text(piece)
+                if isinstance(text, str) and isinstance(piece, Path):
+                    evidence["text" if piece == entry else piece.name] = text
+                elif isinstance(text, TicketError | SkippedRow):
+                    yield text
             if evidence or entry.is_dir():
                 yield SourceRow(str(entry), {"group_id": entry.name, "label": folder.name, "evidence": evidence})
 
 
 def _listed_texts(folder: Path) -> Iterator[Read]:
-    """The rows of labels.csv, each with the text of the file that it names; files that none names are errors."""
+    """Yield the rows of labels.csv with the text of the file that each names; report files without a row."""
     table = folder / LABELS_FILE
     named = {os.path.realpath(table)}
-    inside = Path(os.path.realpath(folder))
+    root = Path(os.path.realpath(folder))
     for row in _csv_rows(table):
         if isinstance(row, TicketError):
             yield row
             continue
         by_name = {field.strip().casefold(): field for field in row.fields}
-        column = next((by_name[one] for one in FILE_COLUMNS if one in by_name), next(iter(row.fields)))
+        column = next((by_name[field] for field in FILE_COLUMNS if field in by_name), next(iter(row.fields)))
         name = str(row.fields[column]).strip()
-        path = Path(os.path.realpath(folder / name)) if name and "\0" not in name else inside
-        if not path.is_relative_to(inside) or path == inside:
-            yield TicketError(f"{one_line(name, 80)!r} names no file of the folder.", where=row.where)
+        path = Path(os.path.realpath(folder / name)) if name and "\0" not in name else root
+        if not path.is_relative_to(root) or path == root:
+            yield TicketError(f"{one_line(name, 80)!r} is not a file in the folder.", where=row.where)
             continue
         named.add(str(path))
-        found = _text_of(path)
-        if isinstance(found, str):
-            yield SourceRow(row.where, {**row.fields, column: name, "evidence": {"text": found}})
+        text = _read_text(path)
+        if isinstance(text, str):
+            yield SourceRow(row.where, {**row.fields, column: name, "evidence": {"text": text}})
         else:
-            told = found.message if isinstance(found, TicketError) else found.why
-            yield TicketError(f"{one_line(name, 80)}: {told}", where=row.where)
+            reason = text.message if isinstance(text, TicketError) else text.why
+            yield TicketError(f"{one_line(name, 80)}: {reason}", where=row.where)
     unreadable: list[OSError] = []
-    for at, folders, files in os.walk(inside, onerror=unreadable.append):
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
+    for parent, folders, files in os.walk(root, onerror=unreadable.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         for file in sorted(files):
-            path = Path(at, file)
+            path = Path(parent, file)
             if file.startswith("."):
-                yield SkippedRow(str(path), "it is hidden")
+                yield SkippedRow(str(path), "hidden file")
             elif str(path) not in named:
                 yield TicketError(f"The file has no row in {LABELS_FILE}.", where=str(path))
-    yield from (_unreadable(Path(error.filename or inside), error) for error in unreadable)
+    yield from (_unreadable(Path(error.filename or root), error) for error in unreadable)
 
 
-def _entries(folder: Path) -> Iterator[Path | TicketError]:
+def _sorted_entries(folder: Path) -> Iterator[Path | TicketError]:
     try:
         yield from sorted(folder.iterdir())
     except OSError as error:
         yield _unreadable(folder, error)
 
 
-def _text_of(path: Path) -> str | TicketError | SkippedRow:
+def _read_text(path: Path) -> str | TicketError | SkippedRow:
     if path.name.startswith("."):
-        return SkippedRow(str(path), "it is hidden")
+        return SkippedRow(str(path), "hidden file")
     try:
         return read_regular(path).removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError:
-        return TicketError("The file is not text in UTF-8.", where=str(path))
+        return TicketError("The file is not UTF-8 text.", where=str(path))
     except OSError as error:
         return _unreadable(path, error)
 
 
 def _not_utf8(error: UnicodeDecodeError, where: str) -> TicketError:
     message = f"The line is not UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start + 1}."
-    advice = "Save it as UTF-8, as with iconv -f GB18030 -t UTF-8 or iconv -f LATIN1 -t UTF-8."
+    advice = "Convert it to UTF-8, for example with iconv -f GB18030 -t UTF-8 or iconv -f LATIN1 -t UTF-8."
     return TicketError(message, where=where, next_step=advice)
 
 
 def _unreadable(path: Path, error: OSError) -> TicketError:
-    return TicketError(f"It can't be read: {error.strerror}.", where=str(path))
+    return TicketError(f"Can't be read: {error.strerror}.", where=str(path))
 
 
-def _taken(bad: list[TicketError]) -> Iterator[TicketError]:
+def _drain(bad: list[TicketError]) -> Iterator[TicketError]:
     yield from bad
     bad.clear()
 
 
-def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
+def _with_first(first: str, rest: Iterator[str]) -> Iterator[str]:
     if first:
         yield first
     yield from rest

@@ -59,7 +59,7 @@ class _Collector:
 
     def read(self, document: bytes) -> None:
         if len(document) > _SIZE_LIMIT:
-            raise ReportError(f"The JUnit report has {len(document)} bytes; the limit is {_SIZE_LIMIT}.")
+            raise ReportError(f"The JUnit report has {len(document)} bytes; at most {_SIZE_LIMIT} are read.")
         self._path.clear()
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._start
@@ -80,7 +80,7 @@ class _Collector:
         self._path.append(tag)
         if tag == "testcase":
             if self._current is not None:
-                raise ReportError("The report has nested <testcase> elements.")
+                raise ReportError("The report has a <testcase> inside another one.")
             self._current = _test_id(attributes)
             self._outcome = "passed"
         elif self._current is not None and self._path[-2] == "testcase" and tag in _OUTCOME_OF:
@@ -101,7 +101,7 @@ def _test_id(attributes: dict[str, str]) -> str:
     name = attributes.get("name", "")
     if not (group or name):
         raise ReportError("The report has a <testcase> without a name.")
-    # White space is normalised, but nothing is cut off: two tests must not get the same id.
+    # White space is no difference, but nothing is cut off: two tests must not become one.
     return " ".join((f"{group}::{name}" if group else name).split())
 
 
@@ -110,4 +110,4 @@ def _worse(outcome: Outcome, other: Outcome) -> Outcome:
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise ReportError("The JUnit report declares a document type, which is refused because it could define entities.")
+    raise ReportError("The JUnit report declares a document type, which could smuggle in entities.")

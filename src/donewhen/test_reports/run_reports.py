@@ -91,7 +91,7 @@ def read_reports(folder: Path) -> RunReport | None:
 def _content(path: Path) -> bytes:
     size = path.stat().st_size
     if size > _SIZE_LIMIT:
-        raise ReportError(f"The report {path.name} has {size} bytes; the limit is {_SIZE_LIMIT}.")
+        raise ReportError(f"The report {path.name} has {size} bytes; at most {_SIZE_LIMIT} are read.")
     return path.read_bytes()
 
 
@@ -120,7 +120,7 @@ def _json_coverage(data: dict[str, Any]) -> float:
     try:
         return _rounded(float(data["totals"]["percent_covered"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ReportError("coverage's JSON report has no valid totals.percent_covered.") from error
+        raise ReportError("coverage's JSON report does not say how much is covered.") from error
 
 
 def _rounded(percentage: float) -> float:
@@ -161,8 +161,8 @@ def _cobertura_coverage(content: bytes) -> float:
             line_rates.append(attributes["line-rate"])
 
     def refuse(*_: Any) -> None:
-        # The document type that coverage writes declares no entities.
-        raise ReportError("The coverage report declares XML entities, which are refused.")
+        # The one document type that coverage itself writes has no entities; what declares some is refused.
+        raise ReportError("The coverage report declares entities.")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -171,4 +171,4 @@ def _cobertura_coverage(content: bytes) -> float:
         parser.Parse(content, True)
         return _rounded(float(line_rates[0]) * 100)
     except (expat.ExpatError, IndexError, ValueError) as error:
-        raise ReportError("The coverage report can't be parsed, or has no valid line-rate.") from error
+        raise ReportError("The coverage report can't be read.") from error

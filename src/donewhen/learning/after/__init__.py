@@ -1,1 +1,1 @@
-"""What comes of a run: learning a mission from start to finish, its report, its replay, and audits of a judge."""
+"""The learn command from start to finish, reports, replay, and audits of a judge."""

@@ -1,4 +1,4 @@
-"""How good is the judge as it is? Every ticket judged once, nothing learned, and the same report."""
+"""Audit a judge: judge every labelled ticket once, learn nothing, and report the metrics."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from donewhen.models.roles import Binary
 
 
 async def audit_judge(
-    mission: Mission, guidance: Guidance, asking: MeteredModel, advance: Callable[[Verdict], None] = lambda _: None
+    mission: Mission, guidance: Guidance, metered: MeteredModel, advance: Callable[[Verdict], None] = lambda _: None
 ) -> LearningReport:
-    """Judge every labelled ticket of a mission. Nothing is learned from any here; what was before, a note says."""
-    book = TicketReader(mission)
-    began = mission.clock.monotonic()
+    """Judge every labelled ticket of a mission and report. A note says if rules were learned from these tickets."""
+    reader = TicketReader(mission)
+    started = mission.clock.monotonic()
     counts: Counter[tuple[Binary, Binary | None]] = Counter()
     wrong: list[bool] = []
     votes = 0
     malformed: dict[str, int] = {}
-    stream = Judge(mission, guidance, asking, reasons=asking.reads_reasons).stream(
-        book.tickets([member.key for member in book.members])
+    stream = Judge(mission, guidance, metered, reasons=metered.reads_reasons).stream(
+        reader.tickets([member.key for member in reader.members])
     )
     try:
         async for verdict in stream:
-            assert verdict.label is not None  # noqa: S101 - the book holds labelled tickets
+            assert verdict.label is not None  # noqa: S101 - the reader holds labelled tickets
             counts[verdict.label, verdict.verdict] += 1
             wrong.append(verdict.label != verdict.verdict)
             votes += len(verdict.answers)
@@ -46,34 +46,34 @@ async def audit_judge(
                     malformed[vote] = malformed.get(vote, 0) + 1
             advance(verdict)
     except DonewhenError:
-        # Nothing more will be asked; what is being answered is paid for.
-        await asking.settled()
+        # No more calls will follow; wait for those in flight, because they cost money.
+        await metered.settled()
         raise
     finally:
         await stream.aclose()
-        await asking.aclose()
-    spent: dict[str, Any] = {**vars(asking.meter), "seconds": round(mission.clock.monotonic() - began, 3)}
-    labels = [member.label for member in book.members]
-    every = PartSizes(
+        await metered.aclose()
+    spent: dict[str, Any] = {**vars(metered.meter), "seconds": round(mission.clock.monotonic() - started, 3)}
+    labels = [member.label for member in reader.members]
+    sizes = PartSizes(
         passes=labels.count("pass"),
         fails=labels.count("fail"),
-        clusters=len({member.cluster for member in book.members}),
-        hash=book.hash,
+        clusters=len({member.cluster for member in reader.members}),
+        hash=reader.hash,
     )
     return with_notes(
         LearningReport(
             mission=mission.name,
             run="audit",
-            model=asking.name,
+            model=metered.name,
             status="audit",
             finished_at=mission.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             seed=mission.settings.seed,
             splits=SplitSizes(
-                test=every, test_learned_from=learned_from(guidance, (member.key for member in book.members))
+                test=sizes, test_learned_from=learned_from(guidance, (member.key for member in reader.members))
             ),
             before=measure(counts.elements()),
             guidance_before=guidance.step,
-            baselines=_baselines(book, wrong),
+            baselines=_baselines(reader, wrong),
             rules=tuple(RuleRow(key=key, text=text) for key, text in guidance.rules.items()),
             votes=votes,
             malformed=malformed,
@@ -82,16 +82,16 @@ async def audit_judge(
     )
 
 
-def _baselines(book: TicketReader, wrong: list[bool]) -> tuple[Baseline, ...]:
-    """Each ticket by what the tickets of other clusters say."""
-    tickets = [(member.key, member.label, member.cluster) for member in book.members]
+def _baselines(reader: TicketReader, wrong: list[bool]) -> tuple[Baseline, ...]:
+    """Out-of-fold baselines: each ticket is predicted from the tickets of other clusters."""
+    tickets = [(member.key, member.label, member.cluster) for member in reader.members]
     learners: dict[BaselineName, Learn] = {
         "majority": majority_baseline,
-        "word_counts": word_count_baseline_by_key(book),
+        "word_counts": word_count_baseline_by_key(reader),
     }
-    found = []
+    baselines = []
     for name, learn in learners.items():
-        said = list(zip((label for _, label, _ in tickets), out_of_fold_predictions(tickets, learn), strict=True))
-        against = mcnemar([label != verdict for label, verdict in said], wrong)
-        found.append(Baseline(name=name, measures=measure(said), against=against))
-    return tuple(found)
+        judged = list(zip((label for _, label, _ in tickets), out_of_fold_predictions(tickets, learn), strict=True))
+        against = mcnemar([label != verdict for label, verdict in judged], wrong)
+        baselines.append(Baseline(name=name, measures=measure(judged), against=against))
+    return tuple(baselines)

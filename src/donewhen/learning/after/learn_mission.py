@@ -1,4 +1,4 @@
-"""Learn from a mission's tickets: a run from its beginning or from where it was cut off, and what it leaves behind."""
+"""Learn from a mission's tickets: execute or resume a run, write its files and adopt its guidance."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ from donewhen.models.roles import Model
 
 
 class LearnResult(NamedTuple):
-    """How a run ended."""
+    """The result of a run."""
 
     prepared: PreparedRun
     state: RunState
     report: LearningReport
     guidance: Guidance | None
-    """The mission's guidance with what was learned in it; None where nothing was, or it could not be adopted."""
+    """The mission's new guidance; None if nothing was learned or it was not adopted."""
     problem: GuidanceError | None = None
-    """Why what was learned was not adopted."""
+    """Why the learned guidance was not adopted."""
 
 
 def learn(
     mission: Mission, model: Model, watcher: Watcher | None = None, *, resume: Path | None = None, adopting: bool = True
 ) -> LearnResult:
-    """Run to the end. Cut off in between, everything up to the last event is kept, and ``resume`` goes on from there.
+    """Execute a run. If it is interrupted, all events so far are kept, and ``resume`` continues from there.
 
-    What was learned becomes the mission's guidance, unless ``adopting`` is False.
+    The learned guidance becomes the mission's guidance, unless ``adopting`` is False.
     """
     with lock_runs(mission), open_answer_store(mission) as answers:
         prepared = prepare_run(mission, model) if resume is None else prepare_resumed_run(mission, model, resume)
         log = open_log(prepared)
-        asking = metered_model_for(prepared, model, answers)
-        learner = Learner(prepared.mission, prepared.book, prepared.splits, asking, log, prepared.manifest, watcher)
+        metered = metered_model_for(prepared, model, answers)
+        learner = Learner(prepared.mission, prepared.reader, prepared.splits, metered, log, prepared.manifest, watcher)
         try:
-            asyncio.run(_to_the_end(learner, asking))
+            asyncio.run(_run_and_close(learner, metered))
         except BaseException:
             with suppress(OSError):
-                # Why it broke off is what people need to hear; what could not be left behind can be made again.
-                _leave_behind(prepared, log, learner.state)
+                # Don't hide the original error: the files can be rebuilt from the events.
+                _write_files(prepared, log, learner.state)
             raise
         try:
-            _leave_behind(prepared, log, learner.state)
-            report = build_report(prepared, learner.state, openings=_openings(mission, prepared))
+            _write_files(prepared, log, learner.state)
+            report = build_report(prepared, learner.state, openings=_count_test_openings(mission, prepared))
             guidance, problem = None, None
             if adopting and learner.state.changes:
                 try:
@@ -77,35 +77,35 @@ def learn(
                     problem = error
             if adopting and problem is None:
                 save_waiting_hypotheses(mission, learner.state, prepared.id)
-            # Last, because a run that has its report has left nothing undone.
+            # Written last: the report marks a complete run.
             write_atomically(prepared.folder / REPORT, report_to_json(report))
         except OSError as error:
             raise RunError(
-                f"The run has ended, and what it leaves behind can't be written: {error.strerror}.",
+                f"The run has ended, but its files can't be written: {error.strerror}.",
                 where=str(prepared.folder),
-                next_step="Make room, then: donewhen learn --resume",
+                next_step="Free disk space, then: donewhen learn --resume",
             ) from error
     return LearnResult(prepared, learner.state, report, guidance, problem)
 
 
-async def _to_the_end(learner: Learner, asking: MeteredModel) -> None:
+async def _run_and_close(learner: Learner, metered: MeteredModel) -> None:
     try:
         await learner.run()
     finally:
-        await asking.aclose()
+        await metered.aclose()
 
 
-def _leave_behind(prepared: PreparedRun, log: EventLog, state: RunState) -> None:
+def _write_files(prepared: PreparedRun, log: EventLog, state: RunState) -> None:
     log.close()
     if state.manifest:
         write_artifacts(prepared.folder, each_event(log.path), state, prepared.mission.clock)
 
 
-def _openings(mission: Mission, prepared: PreparedRun) -> int:
-    """How many runs have looked at these very test tickets, this one included."""
-    wanted = prepared.splits.hashes["test"]
-    found = 0
+def _count_test_openings(mission: Mission, prepared: PreparedRun) -> int:
+    """How many runs have evaluated the same test tickets, including this run."""
+    test_hash = prepared.splits.hashes["test"]
+    count = 0
     for folder in run_folders(mission):
         first = first_event(folder / EVENTS)
-        found += first is not None and first.data.get("splits", {}).get("hashes", {}).get("test") == wanted
-    return max(1, found)
+        count += first is not None and first.data.get("splits", {}).get("hashes", {}).get("test") == test_hash
+    return max(1, count)

@@ -1,4 +1,4 @@
-"""A run put into a report: from its events, its tickets, and nothing else."""
+"""Build the report of a run from its events and tickets."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ Row = tuple[str, Binary, Binary | None]
 
 
 def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -> LearningReport:
-    """The report of a run, however far it has come."""
-    mission, book, splits = prepared.mission, prepared.book, prepared.splits
+    """Build the report of a run, finished or not."""
+    mission, reader, splits = prepared.mission, prepared.reader, prepared.splits
     before, after = (_rows(state.evaluations.get(when, [])) for when in ("before", "after"))
     mistakes = {key: label != verdict for key, label, verdict in after}
     paired = bool(after) and mistakes.keys() == {key for key, _, _ in before}
@@ -64,7 +64,7 @@ def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -
         finished_at=state.finished_at,
         seed=mission.settings.seed,
         splits=msgspec.structs.replace(
-            _sizes(book, splits, openings),
+            _split_sizes(reader, splits, openings),
             test_learned_from=learned_from(initial_guidance_of(state.manifest), splits.test),
         ),
         before=measure((label, verdict) for _, label, verdict in before),
@@ -73,16 +73,16 @@ def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -
         difference=paired_bootstrap(*wrong, _RESAMPLES, mission.settings.seed) if paired else None,
         guidance_before=initial_guidance_of(state.manifest).step,
         guidance_after=state.guidance.step,
-        baselines=_baselines(book, learned, after or before) if before else (),
+        baselines=_baselines(reader, learned, after or before) if before else (),
         prevalence=_prevalence(state, now),
         trial_off=mission.settings.trial == "off",
-        epochs=tuple(map(_epoch, state.epochs)),
-        rules=_rules(state),
-        removed=tuple(_removed(state)),
-        hypotheses=tuple(_hypothesis(one, mission) for one in state.pool.values()),
-        trials=tuple(map(_trial, state.trials)),
-        dropped=tuple(_dropped(state)),
-        queue=tuple(_queued(row, state) for row in state.queue),
+        epochs=tuple(map(_epoch_row, state.epochs)),
+        rules=_rule_rows(state),
+        removed=tuple(_removed_rows(state)),
+        hypotheses=tuple(_hypothesis_row(hypothesis, mission) for hypothesis in state.pool.values()),
+        trials=tuple(map(_trial_row, state.trials)),
+        dropped=tuple(_dropped_rows(state)),
+        queue=tuple(_queue_row(row, state) for row in state.queue),
         votes=state.votes,
         malformed=dict(state.malformed),
         cost=cost_row(state.spent, mission),
@@ -91,12 +91,12 @@ def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -
 
 
 def learned_from(guidance: Guidance, keys: Iterable[str]) -> int:
-    """How many of these tickets are evidence of its rules."""
-    return len({key for one in guidance.metadata.values() for key in one.sources} & set(keys))
+    """Count the tickets that are evidence of the guidance's rules."""
+    return len({key for meta in guidance.metadata.values() for key in meta.sources} & set(keys))
 
 
 def cost_row(spent: Mapping[str, float], mission: Mission) -> Cost:
-    """What was spent, beside what was allowed."""
+    """The cost of a run, with its budget."""
     budget = mission.settings.budget
     whole = ("rollout_calls", "reflection_calls", "reused", "errors")
     tokens = ("prompt_tokens", "completion_tokens", "cached_tokens")
@@ -108,27 +108,27 @@ def cost_row(spent: Mapping[str, float], mission: Mission) -> Cost:
     )
 
 
-def _baselines(book: TicketReader, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
-    """Majority and word counts, learned from some tickets and tried on others, beside a judge's mistakes there."""
+def _baselines(reader: TicketReader, learned: Sequence[str], rows: Sequence[Row]) -> tuple[Baseline, ...]:
+    """Baselines learned from ``learned`` and compared with the judge on ``rows``."""
     known = [(key, _label(key)) for key in sorted(learned)]
     if not known or not rows:
         return ()
     wrong = [label != verdict for _, label, verdict in rows]
     predictors: dict[BaselineName, Predict] = {"majority": majority_baseline(known)}
     if len({label for _, label in known}) > 1:
-        predictors["word_counts"] = word_count_baseline_by_key(book)(known)
-    found = []
+        predictors["word_counts"] = word_count_baseline_by_key(reader)(known)
+    baselines = []
     for name, predict in predictors.items():
-        said: list[tuple[Binary, Binary]] = [(label, predict(key)) for key, label, _ in rows]
-        against = mcnemar([label != verdict for label, verdict in said], wrong)
-        found.append(Baseline(name=name, measures=measure(said), against=against))
-    return tuple(found)
+        judged: list[tuple[Binary, Binary]] = [(label, predict(key)) for key, label, _ in rows]
+        against = mcnemar([label != verdict for label, verdict in judged], wrong)
+        baselines.append(Baseline(name=name, measures=measure(judged), against=against))
+    return tuple(baselines)
 
 
 def _prevalence(state: RunState, now: Measures) -> Prevalence | None:
-    """How much of the training tickets is good work, by a judge whose mistakes are known from the test tickets.
+    """The share of good work among the training tickets, corrected by the error rates on the test tickets.
 
-    Only where all of them were judged by the guidance that the run ended with.
+    None unless all of them were judged with the final guidance.
     """
     if not state.epochs or state.epoch.step != state.guidance.step or not state.epoch.selected:
         return None
@@ -149,11 +149,11 @@ def _status(state: RunState) -> Status:
     return "interrupted" if state.status == "running" else state.status
 
 
-def _sizes(book: TicketReader, splits: Splits, openings: int) -> SplitSizes:
+def _split_sizes(reader: TicketReader, splits: Splits, openings: int) -> SplitSizes:
     part_of = {key: part for part in PARTS for key in getattr(splits, part)}
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     clusters: dict[str, set[str]] = defaultdict(set)
-    for member in book.members:
+    for member in reader.members:
         part = part_of[member.key]
         labels[part][member.label] += 1
         clusters[part].add(member.cluster)
@@ -169,7 +169,7 @@ def _sizes(book: TicketReader, splits: Splits, openings: int) -> SplitSizes:
     return SplitSizes(train=sizes["train"], validation=sizes["validation"], test=sizes["test"], test_openings=openings)
 
 
-def _epoch(state: EpochState) -> EpochRow:
+def _epoch_row(state: EpochState) -> EpochRow:
     ended = state.ended or {}
     calls = int(ended.get("calls", 0))
     return EpochRow(
@@ -183,8 +183,8 @@ def _epoch(state: EpochState) -> EpochRow:
     )
 
 
-def _rules(state: RunState) -> tuple[RuleRow, ...]:
-    found = []
+def _rule_rows(state: RunState) -> tuple[RuleRow, ...]:
+    rows = []
     for key, text in state.guidance.rules.items():
         meta = state.guidance.metadata.get(key)
         row = RuleRow(key=key, text=text)
@@ -199,19 +199,19 @@ def _rules(state: RunState) -> tuple[RuleRow, ...]:
                 confidence=meta.confidence if state.credited_on else None,
                 measured_on=state.credited_on,
             )
-        found.append(row)
-    return tuple(found)
+        rows.append(row)
+    return tuple(rows)
 
 
-def _removed(state: RunState) -> Iterable[RemovedRow]:
+def _removed_rows(state: RunState) -> Iterable[RemovedRow]:
     for change in state.changes:
         for key, text in change["gone"].items():
             yield RemovedRow(key=key, text=text, why=change["change"]["rationale"], epoch=change["epoch"])
 
 
-def _hypothesis(hypothesis: PooledHypothesis, mission: Mission) -> HypothesisRow:
+def _hypothesis_row(hypothesis: PooledHypothesis, mission: Mission) -> HypothesisRow:
     reflection = mission.settings.reflection
-    enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
+    minimums = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
     return HypothesisRow(
         text=hypothesis.text,
         falsifier=hypothesis.falsifier,
@@ -219,12 +219,12 @@ def _hypothesis(hypothesis: PooledHypothesis, mission: Mission) -> HypothesisRow
         cycles=len(hypothesis.cycles),
         evidence=hypothesis.evidence,
         dimension=hypothesis.dimension,
-        why=hypothesis.why if hypothesis.fate == "promoted" else missing_support(hypothesis, *enough),
+        why=hypothesis.why if hypothesis.fate == "promoted" else missing_support(hypothesis, *minimums),
         became=hypothesis.key,
     )
 
 
-def _trial(data: Mapping[str, Any]) -> TrialRow:
+def _trial_row(data: Mapping[str, Any]) -> TrialRow:
     change = data["change"]
     return TrialRow(
         change=f"{change['op']} {change['key'] or ''}".strip(),
@@ -241,7 +241,7 @@ def _trial(data: Mapping[str, Any]) -> TrialRow:
     )
 
 
-def _dropped(state: RunState) -> Iterable[DroppedRow]:
+def _dropped_rows(state: RunState) -> Iterable[DroppedRow]:
     by_reason: dict[str, list[str]] = defaultdict(list)
     for rejection in state.rejections:
         by_reason[rejection["reason"]].append(
@@ -253,7 +253,7 @@ def _dropped(state: RunState) -> Iterable[DroppedRow]:
         yield DroppedRow(reason=reason, count=len(examples), examples=tuple(examples[:_EXAMPLES]))
 
 
-def _queued(row: Mapping[str, Any], state: RunState) -> QueueRow:
+def _queue_row(row: Mapping[str, Any], state: RunState) -> QueueRow:
     return QueueRow(
         ticket_key=row["ticket_key"],
         reason_code=row["reason_code"],

@@ -1,4 +1,4 @@
-"""What a report shows: a run, or an audit, in numbers and lists. The views are made from this and from nothing else."""
+"""The data of a report on a run or an audit. All views are rendered from this."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartSizes(_Record, frozen=True, kw_only=True):
-    """One part of the tickets."""
+    """The size of one split."""
 
     passes: int = 0
     fails: int = 0
@@ -65,15 +65,15 @@ class PartSizes(_Record, frozen=True, kw_only=True):
 
 
 class SplitSizes(_Record, frozen=True, kw_only=True):
-    """How the tickets were divided. An audit has all of them in ``test``: nothing is learned from any."""
+    """The sizes of the splits. An audit has all tickets in ``test``, because it learns from none."""
 
     train: PartSizes = PartSizes()
     validation: PartSizes = PartSizes()
     test: PartSizes = PartSizes()
     test_openings: int = 1
-    """How many runs have looked at this test split so far, with this one."""
+    """How many runs have evaluated this test split, including this run."""
     test_learned_from: int = 0
-    """How many test tickets are evidence of the rules that are measured: by an earlier run, under another split."""
+    """How many test tickets are evidence of the initial rules, from an earlier run with another split."""
 
     @property
     def tickets(self) -> int:
@@ -81,21 +81,21 @@ class SplitSizes(_Record, frozen=True, kw_only=True):
 
 
 class Prevalence(_Record, frozen=True, kw_only=True):
-    """How many pass, on tickets that the judge's errors were not measured on."""
+    """The share of good work among the training tickets, which the judge's error rates were not measured on."""
 
     tickets: int
     judged_pass: int
     corrected: Estimate | None = None
-    """By Rogan and Gladen, from TPR and TNR on the test split; None where the judge is no better than chance."""
+    """Rogan-Gladen estimate from TPR and TNR on the test split; None if the judge is no better than chance."""
 
 
 class Baseline(_Record, frozen=True, kw_only=True):
-    """What is reached without a judge, on the same test tickets."""
+    """A baseline without a judge, on the same test tickets."""
 
     name: BaselineName
     measures: Measures
     against: McNemar | None = None
-    """From the baseline to the judge as it is now: ``better`` are tickets that only the judge has right."""
+    """Compares the baseline with the current judge: ``better`` counts tickets that only the judge has right."""
 
 
 class EpochRow(_Record, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class EpochRow(_Record, frozen=True, kw_only=True):
 
 
 class RuleRow(_Record, frozen=True, kw_only=True):
-    """A rule as it stands at the end."""
+    """A rule at the end of the run."""
 
     key: str
     text: str
@@ -121,7 +121,7 @@ class RuleRow(_Record, frozen=True, kw_only=True):
     misses: int = 0
     confidence: float | None = None
     measured_on: int = 0
-    """On so many tickets it was left out; 0 where nobody looked."""
+    """Number of tickets on which the rule's effect was measured; 0 if it was not."""
 
     @property
     def scaffold(self) -> bool:
@@ -129,12 +129,12 @@ class RuleRow(_Record, frozen=True, kw_only=True):
 
     @property
     def effect(self) -> int | None:
-        """How many tickets more are right with the rule than without it."""
+        """How many more tickets are right with the rule than without it."""
         return self.hits - self.misses if self.measured_on else None
 
 
 class RemovedRow(_Record, frozen=True, kw_only=True):
-    """A rule that was there and went."""
+    """A rule that was removed during the run."""
 
     key: str
     text: str
@@ -152,9 +152,9 @@ class HypothesisRow(_Record, frozen=True, kw_only=True):
     evidence: tuple[str, ...]
     dimension: str = ""
     why: str = ""
-    """What is missing, or why it was refused."""
+    """The missing support, or why it was refused."""
     became: str = ""
-    """The key of the rule that it was promoted to."""
+    """The key of the promoted rule."""
 
 
 class TrialRow(_Record, frozen=True, kw_only=True):
@@ -174,7 +174,7 @@ class TrialRow(_Record, frozen=True, kw_only=True):
 
 
 class DroppedRow(_Record, frozen=True, kw_only=True):
-    """What was rejected for one reason."""
+    """The proposals that were rejected for one reason."""
 
     reason: str
     count: int
@@ -182,7 +182,7 @@ class DroppedRow(_Record, frozen=True, kw_only=True):
 
 
 class QueueRow(_Record, frozen=True, kw_only=True):
-    """A row of the stop-gradient queue: nothing is learned from this ticket, and here is why."""
+    """A row of the stop-gradient queue: a ticket that nothing is learned from, with the reason."""
 
     ticket_key: str
     reason_code: ReasonCode
@@ -191,11 +191,11 @@ class QueueRow(_Record, frozen=True, kw_only=True):
     note: str = ""
     epoch: int = 0
     right_since: bool = False
-    """Whether the judge has it right by now, through what it learned from others."""
+    """Whether the judge has the ticket right by now, because of rules from other tickets."""
 
 
 class BudgetRow(_Record, frozen=True, kw_only=True):
-    """What was allowed; None is no limit."""
+    """The limits of the budget; None means no limit."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -209,7 +209,7 @@ class Cost(_Record, frozen=True, kw_only=True):
     rollout_calls: int = 0
     reflection_calls: int = 0
     reused: int = 0
-    """Answers that were known already, and cost nothing."""
+    """Cached answers, which are free."""
     errors: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -228,7 +228,7 @@ class Cost(_Record, frozen=True, kw_only=True):
 
 
 class ReportNote(_Record, frozen=True, kw_only=True):
-    """An honest remark. A serious one says that the judge, or the report, is not to be relied on yet."""
+    """A remark on the report. A serious one means that the judge or the report is not reliable yet."""
 
     code: NoteCode
     text: str
@@ -236,7 +236,7 @@ class ReportNote(_Record, frozen=True, kw_only=True):
 
 
 class LearningReport(_Record, frozen=True, kw_only=True):
-    """A run, or an audit."""
+    """The report on a run or an audit."""
 
     schema: str = SCHEMA
     mission: str
@@ -247,9 +247,9 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     seed: int
     splits: SplitSizes
     before: Measures
-    """On the test split, by the guidance that the run began with."""
+    """On the test split, with the initial guidance."""
     after: Measures | None = None
-    """The same tickets by the guidance at the end; None in an audit, or where it did not come to that."""
+    """The same tickets with the final guidance; None in an audit, or if the run did not get that far."""
     comparison: McNemar | None = None
     difference: PairedResult | None = None
     guidance_before: int = 0
@@ -265,37 +265,37 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     dropped: tuple[DroppedRow, ...] = ()
     queue: tuple[QueueRow, ...] = ()
     votes: int = 0
-    """Answers that were asked for on tickets, well formed or not."""
+    """Number of answers to tickets, malformed ones included."""
     malformed: Mapping[str, int] = {}
-    """How many answers were no vote, by what was wrong with them."""
+    """Number of malformed answers by kind."""
     cost: Cost = Cost()
     notes: tuple[ReportNote, ...] = ()
-    """As ``noted`` puts them there, for those who read the file."""
+    """Added by ``with_notes``, for readers of the file."""
 
     @property
     def now(self) -> Measures:
-        """The judge as it is now."""
+        """The metrics of the current judge."""
         return self.before if self.after is None else self.after
 
     def baseline(self, name: BaselineName) -> Baseline | None:
-        return next((one for one in self.baselines if one.name == name), None)
+        return next((baseline for baseline in self.baselines if baseline.name == name), None)
 
     def queued(self, reason: ReasonCode) -> tuple[QueueRow, ...]:
-        return tuple(one for one in self.queue if one.reason_code == reason)
+        return tuple(row for row in self.queue if row.reason_code == reason)
 
 
 def report_to_json(report: LearningReport) -> bytes:
-    """The report as a file."""
+    """Encode a report as JSON."""
     return msgspec.json.format(msgspec.json.encode(report), indent=1)
 
 
 def report_from_json(data: bytes | str) -> LearningReport:
-    """Read a report; msgspec.DecodeError where it is none."""
+    """Decode a report; raise msgspec.DecodeError if it is invalid."""
     return msgspec.json.decode(data, type=LearningReport)
 
 
 def read_report(folder: Path) -> LearningReport | None:
-    """The report of a run; None where there is none yet, or none that can be read."""
+    """Read the report of a run; None if it is missing or unreadable."""
     try:
         return report_from_json((folder / REPORT).read_bytes())
     except (OSError, msgspec.DecodeError):

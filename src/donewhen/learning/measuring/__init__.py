@@ -1,1 +1,1 @@
-"""How good is a judge? Splits, metrics, baselines, trials on unseen tickets, and the credit of each rule."""
+"""Measure a judge: splits, metrics, baselines, trials on unseen tickets, and the credit of each rule."""

@@ -1,4 +1,4 @@
-"""What does a rule do? Leave it out and see: that is its credit, and rules that don't pay go."""
+"""The credit of a rule: compare verdicts with and without it, and select rules to remove."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from donewhen.learning.measuring.trial import LabelledVerdict
 
 
 class RuleCredit(NamedTuple):
-    """Tickets that are right only with a rule, and tickets that are wrong only with it."""
+    """Tickets that are judged right only with the rule, and tickets that are judged wrong only with it."""
 
     hits: tuple[str, ...]
     misses: tuple[str, ...]
@@ -31,12 +31,12 @@ def rule_credit(with_rule: Mapping[str, LabelledVerdict], without: Mapping[str, 
 
 
 def rules_not_paying(guidance: Guidance, measured: Mapping[str, RuleCredit], rules: Rules) -> tuple[str, ...]:
-    """The rules that should go, the worst first."""
-    found = [
-        (one.confidence, key)
-        for key, one in measured.items()
+    """The rules that should be removed, the worst first."""
+    bad = [
+        (credit.confidence, key)
+        for key, credit in measured.items()
         if key in guidance.experiences
-        and one.confidence < rules.cleanup_below
-        and len(one.misses) >= rules.cleanup_misses
+        and credit.confidence < rules.cleanup_below
+        and len(credit.misses) >= rules.cleanup_misses
     ]
-    return tuple(key for _, key in sorted(found))
+    return tuple(key for _, key in sorted(bad))

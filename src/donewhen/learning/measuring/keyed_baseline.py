@@ -1,4 +1,4 @@
-"""Counting words in tickets that are named by their keys: texts are read when they are counted, and not kept."""
+"""The word-count baseline for ticket keys: texts are read on demand and not kept in memory."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from donewhen.learning.measuring.word_baseline import MOST_TICKETS, Learn, Predi
 from donewhen.models.roles import Binary
 
 
-def word_count_baseline_by_key(book: TicketReader) -> Learn:
-    """``word_counts`` for keys in the place of texts."""
+def word_count_baseline_by_key(reader: TicketReader) -> Learn:
+    """``word_count_baseline`` for keys instead of texts."""
 
     def learn(train: Iterable[tuple[str, Binary]]) -> Predict:
         known = list(train)
-        # Those that would be learned from anyway; now, because after this they are texts.
+        # The same sample that word_count_baseline takes, drawn here before the texts are read.
         known = known[:: -(-len(known) // MOST_TICKETS) or 1]
-        predict = word_count_baseline((book.ticket(key).text, label) for key, label in known)
-        return lambda key: predict(book.ticket(key).text)
+        predict = word_count_baseline((reader.ticket(key).text, label) for key, label in known)
+        return lambda key: predict(reader.ticket(key).text)
 
     return learn

@@ -1,4 +1,4 @@
-"""What only people can settle: labels that look wrong, and labels that disagree about what the rule is."""
+"""Find tickets that need a human decision: labels that look wrong, and labels that contradict each other."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from donewhen.learning.measuring.splits import SplitMember
 
 MIN_EPOCHS = 2
 MIN_SHARE = 0.25
-"""Of the tickets that speak of a condition, so many must speak for the rarer verdict: fewer are mistakes, no policy."""
+"""Minimum share of the rarer verdict among tickets with one condition; fewer are mistakes, not a policy question."""
 
 
 def suspected_label_noise(
     mistakes: Mapping[str, AbstractSet[int]], epochs: int, unlike: AbstractSet[str]
 ) -> tuple[str, ...]:
-    """Tickets that every vote spoke against in every epoch since, and whose text is like those of the other label.
+    """Tickets that every vote has contradicted in several epochs, and whose text resembles the other label's texts.
 
-    One epoch is not enough, unless the run was to have only ``epochs`` = 1: at first, a judge is wrong about many.
+    A single epoch is enough only if ``epochs`` is 1, because an untrained judge makes many mistakes.
     """
-    wanted = min(MIN_EPOCHS, epochs)
-    return tuple(sorted(key for key, seen in mistakes.items() if len(seen) >= wanted and key in unlike))
+    required = min(MIN_EPOCHS, epochs)
+    return tuple(sorted(key for key, seen in mistakes.items() if len(seen) >= required and key in unlike))
 
 
 def policy_questions(
     members: Sequence[SplitMember], opposed: Sequence[tuple[Sequence[str], Sequence[str]]]
 ) -> dict[str, str]:
-    """Tickets about which the labels disagree, each with why. ``opposed`` are the tickets for either verdict."""
+    """Tickets whose labels contradict others, with the reason. ``opposed``: pairs of tickets for each verdict."""
     labels: dict[str, set[str]] = {}
     for member in members:
         labels.setdefault(member.group, set()).add(member.label)
-    found = {member.key: "the same work was labelled both ways" for member in members if len(labels[member.group]) > 1}
-    for some, others in opposed:
-        if min(len(some), len(others)) < MIN_SHARE * (len(some) + len(others)):
+    reasons = {
+        member.key: "the same work was labelled both ways" for member in members if len(labels[member.group]) > 1
+    }
+    for first, second in opposed:
+        if min(len(first), len(second)) < MIN_SHARE * (len(first) + len(second)):
             continue
-        for key in (*some, *others):
-            found.setdefault(key, "two hypotheses say opposite verdicts of the same condition")
-    return dict(sorted(found.items()))
+        for key in (*first, *second):
+            reasons.setdefault(key, "two hypotheses say opposite verdicts of the same condition")
+    return dict(sorted(reasons.items()))

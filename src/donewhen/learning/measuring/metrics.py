@@ -1,7 +1,7 @@
-"""How good is a judge? Counts against people's labels, each with what it could be by chance.
+"""Metrics of a judge against human labels, with 95 % intervals.
 
-Positive means *pass*. A verdict that is missing, because no answer was well formed, is wrong and is counted apart: it
-is neither a release nor a block, and it is never left out. What can't be said from the tickets that are there is None.
+Positive means *pass*. A missing verdict (no well-formed answer) counts as wrong and is counted separately: it is
+neither a release nor a block, and it is never skipped. Metrics that the tickets don't allow to compute are None.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Z95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number from so many tickets, with its 95 % interval."""
+    """An estimate from ``of`` tickets, with its 95 % interval."""
 
     value: float
     low: float
@@ -70,51 +70,51 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Measures:
-    """Everything that is said of a judge on some tickets."""
+    """All metrics of a judge on a set of tickets."""
 
     confusion: Confusion
     accuracy: Estimate | None
     kappa: Estimate | None
-    """Agreement beyond chance; None where people gave one label only."""
+    """Agreement beyond chance; None if only one label occurs."""
     tpr: Estimate | None
-    """Of the tickets labelled pass, those judged pass."""
+    """Share of the tickets labelled pass that were judged pass."""
     tnr: Estimate | None
-    """Of the tickets labelled fail, those judged fail."""
+    """Share of the tickets labelled fail that were judged fail."""
     false_release: Estimate | None
-    """Of the tickets labelled fail, those judged pass."""
+    """Share of the tickets labelled fail that were judged pass."""
     false_block: Estimate | None
-    """Of the tickets labelled pass, those judged fail."""
+    """Share of the tickets labelled pass that were judged fail."""
     base_rate: Estimate | None
     """The share of tickets labelled pass."""
 
 
 @dataclass(frozen=True)
 class McNemar:
-    """Two judges on the same tickets: where they differ, and how likely that is among equals."""
+    """McNemar's test: two judges on the same tickets."""
 
     better: int
-    """Tickets that only the second has right."""
+    """Tickets that only the second judge has right."""
     worse: int
-    """Tickets that only the first has right."""
+    """Tickets that only the first judge has right."""
     p: float
-    """Exact and two-sided."""
+    """Exact two-sided p-value."""
 
 
 @dataclass(frozen=True)
 class PairedResult:
-    """A change of the error on the same tickets, with what resampling them makes of it. Less than 0 is better."""
+    """The bootstrapped change of the error on the same tickets. Below 0 is better."""
 
     share_lower: float
-    """In this share of the resamples, the error is lower after the change."""
+    """Share of the resamples in which the error is lower after the change."""
     share_no_higher: float
     mean_difference: float
-    """The error after the change less the error before, as a share of the tickets."""
+    """The error rate after the change minus the error rate before."""
     low: float
     high: float
 
 
 def count_confusion(judged: Iterable[tuple[Binary, Binary | None]]) -> Confusion:
-    """Count (label, verdict)."""
+    """Count pairs of (label, verdict)."""
     counts = dict.fromkeys(Confusion.__dataclass_fields__, 0)
     for label, verdict in judged:
         if verdict is None:
@@ -125,64 +125,65 @@ def count_confusion(judged: Iterable[tuple[Binary, Binary | None]]) -> Confusion
 
 
 def measure(judged: Iterable[tuple[Binary, Binary | None]]) -> Measures:
-    """All measures of (label, verdict)."""
+    """Compute all metrics from pairs of (label, verdict)."""
     return measures_of(count_confusion(judged))
 
 
-def measures_of(found: Confusion) -> Measures:
-    """All measures, from the counts."""
+def measures_of(counts: Confusion) -> Measures:
+    """Compute all metrics from the counts."""
     return Measures(
-        confusion=found,
-        accuracy=wilson(found.right, found.tickets),
-        kappa=cohens_kappa(found),
-        tpr=wilson(found.true_pass, found.passes),
-        tnr=wilson(found.true_fail, found.fails),
-        false_release=wilson(found.false_pass, found.fails),
-        false_block=wilson(found.false_fail, found.passes),
-        base_rate=wilson(found.passes, found.tickets),
+        confusion=counts,
+        accuracy=wilson(counts.right, counts.tickets),
+        kappa=cohens_kappa(counts),
+        tpr=wilson(counts.true_pass, counts.passes),
+        tnr=wilson(counts.true_fail, counts.fails),
+        false_release=wilson(counts.false_pass, counts.fails),
+        false_block=wilson(counts.false_fail, counts.passes),
+        base_rate=wilson(counts.passes, counts.tickets),
     )
 
 
 def wilson(hits: int, of: int) -> Estimate | None:
-    """A share with Wilson's score interval, which holds for few tickets and near 0 and 1, too."""
+    """A share with Wilson's score interval, which is also valid for few tickets and near 0 and 1."""
     if not 0 <= hits <= of:
-        raise ValueError(f"{hits} of {of} is no share")
+        raise ValueError(f"{hits} of {of} is not a valid share")
     if of == 0:
         return None
     share, square = hits / of, Z95 * Z95
-    middle = (share + square / (2 * of)) / (1 + square / of)
-    reach = Z95 / (1 + square / of) * sqrt(share * (1 - share) / of + square / (4 * of * of))
+    center = (share + square / (2 * of)) / (1 + square / of)
+    margin = Z95 / (1 + square / of) * sqrt(share * (1 - share) / of + square / (4 * of * of))
     # At the ends the bounds are exact, and rounding must not move them past the share.
-    low = 0.0 if hits == 0 else max(0.0, middle - reach)
-    high = 1.0 if hits == of else min(1.0, middle + reach)
+    low = 0.0 if hits == 0 else max(0.0, center - margin)
+    high = 1.0 if hits == of else min(1.0, center + margin)
     return Estimate(share, low, high, of)
 
 
-def cohens_kappa(found: Confusion) -> Estimate | None:
-    """Cohen's kappa. A missing verdict is a third category that no label is in.
+def cohens_kappa(counts: Confusion) -> Estimate | None:
+    """Cohen's kappa. A missing verdict is a third category that no label has.
 
-    The interval is that of the agreement, by Wilson, with chance agreement taken as it is: Cohen's own standard error,
-    without the zero width that it has, as resampling has, where a few tickets are all right.
+    The interval comes from Wilson's interval of the agreement, with chance agreement taken as fixed. Cohen's standard
+    error and resampling would give zero width if all of a few tickets are right.
     """
-    total = found.tickets
-    agreement = wilson(found.right, total)
-    if agreement is None or not found.passes or not found.fails:
+    total = counts.tickets
+    agreement = wilson(counts.right, total)
+    if agreement is None or not counts.passes or not counts.fails:
         return None
-    judged_pass, judged_fail = found.true_pass + found.false_pass, found.true_fail + found.false_fail
-    chance = (found.passes * judged_pass + found.fails * judged_fail) / (total * total)
-    value, low, high = ((one - chance) / (1 - chance) for one in (agreement.value, agreement.low, agreement.high))
+    judged_pass, judged_fail = counts.true_pass + counts.false_pass, counts.true_fail + counts.false_fail
+    chance = (counts.passes * judged_pass + counts.fails * judged_fail) / (total * total)
+    observed = (agreement.value, agreement.low, agreement.high)
+    value, low, high = ((share - chance) / (1 - chance) for share in observed)
     return Estimate(value, max(-1.0, low), high, total)
 
 
 def mcnemar(first_wrong: Sequence[bool], second_wrong: Sequence[bool]) -> McNemar | None:
-    """Compare two judges on the same tickets, in the same order."""
-    _same_tickets(first_wrong, second_wrong)
+    """Compare two judges on the same tickets, in the same order; None without tickets."""
+    _require_same_length(first_wrong, second_wrong)
     if not first_wrong:
         return None
-    better = sum(one and not two for one, two in zip(first_wrong, second_wrong, strict=True))
-    worse = sum(two and not one for one, two in zip(first_wrong, second_wrong, strict=True))
+    better = sum(first and not second for first, second in zip(first_wrong, second_wrong, strict=True))
+    worse = sum(second and not first for first, second in zip(first_wrong, second_wrong, strict=True))
     differing = better + worse
-    # Binomial coefficients, each from the one before: with thousands of tickets they are long numbers.
+    # Each binomial coefficient is computed from the previous: with thousands of tickets they are long numbers.
     tail, ways = 0, 1
     for k in range(min(better, worse) + 1):
         tail += ways
@@ -193,17 +194,17 @@ def mcnemar(first_wrong: Sequence[bool], second_wrong: Sequence[bool]) -> McNema
 def paired_bootstrap(
     before_wrong: Sequence[bool], after_wrong: Sequence[bool], resamples: int, seed: int
 ) -> PairedResult:
-    """Resample the tickets to see how far a change of the error is owed to which of them were there."""
-    _same_tickets(before_wrong, after_wrong)
+    """Bootstrap the change of the error: how much it depends on the choice of tickets."""
+    _require_same_length(before_wrong, after_wrong)
     if not before_wrong or resamples < 1:
-        raise ValueError("there is nothing to resample")
+        raise ValueError("paired_bootstrap needs at least one ticket and one resample")
     changes = [int(after) - int(before) for before, after in zip(before_wrong, after_wrong, strict=True)]
     count = len(changes)
     draw = random.Random(seed).choices
     sums = sorted(sum(draw(changes, k=count)) for _ in range(resamples))
     return PairedResult(
-        share_lower=sum(one < 0 for one in sums) / resamples,
-        share_no_higher=sum(one <= 0 for one in sums) / resamples,
+        share_lower=sum(total < 0 for total in sums) / resamples,
+        share_no_higher=sum(total <= 0 for total in sums) / resamples,
         mean_difference=sum(changes) / count,
         low=sums[round(0.025 * (resamples - 1))] / count,
         high=sums[round(0.975 * (resamples - 1))] / count,
@@ -211,10 +212,10 @@ def paired_bootstrap(
 
 
 def corrected_prevalence(judged_pass: int, of: int, tpr: Estimate | None, tnr: Estimate | None) -> Estimate | None:
-    """How many really pass, when a judge whose errors are known passes so many: Rogan and Gladen's estimate.
+    """The true share of good work, corrected for the judge's known error rates: Rogan and Gladen's estimate.
 
-    The interval is Lang and Reiczigel's (2014), which allows for the errors being estimates themselves. None where the
-    judge is no better than chance: then its verdicts say nothing.
+    The interval is Lang and Reiczigel's (2014), which accounts for the error rates being estimates. None if the judge
+    is no better than chance.
     """
     if tpr is None or tnr is None or not of or tpr.value + tnr.value <= 1:
         return None
@@ -235,6 +236,6 @@ def corrected_prevalence(judged_pass: int, of: int, tpr: Estimate | None, tnr: E
     return Estimate(value, min(low, value), max(high, value), of)
 
 
-def _same_tickets(first: Sequence[bool], second: Sequence[bool]) -> None:
+def _require_same_length(first: Sequence[bool], second: Sequence[bool]) -> None:
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} tickets can't be compared with {len(second)}")
+        raise ValueError(f"can't compare {len(first)} tickets with {len(second)}")

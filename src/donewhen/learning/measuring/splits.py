@@ -1,4 +1,4 @@
-"""Who learns, who tries, who is never shown: tickets divided by cluster, both labels alike, the same for a seed."""
+"""Split tickets into train, validation and test: by cluster, stratified by label, deterministic for a seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTS: tuple[Part, ...] = ("train", "validation", "test")
 
 
 class SplitMember(NamedTuple):
-    """As much of a ticket as dividing needs."""
+    """The fields of a ticket that splitting needs."""
 
     key: str
     group: str
@@ -33,51 +33,53 @@ class Splits(NamedTuple):
 
     @property
     def hashes(self) -> dict[str, str]:
-        """What was in each part, whatever the order."""
+        """Digest of the keys of each part, independent of their order."""
         return {part: digest_of(sorted(getattr(self, part))) for part in PARTS}
 
 
 def split_tickets(members: Iterable[SplitMember], shares: Split, seed: int) -> Splits:
-    """Divide tickets. A cluster is never divided, and neither is a group: its two labels stay together."""
-    together = _together(list(members))
-    shuffled = [together[name] for name in sorted(together)]
+    """Split the tickets. Clusters and groups are never divided, so both labels of a group stay together."""
+    clusters = _joined_clusters(list(members))
+    shuffled = [clusters[name] for name in sorted(clusters)]
     random.Random(seed).shuffle(shuffled)
-    # The large ones first, while there is still room to make up for them.
+    # Large clusters first, while the later ones can still balance the parts.
     shuffled.sort(key=len, reverse=True)
     wanted = {part: getattr(shares, part) for part in PARTS if getattr(shares, part) > 0}
     totals: dict[Binary, int] = {"pass": 0, "fail": 0}
     for cluster in shuffled:
-        for one in cluster:
-            totals[one.label] += 1
+        for member in cluster:
+            totals[member.label] += 1
     have: dict[Part, dict[Binary, int]] = {part: {"pass": 0, "fail": 0} for part in wanted}
     chosen: dict[Part, list[str]] = {part: [] for part in PARTS}
     for cluster in shuffled:
-        part = max(wanted, key=lambda one: (_room(cluster, wanted[one], have[one], totals), -PARTS.index(one)))
-        for one in cluster:
-            have[part][one.label] += 1
-            chosen[part].append(one.key)
+        part = max(wanted, key=lambda name: (_room(cluster, wanted[name], have[name], totals), -PARTS.index(name)))
+        for member in cluster:
+            have[part][member.label] += 1
+            chosen[part].append(member.key)
     return Splits(tuple(chosen["train"]), tuple(chosen["validation"]), tuple(chosen["test"]))
 
 
 def _room(cluster: list[SplitMember], share: float, have: Mapping[Binary, int], totals: Mapping[Binary, int]) -> float:
-    """How far a part is from its share of the labels that a cluster brings."""
-    return sum((share * totals[one.label] - have[one.label]) / (share * totals[one.label]) for one in cluster)
+    """How far a part is below its share of the labels in a cluster."""
+    return sum(
+        (share * totals[member.label] - have[member.label]) / (share * totals[member.label]) for member in cluster
+    )
 
 
-def _together(members: list[SplitMember]) -> dict[str, list[SplitMember]]:
-    """Clusters, joined where they share a group."""
-    leads: dict[str, str] = {}
+def _joined_clusters(members: list[SplitMember]) -> dict[str, list[SplitMember]]:
+    """The members by cluster, with clusters that share a group joined (union-find)."""
+    parents: dict[str, str] = {}
 
-    def lead(name: str) -> str:
-        while leads.setdefault(name, name) != name:
-            leads[name] = leads[leads[name]]
-            name = leads[name]
+    def root(name: str) -> str:
+        while parents.setdefault(name, name) != name:
+            parents[name] = parents[parents[name]]
+            name = parents[name]
         return name
 
     for member in members:
-        first, second = sorted((lead(f"c {member.cluster}"), lead(f"g {member.group}")))
-        leads[second] = first
-    found: dict[str, list[SplitMember]] = defaultdict(list)
+        first, second = sorted((root(f"c {member.cluster}"), root(f"g {member.group}")))
+        parents[second] = first
+    clusters: dict[str, list[SplitMember]] = defaultdict(list)
     for member in sorted(members):
-        found[lead(f"c {member.cluster}")].append(member)
-    return found
+        clusters[root(f"c {member.cluster}")].append(member)
+    return clusters

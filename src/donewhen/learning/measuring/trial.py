@@ -1,4 +1,4 @@
-"""Is it better? A change must show it on tickets that nobody who proposed it has seen."""
+"""Trials: a change must prove itself on tickets that were not used to propose it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ TrialReason = Literal[
 ]
 
 MEANINGS: dict[TrialReason, str] = {
-    "better": "The added rule lowers the error on unseen tickets, and lets no more bad work through.",
+    "better": "The added rule lowers the error on unseen tickets, without more false releases.",
     "no_worse": "The change raises neither the error nor the false releases on unseen tickets.",
     "too_few_tickets": "There are fewer unseen tickets than a trial needs.",
-    "more_errors": "The error on unseen tickets would be higher.",
-    "more_false_releases": "More bad work would be let through on unseen tickets.",
+    "more_errors": "The change raises the error on unseen tickets.",
+    "more_false_releases": "The change causes more false releases on unseen tickets.",
     "not_better": "The added rule does not lower the error on unseen tickets.",
     "not_sure": "The error is lower, but not in enough of the resamples.",
 }
 
 
 class LabelledVerdict(NamedTuple):
-    """A label and the verdict on it."""
+    """A ticket's label and the verdict on the ticket."""
 
     label: Binary
     verdict: Binary | None
@@ -41,7 +41,7 @@ class LabelledVerdict(NamedTuple):
 
 
 class TrialResult(NamedTuple):
-    """How a change did against what it would change."""
+    """The result of a trial: the guidance before and after a change."""
 
     accepted: bool
     reason: TrialReason
@@ -61,7 +61,7 @@ class TrialResult(NamedTuple):
 def run_trial(
     op: Op, before: Mapping[str, LabelledVerdict], after: Mapping[str, LabelledVerdict], settings: Trial, seed: int
 ) -> TrialResult:
-    """Compare two guidances on the same tickets."""
+    """Compare the verdicts before and after a change on the same tickets."""
     keys: Sequence[str] = sorted(before)
     wrong = [before[key].wrong for key in keys], [after[key].wrong for key in keys]
     errors = sum(wrong[0]), sum(wrong[1])

@@ -1,4 +1,4 @@
-"""The same tickets under several guidances: the validation tickets of a trial, the training tickets of a credit."""
+"""Judge the same tickets under several guidances: validation tickets for trials, training tickets for rule credit."""
 
 from __future__ import annotations
 
@@ -20,71 +20,72 @@ _REMEMBERED = 6
 
 
 class ValidationPanel:
-    """Judges a part of the tickets, and remembers what the last few guidances came to."""
+    """Judges a sample of the tickets, and caches the results of the last few guidances."""
 
-    def __init__(self, mission: Mission, book: TicketReader, splits: Splits, asking: MeteredModel) -> None:
+    def __init__(self, mission: Mission, reader: TicketReader, splits: Splits, metered: MeteredModel) -> None:
         self._mission = mission
-        self._book = book
-        self._asking = asking
+        self._reader = reader
+        self._metered = metered
         self._known: OrderedDict[tuple[str, str], dict[str, LabelledVerdict] | None] = OrderedDict()
         settings = mission.settings
-        most = len(splits.validation) if settings.trial == "off" else settings.trial.max_tickets
-        self.validation = _sample(splits.validation, most, settings.seed)
-        wanted = settings.rules.credit_tickets
-        if wanted is None:
-            wanted = CREDIT_TICKETS_FREE if asking.free else CREDIT_TICKETS_PAID
-        self.credit = _sample(splits.train, wanted, settings.seed)
+        max_tickets = len(splits.validation) if settings.trial == "off" else settings.trial.max_tickets
+        self.validation = _sample(splits.validation, max_tickets, settings.seed)
+        credit_tickets = settings.rules.credit_tickets
+        if credit_tickets is None:
+            credit_tickets = CREDIT_TICKETS_FREE if metered.free else CREDIT_TICKETS_PAID
+        self.credit = _sample(splits.train, credit_tickets, settings.seed)
 
     async def on_validation(self, guidance: Guidance) -> dict[str, LabelledVerdict]:
-        """The unseen tickets under a guidance."""
-        return await self._judged(guidance, "validation", self.validation)
+        """Judge the validation tickets under a guidance."""
+        return await self._judge_tickets(guidance, "validation", self.validation)
 
     async def on_credit(self, guidance: Guidance) -> dict[str, LabelledVerdict]:
-        """The tickets on which rules are left out."""
-        return await self._judged(guidance, "credit", self.credit)
+        """Judge the tickets for rule credit under a guidance."""
+        return await self._judge_tickets(guidance, "credit", self.credit)
 
-    async def _judged(self, guidance: Guidance, part: str, keys: Sequence[str]) -> dict[str, LabelledVerdict]:
-        name = guidance.hash, part
-        known = self._known.get(name)
+    async def _judge_tickets(self, guidance: Guidance, part: str, keys: Sequence[str]) -> dict[str, LabelledVerdict]:
+        cache_key = guidance.hash, part
+        known = self._known.get(cache_key)
         if known is not None:
-            self._known.move_to_end(name)
+            self._known.move_to_end(cache_key)
             return known
-        # Judged before the run was cut off, it is on the bill. Kept answers know that; free ones are not kept.
-        paid = name in self._known and self._asking.free
-        found: dict[str, LabelledVerdict] = {}
-        asking = MeteredModel(self._asking.model) if paid else self._asking
-        judge = Judge(self._mission, guidance, asking, reasons=asking.reads_reasons)
-        stream = judge.stream(self._book.tickets(keys))
+        # Already on the bill if it was judged before the run was interrupted. The answer store accounts for that, but
+        # answers of free models are not stored.
+        paid = cache_key in self._known and self._metered.free
+        judged: dict[str, LabelledVerdict] = {}
+        metered = MeteredModel(self._metered.model) if paid else self._metered
+        judge = Judge(self._mission, guidance, metered, reasons=metered.reads_reasons)
+        stream = judge.stream(self._reader.tickets(keys))
         try:
             async for verdict in stream:
                 assert verdict.label is not None  # noqa: S101 - only labelled tickets are in a split
-                found[verdict.ticket_key] = LabelledVerdict(verdict.label, verdict.verdict)
+                judged[verdict.ticket_key] = LabelledVerdict(verdict.label, verdict.verdict)
         finally:
             await stream.aclose()
-        self._remember(name, found)
-        return found
+        self._remember(cache_key, judged)
+        return judged
 
     def was_on_validation(self, *guidances: Guidance) -> None:
-        """These have judged the validation tickets, now or before the run was cut off."""
+        """Note that these guidances have judged the validation tickets, now or before the run was interrupted."""
         for guidance in guidances:
             self._remember((guidance.hash, "validation"), self._known.get((guidance.hash, "validation")))
 
     def was_on_credit(self, *guidances: Guidance) -> None:
-        """The same for the tickets on which rules are left out."""
+        """Note that these guidances have judged the tickets for rule credit."""
         for guidance in guidances:
             self._remember((guidance.hash, "credit"), self._known.get((guidance.hash, "credit")))
 
     def forget(self) -> None:
-        """Know nothing of what was judged before."""
+        """Clear the cache."""
         self._known.clear()
 
-    def _remember(self, name: tuple[str, str], found: dict[str, LabelledVerdict] | None) -> None:
-        self._known[name] = found
-        self._known.move_to_end(name)
+    def _remember(self, cache_key: tuple[str, str], judged: dict[str, LabelledVerdict] | None) -> None:
+        self._known[cache_key] = judged
+        self._known.move_to_end(cache_key)
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
 
-def _sample(keys: Sequence[str], most: int, seed: int) -> tuple[str, ...]:
+def _sample(keys: Sequence[str], limit: int, seed: int) -> tuple[str, ...]:
     ordered = sorted(keys)
-    return tuple(ordered if len(ordered) <= most else sorted(random.Random(seed).sample(ordered, most)))
+    return tuple(ordered if len(ordered) <= limit else sorted(random.Random(seed).sample(ordered, limit)))

@@ -1,4 +1,4 @@
-"""What is reached without a judge? By the commoner label, and by word counts: a judge must beat both to be worth it."""
+"""Baselines that a judge must beat: the more common label, and word counts (TF-IDF and logistic regression)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from donewhen.models.roles import Binary
 Predict = Callable[[str], Binary]
 Learn = Callable[[Iterable[tuple[str, Binary]]], Predict]
 
-# Words of two letters and more; scripts that are written without spaces come in runs.
+# Words of two or more letters; scripts without spaces are matched as runs.
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]{{2,}}")
 _RUN = re.compile(rf"[{_UNSPACED}]")
@@ -30,30 +30,30 @@ _STILL = 0.001
 
 
 class Sparse(NamedTuple):
-    """A vector by the places where it is not zero."""
+    """A sparse vector: the indices and values of its non-zero entries."""
 
     places: array[int]
     values: array[float]
 
 
 def majority_baseline(train: Iterable[tuple[str, Binary]]) -> Predict:
-    """Always the commoner label; *fail* where neither is."""
+    """Always predict the more common label; *fail* in a tie."""
     counts = Counter(label for _, label in train)
     common: Binary = "pass" if counts["pass"] > counts["fail"] else "fail"
     return lambda text: common
 
 
 def word_count_baseline(train: Iterable[tuple[str, Binary]]) -> Predict:
-    """Learn from (text, label) which words and pairs of words go with which label: TF-IDF and logistic regression.
+    """Learn from (text, label) with TF-IDF over words and word pairs and logistic regression.
 
-    Both labels weigh the same, however rare one is. Of very many tickets, evenly spaced ones are learned from.
+    Both labels have the same total weight. Above ``MOST_TICKETS``, an evenly spaced sample is used.
     """
     known = list(train)
     known = known[:: -(-len(known) // MOST_TICKETS) or 1]
     labels = [label for _, label in known]
     if len(set(labels)) < 2:
         return majority_baseline(known)
-    # Every text is read twice, because the terms of all of them at once would fill the memory.
+    # Every text is tokenised twice, because keeping the terms of all texts would need too much memory.
     features = count_features([text for text, _ in known])
     vectors = [feature_vector(text, features) for text, _ in known]
     weights = fit_weights(vectors, labels, len(features))
@@ -65,11 +65,11 @@ def word_count_baseline(train: Iterable[tuple[str, Binary]]) -> Predict:
 
 
 def out_of_fold_predictions(tickets: Sequence[tuple[str, Binary, str]], learn: Learn, folds: int = 5) -> list[Binary]:
-    """A prediction for each (text, label, cluster), learned from other clusters only: for where nothing is held out."""
+    """Cross-validated predictions for each (text, label, cluster), each learned from other clusters only."""
     sizes = Counter(cluster for _, _, cluster in tickets)
     filled = [0] * folds
     fold_of: dict[str, int] = {}
-    for cluster in sorted(sizes, key=lambda siz: (-sizes[siz], siz)):
+    for cluster in sorted(sizes, key=lambda name: (-sizes[name], name)):
         fold_of[cluster] = filled.index(min(filled))
         filled[fold_of[cluster]] += sizes[cluster]
     learned = [
@@ -79,46 +79,46 @@ def out_of_fold_predictions(tickets: Sequence[tuple[str, Binary, str]], learn: L
 
 
 def terms(text: str) -> Iterator[str]:
-    """Words and pairs of neighbouring words. Where words are not set apart, two characters are taken for a word."""
+    """Yield words and pairs of adjacent words. In scripts without spaces, two characters count as a word."""
     words: list[str] = []
-    for found in _WORD.findall(text.lower()):
-        if len(found) > 2 and _RUN.match(found):
-            words += (found[at : at + 2] for at in range(len(found) - 1))
+    for word in _WORD.findall(text.lower()):
+        if len(word) > 2 and _RUN.match(word):
+            words += (word[start : start + 2] for start in range(len(word) - 1))
         else:
-            words.append(found)
+            words.append(word)
     yield from words
-    for one, two in pairwise(words):
-        yield f"{one} {two}"
+    for first, second in pairwise(words):
+        yield f"{first} {second}"
 
 
 class Feature(NamedTuple):
-    """Where a term stands in a vector, and how much it counts there."""
+    """The index of a term in a vector, and its inverse document frequency."""
 
     place: int
     rarity: float
 
 
 def count_features(texts: Sequence[str]) -> dict[str, Feature]:
-    """The terms that are counted, each with its inverse document frequency."""
+    """The most frequent terms, each with its inverse document frequency."""
     tickets: Counter[str] = Counter()
     for text in texts:
         tickets.update(set(terms(text)))
-    often = [term for term, count in tickets.items() if count >= FEWEST_TICKETS]
-    # By name among equals, so that the order of the tickets chooses nothing.
-    often.sort(key=lambda term: (-tickets[term], term))
+    frequent = [term for term, count in tickets.items() if count >= FEWEST_TICKETS]
+    # Ties are sorted by name, so that the result does not depend on the order of the tickets.
+    frequent.sort(key=lambda term: (-tickets[term], term))
     return {
         term: Feature(place, log((1 + len(texts)) / (1 + tickets[term])) + 1)
-        for place, term in enumerate(often[:MOST_FEATURES], 1)
+        for place, term in enumerate(frequent[:MOST_FEATURES], 1)
     }
 
 
 def feature_vector(text: str, features: Mapping[str, Feature]) -> Sparse:
-    """Of length 1, after a first place that is always 1: there the weight is what speaks for *pass* without a word."""
+    """The TF-IDF vector of a text, normalised to length 1, after a constant 1 at index 0 for the bias."""
     counts = Counter(term for term in terms(text) if term in features)
-    there = [(features[term].place, (1 + log(count)) * features[term].rarity) for term, count in counts.items()]
-    length = sqrt(sum(value * value for _, value in there)) or 1.0
+    entries = [(features[term].place, (1 + log(count)) * features[term].rarity) for term, count in counts.items()]
+    length = sqrt(sum(value * value for _, value in entries)) or 1.0
     places, values = array("l", [0]), array("d", [1.0])
-    for place, value in there:
+    for place, value in entries:
         places.append(place)
         values.append(value / length)
     return Sparse(places, values)
@@ -129,9 +129,10 @@ def _score(vector: Sparse, weights: array[float]) -> float:
 
 
 def fit_weights(vectors: list[Sparse], labels: list[Binary], features: int) -> array[float]:
-    """Logistic regression with an L2 penalty, by coordinate ascent in the dual: ticket after ticket, each to its best.
+    """Fit logistic regression with an L2 penalty by dual coordinate ascent, one ticket at a time.
 
-    The weights are always the sum of the tickets, each by its pull: ``limit * sigmoid(-side * score)`` at the optimum.
+    The weights are the sum of the ticket vectors times their dual variables (``pulls``), which are
+    ``limit * sigmoid(-side * score)`` at the optimum.
     """
     counts = Counter(labels)
     limits = [STRENGTH * len(labels) / (2 * counts[label]) for label in labels]
@@ -139,18 +140,18 @@ def fit_weights(vectors: list[Sparse], labels: list[Binary], features: int) -> a
     lengths = [sum(value * value for value in vector.values) for vector in vectors]
     pulls = [0.0] * len(vectors)
     weights = array("d", bytes(8 * (features + 1)))
-    # In the order of a file, tickets of one kind follow one another, and it takes ten times as long.
+    # Shuffled: in file order tickets with the same label are adjacent, and convergence takes ten times as long.
     order = list(range(len(vectors)))
     shuffle = random.Random(0).shuffle
     for _ in range(_PASSES):
         moved = 0.0
         shuffle(order)
-        for at in order:
-            vector = vectors[at]
-            before = pulls[at]
-            pulls[at] = _best_pull(sides[at] * _score(vector, weights), before, limits[at], lengths[at])
-            step = sides[at] * (pulls[at] - before)
-            moved = max(moved, abs(step) / limits[at])
+        for index in order:
+            vector = vectors[index]
+            before = pulls[index]
+            pulls[index] = _best_pull(sides[index] * _score(vector, weights), before, limits[index], lengths[index])
+            step = sides[index] * (pulls[index] - before)
+            moved = max(moved, abs(step) / limits[index])
             for place, value in zip(vector.places, vector.values, strict=True):
                 weights[place] += step * value
         if moved < _STILL:
@@ -159,7 +160,7 @@ def fit_weights(vectors: list[Sparse], labels: list[Binary], features: int) -> a
 
 
 def _best_pull(score: float, before: float, limit: float, length: float) -> float:
-    """Where a ticket's pull and the score that follows from it agree: found by halving, for there is one such place."""
+    """The dual variable of a ticket at which it agrees with the resulting score, found by bisection."""
     low, high = 0.0, limit
     for _ in range(30):
         pull = (low + high) / 2

@@ -1,1 +1,1 @@
-"""What a model proposes, and what of it is taken: eligibility, requests, strict reading, closure, hypotheses."""
+"""Reflection: eligible tickets, model requests, strict parsing of answers, closure, hypotheses."""

@@ -1,4 +1,4 @@
-"""Nobody is silently dropped: every learnable ticket is covered, or asked about again, or put on record as given up."""
+"""Closure: every learnable ticket is covered, retried, or recorded as exhausted; none is dropped silently."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class ClosureResult(NamedTuple):
-    """What becomes of the tickets of one question."""
+    """The tickets of one question, by what happens to them next."""
 
     covered: tuple[str, ...]
     retry: tuple[str, ...]
@@ -17,27 +17,27 @@ class ClosureResult(NamedTuple):
 def close_batch(
     asked: Sequence[str], covered: Collection[str], attempts: Mapping[str, int], budget: int
 ) -> ClosureResult:
-    """Divide the tickets of a question. ``attempts`` are the questions that each was part of, this one included."""
-    left = [one for one in asked if one not in covered]
+    """Classify the tickets of a question. ``attempts`` counts the questions about each, including this one."""
+    uncovered = [key for key in asked if key not in covered]
     return ClosureResult(
-        tuple(one for one in asked if one in covered),
-        tuple(one for one in left if attempts[one] <= budget),
-        tuple(one for one in left if attempts[one] > budget),
+        tuple(key for key in asked if key in covered),
+        tuple(key for key in uncovered if attempts[key] <= budget),
+        tuple(key for key in uncovered if attempts[key] > budget),
     )
 
 
 def retry_batch_size(size: int, attempt: int) -> int:
-    """How many tickets a question has at the nth try."""
+    """The batch size at the nth attempt: halved each time."""
     return max(1, size >> attempt)
 
 
 def split_batches(keys: Sequence[str], size: int) -> tuple[tuple[str, ...], ...]:
-    """Keys in groups of at most ``size``."""
-    return tuple(tuple(keys[at : at + size]) for at in range(0, len(keys), size))
+    """Split keys into batches of at most ``size``."""
+    return tuple(tuple(keys[start : start + size]) for start in range(0, len(keys), size))
 
 
 def mix_labels(passes: Sequence[str], fails: Sequence[str]) -> tuple[str, ...]:
-    """Both labels in turn, in proportion, so that every batch has something to compare."""
+    """Interleave both labels in proportion, so that every batch has both."""
     total = len(passes) + len(fails)
-    placed = [((at + 0.5) * total / len(kind), key) for kind in (passes, fails) for at, key in enumerate(kind)]
-    return tuple(key for _, key in sorted(placed))
+    ranked = [((rank + 0.5) * total / len(keys), key) for keys in (passes, fails) for rank, key in enumerate(keys)]
+    return tuple(key for _, key in sorted(ranked))

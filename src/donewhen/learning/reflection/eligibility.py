@@ -1,4 +1,4 @@
-"""Which tickets can teach something? Those that were judged wrong, or not with one voice."""
+"""Select gradient candidates: tickets that were judged wrong or without full agreement."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class GradientCandidate(NamedTuple):
 
 
 def gradient_candidates(verdicts: Sequence[Verdict]) -> tuple[GradientCandidate, ...]:
-    """The gradient candidates. A ticket without any well-formed answer says nothing: it is a failure, on record."""
-    found = (GradientCandidate(verdict.ticket_key, eligibility_signals(verdict)) for verdict in verdicts)
-    return tuple(one for one in found if one.signals)
+    """The gradient candidates. A ticket without a verdict is not one; it is counted as a failure."""
+    candidates = (GradientCandidate(verdict.ticket_key, eligibility_signals(verdict)) for verdict in verdicts)
+    return tuple(candidate for candidate in candidates if candidate.signals)
 
 
 def eligibility_signals(verdict: Verdict) -> tuple[Signal, ...]:
-    """Why a ticket is eligible; nothing where it is not."""
+    """The signals that make a ticket eligible; empty if it is not."""
     if verdict.verdict is None:
         return ()
     signals = verdict.signals
-    said: dict[Signal, bool] = {
+    active: dict[Signal, bool] = {
         "label_mismatch": signals.label_match is False,
         "contradiction": signals.contradiction,
         "low_agreement": signals.low_agreement,
         "conflict_flag": signals.conflict_flag,
         "needs_manual_review": signals.needs_manual_review,
     }
-    return tuple(name for name, value in said.items() if value)
+    return tuple(name for name, value in active.items() if value)

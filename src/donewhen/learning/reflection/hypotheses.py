@@ -1,4 +1,4 @@
-"""The pool: rules that may hold wait here until enough tickets, in enough cycles, have said so."""
+"""The pool of hypotheses: proposed rules that wait for enough supporting tickets and cycles."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class PooledHypothesis(msgspec.Struct, frozen=True):
     key: str = ""
     why: str = ""
     tried_with: int = 0
-    """How many tickets supported it when it was last tried."""
+    """Number of supporting tickets at its last trial."""
 
 
 Pool = Mapping[str, PooledHypothesis]
 
 
 def rule_signature(text: str, language: Language) -> str:
-    """The same rule, however it is written; two rules with opposite verdicts are never the same."""
+    """A signature that is equal for rules that differ only in notation, and differs for opposite verdicts."""
     return digest_of([normalise_rule(text, language), polarity(text, language)])[7:23]
 
 
 def add_support(pool: Pool, hypothesis: HypothesisProposal, cycle: str, language: Language) -> PooledHypothesis:
-    """A hypothesis with the support that a cycle adds."""
+    """The pooled hypothesis with the support of a cycle added."""
     signature = rule_signature(hypothesis.text, language)
     known = pool.get(signature)
     if known is None:
@@ -57,9 +57,9 @@ def add_support(pool: Pool, hypothesis: HypothesisProposal, cycle: str, language
 
 
 def promotable_hypotheses(pool: Pool, min_cycles: int, min_tickets: int) -> tuple[PooledHypothesis, ...]:
-    """Those that have enough support, the best supported first. One that was refused needs new tickets."""
-    ripe = (one for one in pool.values() if is_promotable(one, min_cycles, min_tickets))
-    return tuple(sorted(ripe, key=lambda one: (-len(one.evidence), -len(one.cycles), one.signature)))
+    """The hypotheses with enough support, best supported first. A refused hypothesis needs new tickets."""
+    ready = (hypothesis for hypothesis in pool.values() if is_promotable(hypothesis, min_cycles, min_tickets))
+    return tuple(sorted(ready, key=lambda item: (-len(item.evidence), -len(item.cycles), item.signature)))
 
 
 def is_promotable(hypothesis: PooledHypothesis, min_cycles: int, min_tickets: int) -> bool:
@@ -69,32 +69,32 @@ def is_promotable(hypothesis: PooledHypothesis, min_cycles: int, min_tickets: in
 
 
 def missing_support(hypothesis: PooledHypothesis, min_cycles: int, min_tickets: int) -> str:
-    """What a waiting hypothesis waits for."""
+    """What a waiting hypothesis still needs."""
     if hypothesis.fate == "refused":
-        return f"tried and refused ({hypothesis.why}); it is tried again with new tickets"
-    lacking = []
+        return f"refused ({hypothesis.why}); it will be tried again with new tickets"
+    missing = []
     if len(hypothesis.cycles) < min_cycles:
-        lacking.append(f"{min_cycles - len(hypothesis.cycles)} more cycle(s)")
+        missing.append(f"{min_cycles - len(hypothesis.cycles)} more cycle(s)")
     if len(hypothesis.evidence) < min_tickets:
-        lacking.append(f"{min_tickets - len(hypothesis.evidence)} more ticket(s)")
-    return ", ".join(lacking) or "its turn"
+        missing.append(f"{min_tickets - len(hypothesis.evidence)} more ticket(s)")
+    return ", ".join(missing) or "ready to be tried"
 
 
 def opposed_pairs(
     pool: Iterable[PooledHypothesis], language: Language
 ) -> tuple[tuple[PooledHypothesis, PooledHypothesis], ...]:
-    """Pairs that say opposite verdicts of the same condition: the labels disagree about what the rule is."""
+    """Pairs of hypotheses with the same condition and opposite verdicts."""
     words = [normalise_rule(word, language) for word in (language.answer.pass_, language.answer.fail, *language.plain)]
     by_condition: dict[str, list[PooledHypothesis]] = {}
-    for one in pool:
-        condition = normalise_rule(one.text, language)
+    for hypothesis in pool:
+        condition = normalise_rule(hypothesis.text, language)
         for word in sorted(words, key=len, reverse=True):
             condition = condition.replace(word, "")
-        by_condition.setdefault(condition, []).append(one)
+        by_condition.setdefault(condition, []).append(hypothesis)
     return tuple(
         (first, second)
-        for found in by_condition.values()
-        for at, first in enumerate(found)
-        for second in found[at + 1 :]
+        for hypotheses in by_condition.values()
+        for index, first in enumerate(hypotheses)
+        for second in hypotheses[index + 1 :]
         if polarity(first.text, language) != polarity(second.text, language)
     )

@@ -1,4 +1,4 @@
-"""Why something that a model proposed was not taken: a closed set of reasons, each with its sentence."""
+"""Why a model's proposal was rejected: a closed set of reasons, each with a sentence."""
 
 from __future__ import annotations
 
@@ -42,43 +42,43 @@ ItemReason = Literal[
 ]
 
 MEANINGS: dict[AnswerReason | ItemReason, str] = {
-    "not_json": "The answer is not one JSON object.",
+    "not_json": "The answer is not valid JSON.",
     "not_an_object": "The answer is JSON, but not an object.",
-    "duplicate_key": "A name occurs twice in one object.",
-    "missing_field": "A field that must be there is missing.",
-    "unknown_field": "There is a field that the schema does not have.",
-    "wrong_type": "A field has a value of the wrong kind.",
-    "cut_off": "The model was cut off before it had finished.",
+    "duplicate_key": "A key occurs twice in one object.",
+    "missing_field": "A required field is missing.",
+    "unknown_field": "The answer has a field that is not in the schema.",
+    "wrong_type": "A field has a value of the wrong type.",
+    "cut_off": "The model's answer was truncated.",
     "no_answer": "The model gave no answer.",
-    "malformed_item": "The operation or hypothesis does not have the fields that it must have.",
-    "unknown_op": "There is no such operation: add, update, delete and merge are all.",
-    "unknown_ticket_key": "A ticket is named that was not in the question.",
+    "malformed_item": "The operation or hypothesis has missing, unknown or invalid fields.",
+    "unknown_op": "Unknown operation; use add, update, delete or merge.",
+    "unknown_ticket_key": "The ticket was not in the question.",
     "scaffold_target": "The scaffold can't be changed.",
     "unknown_rule": "There is no rule with this key.",
-    "g0_removal": "G0 is always there, and can't be removed.",
-    "bad_merge": "A merge names other rules that go into one, each once.",
+    "g0_removal": "G0 can't be removed.",
+    "bad_merge": "A merge must list other rules, each only once.",
     "no_evidence": "No ticket is given as evidence.",
-    "evidence_not_learnable": "A ticket is given as evidence that is not learnable, or was not shown.",
+    "evidence_not_learnable": "The evidence contains a ticket that is not learnable or was not in the question.",
     "empty_text": "The rule has no text.",
-    "too_long": "The rule is longer than a rule may be.",
-    "third_state": "The rule speaks of a third verdict; there are two.",
-    "ambiguous_negation": "The rule says what a verdict is not, rather than what it is.",
-    "no_verdict": "The rule does not say a verdict.",
-    "both_verdicts": "The rule says both verdicts.",
+    "too_long": "The rule is too long.",
+    "third_state": "The rule mentions a third verdict; there are only two.",
+    "ambiguous_negation": "The rule says what the verdict is not, instead of what it is.",
+    "no_verdict": "The rule has no verdict.",
+    "both_verdicts": "The rule has both verdicts.",
     "sample_id": "The rule names a ticket.",
     "copied_chain": "The rule copies a ticket's own words.",
     "brand": "A dimension may not be a brand.",
-    "no_falsifier": "The hypothesis does not say what would show it wrong.",
-    "duplicate": "The same is there already, or was proposed in the same answer.",
-    "operation_cap": "More operations than one answer may have.",
+    "no_falsifier": "The hypothesis does not say what would disprove it.",
+    "duplicate": "The rule already exists, or is changed or proposed twice in the same answer.",
+    "operation_cap": "The answer has too many operations.",
     "change_cap": "No further change is allowed in this epoch.",
-    "rule_cap": "There are as many rules as there may be.",
-    "has_evidence_false": "The answer says that there is no evidence, and proposes something.",
+    "rule_cap": "The maximum number of rules is reached.",
+    "has_evidence_false": "The answer says that there is no evidence, but proposes something.",
 }
 
 
 class Rejection(NamedTuple):
-    """One thing that was not taken."""
+    """A rejected item of an answer."""
 
     what: Literal["operation", "hypothesis", "ticket"]
     reason: ItemReason

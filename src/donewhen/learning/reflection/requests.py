@@ -1,4 +1,4 @@
-"""The two questions of reflection, as a model is asked them: which cases teach nothing, and what the others teach."""
+"""The two model requests of reflection: which cases have no evidence, and which changes the others suggest."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from donewhen.judging.verdict import Verdict
 from donewhen.learning.reflection.proposals import DECISION_SCHEMA, OPS_SCHEMA
 from donewhen.models.roles import Case, Prompt, ReflectionRequest
 
-_ALONE = 0.8
-"""A single case may take so much of a prompt; what is longer is cut in the middle."""
+_MAX_CASE_SHARE = 0.8
+"""Share of the prompt that a single case may take; a longer case is cut in the middle."""
 
 
 class PackedCases(NamedTuple):
-    """The cases that fit into one prompt, and those that must wait."""
+    """The cases that fit into one prompt, their text, and the cases that don't fit."""
 
-    shown: tuple[Case, ...]
-    own: str
+    cases: tuple[Case, ...]
+    text: str
     waiting: tuple[Case, ...]
 
 
 def reflection_case(ticket: Ticket, verdict: Verdict) -> Case:
-    """A judged ticket as reflection sees it."""
+    """A judged ticket as a case for reflection."""
     assert ticket.label is not None  # noqa: S101 - only labelled tickets are learned from
     return Case(
         ticket.key,
@@ -44,12 +44,12 @@ def reflection_case(ticket: Ticket, verdict: Verdict) -> Case:
 
 
 def pack_cases(cases: Sequence[Case], mission: Mission, shared: int) -> PackedCases:
-    """As many cases as fit, from the first on. The first always fits."""
+    """Pack as many cases as fit, in order. The first always fits."""
     room = max(1000, mission.settings.reflection.max_prompt_chars - shared)
     parts: list[str] = []
     used = 0
     for number, case in enumerate(cases):
-        part = _rendered(case, mission, int(room * _ALONE))
+        part = _render_case(case, mission, int(room * _MAX_CASE_SHARE))
         if parts and used + len(part) > room:
             return PackedCases(tuple(cases[:number]), "".join(parts), tuple(cases[number:]))
         parts.append(part)
@@ -57,24 +57,24 @@ def pack_cases(cases: Sequence[Case], mission: Mission, shared: int) -> PackedCa
     return PackedCases(tuple(cases), "".join(parts), ())
 
 
-def decision_request(mission: Mission, guidance: Guidance, shown: PackedCases, attempt: int) -> ReflectionRequest:
-    """The question of the decision pass."""
+def decision_request(mission: Mission, guidance: Guidance, packed: PackedCases, attempt: int) -> ReflectionRequest:
+    """The request of the decision pass."""
     return ReflectionRequest(
-        Prompt(shared_prompt(mission, guidance, "decision"), shown.own),
+        Prompt(shared_prompt(mission, guidance, "decision"), packed.text),
         guidance.rules,
-        shown.shown,
+        packed.cases,
         mission.language.name,
         DECISION_SCHEMA,
         attempt=attempt,
     )
 
 
-def ops_request(mission: Mission, guidance: Guidance, shown: PackedCases, attempt: int) -> ReflectionRequest:
-    """The question of the ops pass."""
+def ops_request(mission: Mission, guidance: Guidance, packed: PackedCases, attempt: int) -> ReflectionRequest:
+    """The request of the ops pass."""
     return ReflectionRequest(
-        Prompt(shared_prompt(mission, guidance, "ops"), shown.own),
+        Prompt(shared_prompt(mission, guidance, "ops"), packed.text),
         guidance.rules,
-        shown.shown,
+        packed.cases,
         mission.language.name,
         OPS_SCHEMA,
         mission.settings.reflection.max_operations,
@@ -95,11 +95,11 @@ def shared_prompt(mission: Mission, guidance: Guidance, prompt: str) -> str:
     )
 
 
-def _rendered(case: Case, mission: Mission, limit: int) -> str:
+def _render_case(case: Case, mission: Mission, limit: int) -> str:
     words = mission.language.answer
-    spoken = {"pass": words.pass_, "fail": words.fail}
-    judged = spoken[case.verdict] if case.verdict else "-"
-    head = f'\n<case key={json.dumps(case.ticket_key, ensure_ascii=False)} label="{spoken[case.label]}">\n'
+    verdict_words = {"pass": words.pass_, "fail": words.fail}
+    judged = verdict_words[case.verdict] if case.verdict else "-"
+    head = f'\n<case key={json.dumps(case.ticket_key, ensure_ascii=False)} label="{verdict_words[case.label]}">\n'
     votes = f"{words.pass_} {case.passes}, {words.fail} {case.fails}"
     message = f"{words.verdict}: {judged} ({votes})\n{words.reason}: {escape_block(one_line(case.reason, 300))}\n"
     return f"{head}{message}{evidence_block(case.evidence, limit)}\n</case>\n"

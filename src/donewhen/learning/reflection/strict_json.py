@@ -1,4 +1,4 @@
-"""One JSON object, as it stands. Around it, white space and one code fence; nothing is ever repaired."""
+"""Parse one JSON object strictly. White space and one code fence around it are allowed; nothing is repaired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.learning.reflection.rejections import AnswerReason
 
 _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n?```", re.DOTALL)
-_SHOWN = 300
+_MAX_DETAIL_CHARS = 300
 
 
 class UnusableAnswer(NamedTuple):
@@ -22,26 +22,26 @@ class UnusableAnswer(NamedTuple):
 
 
 def read_json_object(text: str) -> dict[str, Any] | UnusableAnswer:
-    """The object, or why there is none."""
+    """Parse the object, or return why it is unusable."""
     stripped = text.strip()
     fenced = _FENCE.fullmatch(stripped)
     try:
         data = json.loads(
-            fenced[1] if fenced else stripped, object_pairs_hook=refuse_duplicate_keys, parse_constant=_refused_constant
+            fenced[1] if fenced else stripped, object_pairs_hook=refuse_duplicate_keys, parse_constant=_reject_constant
         )
     except DuplicateKeyError as error:
         return UnusableAnswer("duplicate_key", str(error))
     except (ValueError, RecursionError) as error:
-        return UnusableAnswer("not_json", one_line(f"{error}: {text}", _SHOWN))
+        return UnusableAnswer("not_json", one_line(f"{error}: {text}", _MAX_DETAIL_CHARS))
     if not isinstance(data, dict):
-        return UnusableAnswer("not_an_object", one_line(text, _SHOWN))
+        return UnusableAnswer("not_an_object", one_line(text, _MAX_DETAIL_CHARS))
     try:
-        # 1e999, half of a surrogate pair, a thousand brackets: Python reads them, and no record could hold them.
+        # 1e999, unpaired surrogates, a thousand brackets: Python parses them, but they can't be written to the log.
         canonical_json(data)
     except (ValueError, RecursionError) as error:
-        return UnusableAnswer("not_json", one_line(f"{error}: {text}", _SHOWN))
+        return UnusableAnswer("not_json", one_line(f"{error}: {text}", _MAX_DETAIL_CHARS))
     return data
 
 
-def _refused_constant(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")

@@ -1,4 +1,4 @@
-"""The tickets from which nothing was learned, and why: one queue, for people to look at."""
+"""Rows of the stop-gradient queue: tickets from which nothing was learned, for people to review."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from donewhen.models.roles import Binary
 ReasonCode = Literal["reflection_no_evidence_after_gt", "budget_exhausted", "suspected_label_noise", "policy_question"]
 
 MEANINGS: dict[ReasonCode, str] = {
-    "reflection_no_evidence_after_gt": "Nothing in the ticket speaks for its label, so nothing can be learned from it.",
-    "budget_exhausted": "It was asked about as often as is allowed, and no answer covered it.",
-    "suspected_label_noise": "All votes are against the label, in every epoch, and so are its words.",
-    "policy_question": "The labels disagree about what the rule is: decide, and label accordingly.",
+    "reflection_no_evidence_after_gt": "Nothing in the ticket supports its label, so nothing can be learned from it.",
+    "budget_exhausted": "The retries or the budget were used up before an answer covered the ticket.",
+    "suspected_label_noise": "All votes contradict the label in every epoch, and so do word counts.",
+    "policy_question": "The labels contradict each other: decide on a rule, and label accordingly.",
 }
 
 

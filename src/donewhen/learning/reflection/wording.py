@@ -1,4 +1,4 @@
-"""May a rule say this? Two verdicts and no third, kinds of evidence and no single ticket, own words and no copies."""
+"""Check the wording of a rule: one of two verdicts, no single tickets, no text copied from a ticket."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Polarity = Literal["pass", "fail", "both", "none"]
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|『[^』]*』|‘[^’]*’|《[^》]*》")
 _SAMPLE_ID = re.compile(r"::\s*(?:pass|fail)\b|\b(?!(?:UTF|SHA|ISO|RFC|HTTP|TLS|MD|CVE|IP|USB|GPT)-)[A-Z]{2,8}-\d+\b")
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_OF_NUMBERS = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)")
+_NUMBER_PUNCTUATION = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)")
 _VERDICT = "verdictword"
 _COPIED_WORDS = 8
 _COPIED_CJK = 14
 
 
 class WordingObjection(NamedTuple):
-    """What is wrong with a text."""
+    """Why a rule's text is rejected."""
 
     reason: ItemReason
     detail: str
@@ -33,12 +33,12 @@ class WordingObjection(NamedTuple):
 def wording_objection(
     text: str, language: Language, max_length: int, groups: Iterable[str], texts: Sequence[str]
 ) -> WordingObjection | None:
-    """The first thing that speaks against a rule, if any. ``groups`` and ``texts`` are those of the cases shown."""
+    """The first objection to a rule's text, if any. ``groups`` and ``texts`` belong to the cases in the request."""
     if not text.strip():
         return WordingObjection("empty_text", "")
     if plain_text(text) != text:
-        # They would hide a word from whoever looks for it here, and from the people who read the rule.
-        return WordingObjection("malformed_item", "characters that can't be seen")
+        # Invisible characters would hide words from these checks and from readers.
+        return WordingObjection("malformed_item", "invisible characters")
     if len(text) > max_length:
         return WordingObjection("too_long", f"{len(text)} characters, {max_length} allowed")
     wording = language.wording
@@ -49,88 +49,89 @@ def wording_objection(
         if contains(text, phrase, language):
             return WordingObjection("ambiguous_negation", phrase)
     for phrase in wording.negation:
-        if contains(_marked(text, language), phrase.format(_VERDICT), language):
+        if contains(_conclusion_with_placeholder(text, language), phrase.format(_VERDICT), language):
             return WordingObjection("ambiguous_negation", phrase.format("…"))
-    said = polarity(text, language)
-    if said in ("none", "both"):
-        return WordingObjection("no_verdict" if said == "none" else "both_verdicts", text)
-    named = sample_id(text, groups)
-    if named is not None:
-        return WordingObjection("sample_id", named)
+    verdict = polarity(text, language)
+    if verdict in ("none", "both"):
+        return WordingObjection("no_verdict" if verdict == "none" else "both_verdicts", text)
+    ticket = sample_id(text, groups)
+    if ticket is not None:
+        return WordingObjection("sample_id", ticket)
     copied = copied_chain(text, texts)
     return WordingObjection("copied_chain", copied) if copied is not None else None
 
 
 def polarity(text: str, language: Language) -> Polarity:
-    """Which verdict a rule concludes. What stands in quotes is what it looks for, not what it says."""
-    spoken = _QUOTED.sub(" ", _folded(text, language))
-    found = _verdicts(spoken[_conclusion(spoken, language) :], language) or _verdicts(spoken, language)
-    return "both" if len(found) > 1 else next(iter(found), "none")
+    """The verdict of a rule. Quoted text is ignored: it is what the rule looks for."""
+    unquoted = _QUOTED.sub(" ", _folded(text, language))
+    verdicts = _verdicts(unquoted[_conclusion_start(unquoted, language) :], language) or _verdicts(unquoted, language)
+    return "both" if len(verdicts) > 1 else next(iter(verdicts), "none")
 
 
-def _marked(text: str, language: Language) -> str:
-    """The conclusion of a rule, with one word for either verdict."""
-    spoken = _QUOTED.sub(" ", _folded(text, language))
-    concluded = spoken[_conclusion(spoken, language) :]
-    for shape, _ in _shapes(language):
-        concluded = re.sub(shape, f" {_VERDICT} ", concluded)
-    return concluded
+def _conclusion_with_placeholder(text: str, language: Language) -> str:
+    """The conclusion of a rule, with both verdict words replaced by a placeholder."""
+    unquoted = _QUOTED.sub(" ", _folded(text, language))
+    conclusion = unquoted[_conclusion_start(unquoted, language) :]
+    for pattern, _ in _verdict_patterns(language):
+        conclusion = re.sub(pattern, f" {_VERDICT} ", conclusion)
+    return conclusion
 
 
-def _conclusion(text: str, language: Language) -> int:
-    """Where the conclusion begins: at the first word that announces one. "Tests that pass" before it is a condition."""
-    shapes = (re.escape(_folded(one, language)) for one in language.wording.conclusion)
-    found = (
-        re.search(rf"\b{shape}\b" if shape[0].isascii() and shape[0].isalpha() else shape, text) for shape in shapes
+def _conclusion_start(text: str, language: Language) -> int:
+    """The start of the conclusion: the first word that introduces one. "Tests that pass" before it is a condition."""
+    patterns = (re.escape(_folded(word, language)) for word in language.wording.conclusion)
+    matches = (
+        re.search(rf"\b{pattern}\b" if pattern[0].isascii() and pattern[0].isalpha() else pattern, text)
+        for pattern in patterns
     )
-    return min((one.start() for one in found if one is not None), default=0)
+    return min((match.start() for match in matches if match is not None), default=0)
 
 
 def _verdicts(text: str, language: Language) -> set[Binary]:
-    found: set[Binary] = set()
+    verdicts: set[Binary] = set()
     rest = text
-    for shape, verdict in _shapes(language):
-        rest, count = re.subn(shape, " ", rest)
+    for pattern, verdict in _verdict_patterns(language):
+        rest, count = re.subn(pattern, " ", rest)
         if count:
-            found.add(verdict)
-    return found
+            verdicts.add(verdict)
+    return verdicts
 
 
-def _shapes(language: Language) -> list[tuple[str, Binary]]:
-    """The words for the verdicts. "不通过" holds "通过", so the longer word comes first, to be taken out first."""
+def _verdict_patterns(language: Language) -> list[tuple[str, Binary]]:
+    """Patterns for the verdict words, longest first: "不通过" contains "通过" and must be removed before it."""
     words = language.answer
     known: dict[str, Binary] = {language.plain[0]: "pass", language.plain[1]: "fail"}
     known |= {words.pass_: "pass", words.fail: "fail"}
-    found: list[tuple[str, Binary]] = []
+    patterns: list[tuple[str, Binary]] = []
     for word, verdict in sorted(known.items(), key=lambda item: -len(item[0])):
         folded = _folded(word, language)
-        shape = re.escape(folded) if _CJK.search(folded) else rf"(?<!\w){re.escape(folded)}(?:es|ed|s)?(?!\w)"
-        found.append((shape, verdict))
-    return found
+        pattern = re.escape(folded) if _CJK.search(folded) else rf"(?<!\w){re.escape(folded)}(?:es|ed|s)?(?!\w)"
+        patterns.append((pattern, verdict))
+    return patterns
 
 
 def contains(text: str, phrase: str, language: Language) -> bool:
-    """Whether a text says a phrase, whatever the width, the case, the characters' form and what stands in between."""
-    wanted = _folded(phrase, language)
-    said = _folded(text, language)
-    if _CJK.search(wanted):
-        return _squeezed(wanted) in _squeezed(said)
-    return f" {_spaced(wanted)} " in f" {_spaced(said)} "
+    """Whether a text contains a phrase, ignoring width, case, character variants and punctuation."""
+    folded_phrase = _folded(phrase, language)
+    folded_text = _folded(text, language)
+    if _CJK.search(folded_phrase):
+        return _squeezed(folded_phrase) in _squeezed(folded_text)
+    return f" {_spaced(folded_phrase)} " in f" {_spaced(folded_text)} "
 
 
 def is_brand(dimension: str, language: Language) -> bool:
-    """Whether a dimension is a brand by another name."""
-    return any(contains(dimension, one, language) for one in language.wording.brand)
+    """Whether a dimension contains a word for a brand."""
+    return any(contains(dimension, word, language) for word in language.wording.brand)
 
 
 def sample_id(text: str, groups: Iterable[str]) -> str | None:
-    """The ticket that a text names, if it does."""
-    found = _SAMPLE_ID.search(text)
-    if found is not None:
-        return found.group()
+    """The ticket ID in a text, if there is one."""
+    match = _SAMPLE_ID.search(text)
+    if match is not None:
+        return match.group()
     folded = text.casefold()
     for group in groups:
-        # An id of one or two characters is a word like any other.
+        # IDs of one or two characters are skipped, because they occur as ordinary words.
         known = group.casefold()
         if len(group) > 2 and known in folded and re.search(rf"(?<![^\W_]){re.escape(known)}(?![^\W_])", folded):
             return group
@@ -138,11 +139,11 @@ def sample_id(text: str, groups: Iterable[str]) -> str | None:
 
 
 def copied_chain(text: str, texts: Sequence[str]) -> str | None:
-    """A run of words that a rule has taken from a case as they stood."""
+    """A sequence of words that the text copies from a case, if there is one."""
     cjk = "".join(_CJK.findall(text))
-    chunks = [cjk[at : at + _COPIED_CJK] for at in range(len(cjk) - _COPIED_CJK + 1)]
+    chunks = [cjk[start : start + _COPIED_CJK] for start in range(len(cjk) - _COPIED_CJK + 1)]
     words = _spaced(_plain_fold(text)).split()
-    runs = [" ".join(words[at : at + _COPIED_WORDS]) for at in range(len(words) - _COPIED_WORDS + 1)]
+    runs = [" ".join(words[start : start + _COPIED_WORDS]) for start in range(len(words) - _COPIED_WORDS + 1)]
     if not chunks and not runs:
         return None
     for source in texts:
@@ -160,14 +161,14 @@ def copied_chain(text: str, texts: Sequence[str]) -> str | None:
 
 
 def normalise_rule(text: str, language: Language) -> str:
-    """A text in the form in which two that say the same are the same. What belongs to a number says something."""
+    """A normal form for comparing rules. Punctuation is dropped, except in numbers, where it carries meaning."""
     folded = _folded(text, language).replace("−", "-")
-    kept = {found.start() for found in _OF_NUMBERS.finditer(folded)}
-    return "".join(one for at, one in enumerate(folded) if one.isalnum() or at in kept)
+    kept = {match.start() for match in _NUMBER_PUNCTUATION.finditer(folded)}
+    return "".join(char for index, char in enumerate(folded) if char.isalnum() or index in kept)
 
 
 def fixed_parts(text: str) -> tuple[str, ...]:
-    """The numbers and the quoted words of a rule: two rules that differ in these are two rules."""
+    """The numbers and quoted words of a rule; rules that differ in these are different rules."""
     numbers = re.findall(r"(?:[<>≤≥]=?\s*)?-?\d+(?:[.,]\d+)*", _QUOTED.sub(" ", text))
     return (*_QUOTED.findall(text), *("".join(number.split()) for number in numbers))
 
@@ -177,12 +178,13 @@ def _plain_fold(text: str) -> str:
 
 
 def _folded(text: str, language: Language) -> str:
-    return _plain_fold(text).translate({ord(one): other for one, other in language.wording.variants.items()})
+    variants = language.wording.variants
+    return _plain_fold(text).translate({ord(variant): canonical for variant, canonical in variants.items()})
 
 
 def _spaced(text: str) -> str:
-    return " ".join("".join(one if one.isalnum() else " " for one in text).split())
+    return " ".join("".join(char if char.isalnum() else " " for char in text).split())
 
 
 def _squeezed(text: str) -> str:
-    return "".join(one for one in text if one.isalnum())
+    return "".join(char for char in text if char.isalnum())

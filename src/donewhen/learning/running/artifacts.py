@@ -1,4 +1,4 @@
-"""What a run leaves behind, in files that others can read. All of it is made from the events, and can be made again."""
+"""Write the files of a run. All of them are derived from its events and can be rebuilt."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ _LINES: dict[str, tuple[str, ...]] = {
 
 
 def write_artifacts(folder: Path, events: Iterable[RunEvent], state: RunState, clock: Clock) -> None:
-    """Write everything but the report."""
+    """Write all files except the report."""
     with ExitStack() as stack:
-        # Trajectories of many tickets are long: they go from file to file.
-        files = {name: stack.enter_context(_replaced(folder / name)) for name in (*_LINES, _TRAJECTORIES)}
+        # Streamed from file to file, because the trajectories of many tickets are long.
+        files = {name: stack.enter_context(_replace_file(folder / name)) for name in (*_LINES, _TRAJECTORIES)}
         for event in events:
             for name, kinds in _LINES.items():
                 if event.type in kinds:
-                    files[name].write(_line({"event": event.number, "type": event.type, **event.data}))
+                    files[name].write(_json_line({"event": event.number, "type": event.type, **event.data}))
             if event.type == "rolled":
                 for row in event.data["rows"]:
-                    files[_TRAJECTORIES].write(_line({"epoch": event.data["epoch"], **row}))
-    write_atomically(folder / "stop_gradient.jsonl", b"".join(map(_line, state.queue)))
-    write_atomically(folder / "hypotheses.json", _page([msgspec.to_builtins(one) for one in state.pool.values()]))
-    write_atomically(folder / "manifest.json", _page(dict(state.manifest)))
-    write_atomically(folder / "metrics.json", _page(_metrics(state)))
+                    files[_TRAJECTORIES].write(_json_line({"epoch": event.data["epoch"], **row}))
+    write_atomically(folder / "stop_gradient.jsonl", b"".join(map(_json_line, state.queue)))
+    pool = [msgspec.to_builtins(hypothesis) for hypothesis in state.pool.values()]
+    write_atomically(folder / "hypotheses.json", _json_page(pool))
+    write_atomically(folder / "manifest.json", _json_page(dict(state.manifest)))
+    write_atomically(folder / "metrics.json", _json_page(_metrics(state)))
     _write_guidance(folder, state, clock)
 
 
 @contextmanager
-def _replaced(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of another when it is complete."""
+def _replace_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file that replaces ``path`` when it is complete."""
     part = path.with_name(f".{path.name}.part")
     with part.open("wb") as file:
         yield file
@@ -54,11 +55,11 @@ def _replaced(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _write_guidance(folder: Path, state: RunState, clock: Clock) -> None:
-    """The run's own guidance with its snapshots, as far as it has come."""
+    """Write the run's guidance and its snapshots, up to the current step."""
     first = initial_guidance_of(state.manifest)
     store = GuidanceStore(folder / "guidance.json", first.mission, clock=clock)
-    now = store.seed(first)
-    for change in state.applied[now.step - first.step :]:
+    current = store.seed(first)
+    for change in state.applied[current.step - first.step :]:
         store.apply(change, f"run {folder.name}")
     if state.counts:
         store.credit(state.counts)
@@ -86,9 +87,9 @@ def _metrics(state: RunState) -> dict[str, Any]:
     return {"status": state.status, "epochs": epochs, "spent": dict(state.spent), "malformed": dict(state.malformed)}
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
+def _json_line(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
-def _page(value: object) -> bytes:
+def _json_page(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"

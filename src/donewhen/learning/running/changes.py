@@ -1,4 +1,4 @@
-"""Changing the guidance: through a trial, or not at all; and doing without rules that don't pay."""
+"""Change the guidance of a run after a successful trial, and remove rules with negative effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from donewhen.learning.running.run_state import RunState
 
 
 class GuidanceChanges:
-    """The one way in which a run changes its guidance."""
+    """Makes all changes of the guidance during a run."""
 
     def __init__(self, settings: MissionFile, recorder: RunRecorder, panel: ValidationPanel) -> None:
         self._settings = settings
@@ -32,11 +32,11 @@ class GuidanceChanges:
 
     @property
     def left(self) -> int:
-        """How many changes this epoch may still make."""
+        """Number of changes still allowed in this epoch."""
         return max(0, self._settings.reflection.max_changes_per_epoch - self._state.epoch.changes)
 
     async def make(self, change: GuidanceChange, origin: str) -> tuple[bool, str]:
-        """Make a change, if it stands its trial; with the trial switched off, make it. And why, or why not."""
+        """Make a change if it passes its trial, or if trials are off. Return whether it was made, and the reason."""
         now = self._state.guidance
         try:
             after = apply_change(now, change, now.updated_at)
@@ -44,62 +44,67 @@ class GuidanceChanges:
             return False, error.message
         known = self._state.refused.get((now.hash, after.hash))
         if known is not None:
-            # The same change of the same guidance, on the same tickets: it would come out the same.
+            # The same change of the same guidance on the same tickets would give the same result.
             return False, known
         why = "no trial"
         if self._settings.trial != "off":
-            data = await self._recorder.step("trialled", partial(self._trial, now, after, change, origin))
-            if data["tickets"]:
+            trial = await self._recorder.step("trialled", partial(self._run_trial, now, after, change, origin))
+            if trial["tickets"]:
                 self._panel.was_on_validation(now, after)
-            why = str(data["reason"])
-            if not data["accepted"]:
+            why = str(trial["reason"])
+            if not trial["accepted"]:
                 return False, why
         key = next_key(now) if change.op == "add" else change.key
-        told = {"change": msgspec.to_builtins(change), "key": key, "step": after.step, "hash": after.hash}
-        self._recorder.record("guidance_changed", {**told, "origin": origin})
+        data = {"change": msgspec.to_builtins(change), "key": key, "step": after.step, "hash": after.hash}
+        self._recorder.record("guidance_changed", {**data, "origin": origin})
         return True, why
 
-    async def _trial(self, now: Guidance, after: Guidance, change: GuidanceChange, origin: str) -> dict[str, Any]:
+    async def _run_trial(self, now: Guidance, after: Guidance, change: GuidanceChange, origin: str) -> dict[str, Any]:
         trial = self._settings.trial
-        assert trial != "off"  # noqa: S101 - asked before
+        assert trial != "off"  # noqa: S101 - checked by the caller
         judged: tuple[dict[str, LabelledVerdict], dict[str, LabelledVerdict]] = {}, {}
         if len(self._panel.validation) >= trial.min_tickets:
             judged = await self._panel.on_validation(now), await self._panel.on_validation(after)
         seed = int(digest_of([self._settings.seed, msgspec.to_builtins(change)])[7:15], 16)
         result = run_trial(change.op, *judged, trial, seed)
-        told = {"change": msgspec.to_builtins(change), "origin": origin, "epoch": self._state.epoch.number}
-        return {**told, "step": now.step, "before": now.hash, "after": after.hash, **result.as_dict()}
+        data = {"change": msgspec.to_builtins(change), "origin": origin, "epoch": self._state.epoch.number}
+        return {**data, "step": now.step, "before": now.hash, "after": after.hash, **result.as_dict()}
 
     async def clean_up(self, epoch: int) -> None:
-        """Measure what each rule does, and try to do without those that don't pay."""
+        """Measure the effect of each rule, and try to delete rules that do more harm than good."""
         rules = self._settings.rules
         if len(self._state.guidance.learned) < 2 or not self._panel.credit:
             return
         now = self._state.guidance
-        data = await self._recorder.step("credited", partial(self._credit, epoch))
+        data = await self._recorder.step("credited", partial(self._measure_credit, epoch))
         self._panel.was_on_credit(now, *(now.without(key) for key in data["rules"]))
-        found = {key: RuleCredit(tuple(one["hits"]), tuple(one["misses"])) for key, one in data["rules"].items()}
-        for key in rules_not_paying(self._state.guidance, found, rules):
+        measured = {key: RuleCredit(tuple(row["hits"]), tuple(row["misses"])) for key, row in data["rules"].items()}
+        for key in rules_not_paying(self._state.guidance, measured, rules):
             if not self.left:
                 return
-            message = f"{len(found[key].hits)} hits and {len(found[key].misses)} misses when it is left out"
+            # The trial's seed depends on this text: another wording would give other resamples.
+            message = f"{len(measured[key].hits)} hits and {len(measured[key].misses)} misses when it is left out"
             change = GuidanceChange(
-                op="delete", key=key, rationale=message, evidence=found[key].misses, reflection_id=f"{epoch}.clean-up"
+                op="delete",
+                key=key,
+                rationale=message,
+                evidence=measured[key].misses,
+                reflection_id=f"{epoch}.clean-up",
             )
             await self.make(change, "clean-up")
 
-    async def _credit(self, epoch: int) -> dict[str, Any]:
+    async def _measure_credit(self, epoch: int) -> dict[str, Any]:
         now = self._state.guidance
-        names = [key for key in now.learned if key != FIRST]
-        advance = self._phase(f"epoch {epoch}: leaving out each rule", len(names))
+        keys = [key for key in now.learned if key != FIRST]
+        advance = self._start_phase(f"epoch {epoch}: measuring each rule", len(keys))
         base = await self._panel.on_credit(now)
-        found: dict[str, Any] = {}
-        for key in names:
+        rows: dict[str, Any] = {}
+        for key in keys:
             credit = rule_credit(base, await self._panel.on_credit(now.without(key)))
-            found[key] = {"hits": list(credit.hits), "misses": list(credit.misses)}
-            advance(len(found))
-        return {"epoch": epoch, "tickets": len(base), "rules": found}
+            rows[key] = {"hits": list(credit.hits), "misses": list(credit.misses)}
+            advance(len(rows))
+        return {"epoch": epoch, "tickets": len(base), "rules": rows}
 
-    def _phase(self, name: str, total: int) -> Callable[[int], None]:
+    def _start_phase(self, name: str, total: int) -> Callable[[int], None]:
         self._recorder.watcher.phase(name, total)
         return self._recorder.watcher.advance

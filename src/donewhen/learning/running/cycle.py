@@ -1,4 +1,4 @@
-"""One reflection cycle: a batch of cases, two questions, and the same again for those that the answers left out."""
+"""Reflection cycles: two model requests about a batch of cases, repeated for the cases that no answer covered."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Case, Completion, ModelError, Studious
 
 
-class ReflectionLimitReached(Exception):  # noqa: N818 - a turn in the flow, not an error
-    """No further question of reflection is allowed in this epoch."""
+class ReflectionLimitReached(Exception):  # noqa: N818 - control flow, not an error
+    """No further reflection call is allowed in this epoch."""
 
 
 class _Question(NamedTuple):
     keys: tuple[str, ...]
     attempt: int
     decided: bool
-    """Whether the decision pass has spoken of these cases."""
+    """Whether the decision pass has already answered for these cases."""
 
 
 class ReflectionCycles:
-    """The reflection of one epoch. ``open_cases`` are those whose fate is not decided yet; nobody else leaves it."""
+    """The reflection of one epoch. ``open_cases`` are the undecided cases; only this class removes them."""
 
     def __init__(
         self,
         mission: Mission,
-        book: TicketReader,
-        asking: MeteredModel,
+        reader: TicketReader,
+        metered: MeteredModel,
         recorder: RunRecorder,
         changes: GuidanceChanges,
         queue: ReviewQueue,
@@ -70,15 +70,15 @@ class ReflectionCycles:
     ) -> None:
         self._mission = mission
         self._settings = mission.settings
-        self._book = book
-        self._asking = asking
+        self._reader = reader
+        self._metered = metered
         self._recorder = recorder
         self._changes = changes
         self._queue = queue
         self._rolled = rolled
         self._open = open_cases
         self._studied = False
-        # One that is a mere word or a mere number may stand in a rule without naming anybody.
+        # Groups that are plain words or plain numbers are excluded: a rule may contain them by chance.
         groups = sorted({key.rpartition("::")[0] for key in rolled.keys})
         self._groups = tuple(group for group in groups if not group.isdigit() and any(map(str.isdigit, group)))
 
@@ -87,86 +87,85 @@ class ReflectionCycles:
         return self._recorder.state
 
     async def reflect(self, cycle: str, keys: tuple[str, ...]) -> None:
-        """Ask about a batch until each of its cases is covered, set aside or given up."""
+        """Ask about a batch until each of its cases is covered, without evidence, or out of retries."""
         waiting = deque([_Question(keys, 0, decided=False)])
         attempts = dict.fromkeys(keys, 0)
-        asked = 0
+        count = 0
         while waiting:
             question = waiting.popleft()
-            shown = self._shown([self._case(key) for key in question.keys])
-            if shown.waiting:
-                left = tuple(one.ticket_key for one in shown.waiting)
+            packed = self._pack([self._case(key) for key in question.keys])
+            if packed.waiting:
+                left = tuple(case.ticket_key for case in packed.waiting)
                 waiting.appendleft(question._replace(keys=left))
-            asked += 1
-            for one in shown.shown:
-                attempts[one.ticket_key] += 1
-            again, decided = await self._ask(question, cycle, f"{cycle}.{asked}", shown, attempts)
+            count += 1
+            for case in packed.cases:
+                attempts[case.ticket_key] += 1
+            retry, decided = await self._ask(question, cycle, f"{cycle}.{count}", packed, attempts)
             attempt = question.attempt + 1
             size = retry_batch_size(self._settings.reflection.batch_size, attempt)
-            waiting.extend(_Question(batch, attempt, decided) for batch in split_batches(again, size))
+            waiting.extend(_Question(batch, attempt, decided) for batch in split_batches(retry, size))
 
     async def _ask(
-        self, question: _Question, cycle: str, reflection_id: str, shown: PackedCases, attempts: Mapping[str, int]
+        self, question: _Question, cycle: str, reflection_id: str, packed: PackedCases, attempts: Mapping[str, int]
     ) -> tuple[tuple[str, ...], bool]:
-        """Put one question; whom it must be put to again, and whether the decision pass has spoken of them."""
-        learnable: tuple[Case, ...] | None = shown.shown
+        """Ask one question. Return the tickets to retry, and whether the decision pass has answered for them."""
+        learnable: tuple[Case, ...] | None = packed.cases
         if not question.decided:
-            learnable = await self._decide(cycle, reflection_id, question.attempt, shown)
+            learnable = await self._decide(cycle, reflection_id, question.attempt, packed)
         covered: frozenset[str] = frozenset()
         if learnable:
             covered = await self._propose(cycle, reflection_id, question.attempt, learnable)
-        # Whom the decision pass has set aside is closed; whom it could not be asked about is not.
-        still = [one.ticket_key for one in shown.shown if one.ticket_key in self._open]
-        close = close_batch(still, covered, attempts, self._settings.reflection.retry_budget_per_group_per_epoch)
-        told = {name: list(keys) for name, keys in close._asdict().items()}
-        self._recorder.record("closed", {"cycle": cycle, "reflection_id": reflection_id, **told})
-        for key in close.covered:
+        # Cases without evidence were closed by the decision pass. If it had no usable answer, all are still open.
+        still_open = [case.ticket_key for case in packed.cases if case.ticket_key in self._open]
+        result = close_batch(still_open, covered, attempts, self._settings.reflection.retry_budget_per_group_per_epoch)
+        closed = {name: list(keys) for name, keys in result._asdict().items()}
+        self._recorder.record("closed", {"cycle": cycle, "reflection_id": reflection_id, **closed})
+        for key in result.covered:
             del self._open[key]
-        gone = {key: self._closed(key) for key in close.exhausted}
-        self._queue.put(gone, "budget_exhausted", cycle, reflection_id, "asked about as often as is allowed")
-        return close.retry, learnable is not None
+        exhausted = {key: self._close_case(key) for key in result.exhausted}
+        self._queue.put(exhausted, "budget_exhausted", cycle, reflection_id, "asked about as often as is allowed")
+        return result.retry, learnable is not None
 
     async def _decide(
-        self, cycle: str, reflection_id: str, attempt: int, shown: PackedCases
+        self, cycle: str, reflection_id: str, attempt: int, packed: PackedCases
     ) -> tuple[Case, ...] | None:
-        """The cases that something can be learned from; None where the answer can't be used."""
-        request = decision_request(self._mission, self._state.guidance, shown, attempt)
+        """Run the decision pass. Return the learnable cases; None if the answer is unusable."""
+        request = decision_request(self._mission, self._state.guidance, packed, attempt)
 
         async def ask() -> dict[str, Any]:
             self._study()
-            found = await _answered(partial(self._asking.decide, request))
-            usable = found if isinstance(found, UnusableAnswer) else read_decision(found.text, shown.shown)
-            decision = usable if isinstance(usable, DecisionPass) else DecisionPass((), "", ())
+            answer = await _complete(partial(self._metered.decide, request))
+            parsed = answer if isinstance(answer, UnusableAnswer) else read_decision(answer.text, packed.cases)
+            decision = parsed if isinstance(parsed, DecisionPass) else DecisionPass((), "", ())
             return {
-                **self._about(cycle, reflection_id, attempt, shown.shown, "decision"),
+                **self._event_fields(cycle, reflection_id, attempt, packed.cases, "decision"),
                 "no_evidence": list(decision.no_evidence),
                 "analysis": decision.analysis,
                 "rejections": [rejection.as_dict() for rejection in decision.rejections],
-                "unusable": usable._asdict() if isinstance(usable, UnusableAnswer) else None,
+                "unusable": parsed._asdict() if isinstance(parsed, UnusableAnswer) else None,
             }
 
         data = await self._step("decided", ask)
         if data["unusable"] is not None:
             return None
-        aside = {key: self._closed(key) for key in data["no_evidence"]}
-        self._queue.put(aside, "reflection_no_evidence_after_gt", cycle, reflection_id, data["analysis"])
-        return tuple(one for one in shown.shown if one.ticket_key not in aside)
+        closed = {key: self._close_case(key) for key in data["no_evidence"]}
+        self._queue.put(closed, "reflection_no_evidence_after_gt", cycle, reflection_id, data["analysis"])
+        return tuple(case for case in packed.cases if case.ticket_key not in closed)
 
     async def _propose(
         self, cycle: str, reflection_id: str, attempt: int, learnable: tuple[Case, ...]
     ) -> frozenset[str]:
-        """Ask what the cases teach, take what is valid, and return whom it covers."""
+        """Run the ops pass, apply the valid proposals, and return the tickets that they cover."""
         guidance = self._state.guidance
-        # A part of what fitted before fits, too.
-        shown = self._shown(learnable)
-        request = ops_request(self._mission, guidance, shown, attempt)
-        most = self._settings.reflection.max_operations
+        # A subset of cases that fitted into the prompt fits, too.
+        packed = self._pack(learnable)
+        request = ops_request(self._mission, guidance, packed, attempt)
         terms = ReadingTerms(
             guidance,
             self._mission.language,
             self._settings.rules,
-            shown.shown,
-            most,
+            packed.cases,
+            self._settings.reflection.max_operations,
             self._changes.left,
             reflection_id,
             self._groups,
@@ -174,31 +173,31 @@ class ReflectionCycles:
 
         async def ask() -> dict[str, Any]:
             self._study()
-            found = await _answered(partial(self._asking.propose, request))
-            usable = found if isinstance(found, UnusableAnswer) else read_proposal(found.text, terms)
-            proposal = usable if isinstance(usable, OpsPass) else OpsPass((), (), "", ())
+            answer = await _complete(partial(self._metered.propose, request))
+            parsed = answer if isinstance(answer, UnusableAnswer) else read_proposal(answer.text, terms)
+            proposal = parsed if isinstance(parsed, OpsPass) else OpsPass((), (), "", ())
             return {
-                **self._about(cycle, reflection_id, attempt, shown.shown, "ops"),
+                **self._event_fields(cycle, reflection_id, attempt, packed.cases, "ops"),
                 "operations": [msgspec.to_builtins(operation) for operation in proposal.operations],
                 "hypotheses": [hypothesis._asdict() for hypothesis in proposal.hypotheses],
                 "covered": sorted(proposal.covered),
                 "analysis": proposal.analysis,
                 "rejections": [rejection.as_dict() for rejection in proposal.rejections],
-                "unusable": usable._asdict() if isinstance(usable, UnusableAnswer) else None,
+                "unusable": parsed._asdict() if isinstance(parsed, UnusableAnswer) else None,
             }
 
         data = await self._step("proposed", ask)
-        for one in data["hypotheses"]:
-            self._support(one, cycle)
+        for hypothesis in data["hypotheses"]:
+            self._record_support(hypothesis, cycle)
         for change in data["operations"]:
             await self._changes.make(msgspec.convert(change, GuidanceChange), reflection_id)
         return frozenset(data["covered"])
 
     async def promote(self, cycle: str) -> None:
-        """Try the hypotheses that have enough support."""
+        """Try to promote the hypotheses that have enough support."""
         reflection = self._settings.reflection
-        enough = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
-        for hypothesis in promotable_hypotheses(self._state.pool, *enough):
+        minimums = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
+        for hypothesis in promotable_hypotheses(self._state.pool, *minimums):
             full = len(self._state.guidance.learned) >= self._settings.rules.max_rules
             capped = self._state.epoch.promotions >= reflection.max_promotions_per_epoch
             if full or capped or not self._changes.left:
@@ -221,9 +220,9 @@ class ReflectionCycles:
             )
             self._recorder.record("fated", {"cycle": cycle, "hypothesis": msgspec.to_builtins(fate)})
 
-    def _support(self, data: Mapping[str, Any], cycle: str) -> None:
-        one = HypothesisProposal(data["text"], data["falsifier"], tuple(data["evidence"]), data["dimension"])
-        pooled = add_support(self._state.pool, one, cycle, self._mission.language)
+    def _record_support(self, data: Mapping[str, Any], cycle: str) -> None:
+        proposal = HypothesisProposal(data["text"], data["falsifier"], tuple(data["evidence"]), data["dimension"])
+        pooled = add_support(self._state.pool, proposal, cycle, self._mission.language)
         self._recorder.record("supported", {"cycle": cycle, "hypothesis": msgspec.to_builtins(pooled)})
 
     async def _step(self, kind: EventType, ask: Callable[[], Awaitable[dict[str, Any]]]) -> Mapping[str, Any]:
@@ -232,19 +231,20 @@ class ReflectionCycles:
             raise ReflectionLimitReached
         return await self._recorder.step(kind, ask)
 
-    def _closed(self, key: str) -> Verdict:
-        """The verdict on a case whose fate is decided."""
+    def _close_case(self, key: str) -> Verdict:
+        """Remove a case from the open ones and return its verdict."""
         del self._open[key]
         return self._rolled[key]
 
     def _case(self, key: str) -> Case:
-        return reflection_case(self._book.ticket(key), self._rolled[key])
+        return reflection_case(self._reader.ticket(key), self._rolled[key])
 
-    def _shown(self, cases: Sequence[Case]) -> PackedCases:
-        shared = max(len(shared_prompt(self._mission, self._state.guidance, one)) for one in ("decision", "ops"))
+    def _pack(self, cases: Sequence[Case]) -> PackedCases:
+        prompts = ("decision", "ops")
+        shared = max(len(shared_prompt(self._mission, self._state.guidance, prompt)) for prompt in prompts)
         return pack_cases(cases, self._mission, shared)
 
-    def _about(
+    def _event_fields(
         self, cycle: str, reflection_id: str, attempt: int, cases: Sequence[Case], prompt: str
     ) -> dict[str, Any]:
         return {
@@ -257,15 +257,15 @@ class ReflectionCycles:
         }
 
     def _study(self) -> None:
-        """Show the epoch to a reflector that wants to see it: once, and only when it is about to be asked."""
-        model = self._asking.model
+        """Let a model that supports it study the verdicts of the epoch: once, and only before its first call."""
+        model = self._metered.model
         if self._studied or not isinstance(model, Studious):
             return
         model.study([self._case(key) for key in self._rolled.studied])
         self._studied = True
 
 
-async def _answered(ask: Callable[[], Awaitable[Completion]]) -> Completion | UnusableAnswer:
+async def _complete(ask: Callable[[], Awaitable[Completion]]) -> Completion | UnusableAnswer:
     try:
         completion = await ask()
     except ModelError as error:

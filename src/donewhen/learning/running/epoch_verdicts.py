@@ -1,4 +1,4 @@
-"""What came of judging the training tickets, as far as reflection needs it: not all of it, and not all in memory."""
+"""The verdicts of an epoch that reflection needs, kept on disk."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from donewhen.foundation.disk_dict import DiskDict
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.reflection.eligibility import Signal, gradient_candidates
 
-_STUDIED = 5000
-_AT_HAND = 2000
+_SAMPLE_SIZE = 5000
+_CACHED_ROWS = 2000
 
 
 class EpochVerdicts:
-    """The verdicts of one epoch. Those that can teach something are found again, and a sample of all the others."""
+    """The verdicts of one epoch: those of the gradient candidates, and a sample of the others."""
 
     def __init__(self, keys: Sequence[str], seed: int) -> None:
         self.keys = keys
         self.studied = _sample(keys, seed)
-        """The tickets that a reflector is shown before it is asked, in the order of their keys."""
+        """The sample of tickets that a model may study before its first call, sorted by key."""
         self.candidates: dict[str, tuple[Signal, ...]] = {}
-        """The tickets that can teach something, with why."""
+        """The gradient candidates with their signals."""
         self.count = 0
-        self._found_again = frozenset(self.studied)
-        self._rows = DiskDict(_AT_HAND)
+        self._sampled = frozenset(self.studied)
+        self._rows = DiskDict(_CACHED_ROWS)
 
     def take(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take in some verdicts, as they are on record."""
+        """Add verdicts from rows of a ``rolled`` event."""
         verdicts = [Verdict.from_dict(row)._replace(answers=()) for row in rows]
         self.count += len(verdicts)
         self.candidates |= {candidate.ticket_key: candidate.signals for candidate in gradient_candidates(verdicts)}
         for verdict in verdicts:
-            if verdict.ticket_key in self.candidates or verdict.ticket_key in self._found_again:
+            if verdict.ticket_key in self.candidates or verdict.ticket_key in self._sampled:
                 self._rows[verdict.ticket_key] = json.dumps(verdict.as_dict())
 
     def __getitem__(self, key: str) -> Verdict:
@@ -52,4 +52,4 @@ class EpochVerdicts:
 
 def _sample(keys: Sequence[str], seed: int) -> tuple[str, ...]:
     ordered = sorted(keys)
-    return tuple(ordered if len(ordered) <= _STUDIED else sorted(random.Random(seed).sample(ordered, _STUDIED)))
+    return tuple(ordered if len(ordered) <= _SAMPLE_SIZE else sorted(random.Random(seed).sample(ordered, _SAMPLE_SIZE)))

@@ -1,4 +1,4 @@
-"""What happened in a run, in the order it happened. Everything else that a run leaves behind is made from this."""
+"""The event log of a run. All other files of a run are derived from it."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ _TYPES: frozenset[str] = frozenset(get_args(EventType))
 
 
 class RunError(DonewhenError):
-    """A run can't go on, or can't be read."""
+    """A run can't continue, or can't be read."""
 
     code = "run"
     exit_code = ExitCode.USAGE
 
 
 class RunEvent(NamedTuple):
-    """One thing that happened."""
+    """One event of a run."""
 
     number: int
     type: EventType
     at: str
     data: Mapping[str, Any]
     spent: Mapping[str, float]
-    """What the run had cost by then."""
+    """The cost of the run up to this event."""
 
     @property
     def substance(self) -> tuple[str, bytes]:
-        """The event without its time."""
+        """The event without its time and cost, for comparison."""
         return self.type, canonical_json(self.data)
 
 
 class EventLog:
-    """The events of one run in a file that only grows. One writer. What is on record is read as it is wanted."""
+    """The append-only event log of a run, with one writer. Recorded events are read on demand."""
 
     def __init__(self, path: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.path = path
@@ -68,23 +68,23 @@ class EventLog:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab")
         _cut_torn_line(path)
-        self._earlier = _events(path, path.stat().st_size)
+        self._earlier = _iterate_events(path, path.stat().st_size)
         self._count = 0
 
     @property
     def recorded(self) -> tuple[RunEvent, ...]:
-        """All of them, from the file."""
+        """All events in the file."""
         return read_events(self.path)
 
     def earlier(self) -> RunEvent | None:
-        """The next of the events that were there when the log was opened; None when there are no more."""
+        """The next event that was recorded before the log was opened; None after the last."""
         event = next(self._earlier, None)
         self._count += event is not None
         return event
 
     def append(self, kind: EventType, data: Mapping[str, Any], spent: Mapping[str, float]) -> RunEvent:
-        """Write an event down; when this returns, a process that is killed has not lost it."""
-        # As it will be read again: what was a tuple comes back as a list.
+        """Append an event and flush it, so that it survives if the process is killed."""
+        # Round-trip, so that the event equals what is read from the file: tuples become lists.
         content = json.loads(canonical_json(data))
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         event = RunEvent(self._count + 1, kind, at, content, dict(spent))
@@ -96,7 +96,7 @@ class EventLog:
             raise RunError(
                 f"An event can't be written: {error.strerror}.",
                 where=str(self.path),
-                next_step="Make room, then: donewhen learn --resume",
+                next_step="Free disk space, then: donewhen learn --resume",
             ) from error
         self._count += 1
         return event
@@ -107,7 +107,7 @@ class EventLog:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """A writer that was cut off has left half a line; what it had not finished has not happened."""
+    """Remove an incomplete last line, left by a writer that was killed."""
     with path.open("rb+") as file:
         size = file.seek(0, os.SEEK_END)
         tail = b""
@@ -121,21 +121,21 @@ def _cut_torn_line(path: Path) -> None:
 
 
 def read_events(path: Path) -> tuple[RunEvent, ...]:
-    """The events of a run; half a line at the end is left out."""
-    return tuple(_events(path))
+    """Read the events of a run; an incomplete last line is ignored."""
+    return tuple(_iterate_events(path))
 
 
 def each_event(path: Path) -> Iterator[RunEvent]:
-    """The same one by one, for runs with many."""
-    return _events(path)
+    """Iterate over the events of a run without loading them all."""
+    return _iterate_events(path)
 
 
 def first_event(path: Path) -> RunEvent | None:
-    """The first event of a run, which says what it began with."""
-    return next(_events(path), None)
+    """The first event of a run, which holds its manifest; None if there is none."""
+    return next(_iterate_events(path), None)
 
 
-def _events(path: Path, up_to: int | None = None) -> Iterator[RunEvent]:
+def _iterate_events(path: Path, up_to: int | None = None) -> Iterator[RunEvent]:
     position = 0
     try:
         with path.open("rb") as file:
@@ -144,17 +144,17 @@ def _events(path: Path, up_to: int | None = None) -> Iterator[RunEvent]:
                 if up_to is not None and position > up_to:
                     return
                 if line.endswith(b"\n"):
-                    yield _event(line, number, f"{path}:{number}")
+                    yield _parse_event(line, number, f"{path}:{number}")
     except OSError as error:
         raise RunError(f"The events of the run can't be read: {error.strerror}.", where=str(path)) from error
 
 
-def _event(line: bytes, number: int, where: str) -> RunEvent:
+def _parse_event(line: bytes, number: int, where: str) -> RunEvent:
     try:
         row = json.loads(line)
         event = RunEvent(row["number"], row["type"], row["at"], row["data"], row["spent"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunError(f"The line is not an event: {error}.", where=where) from error
     if event.number != number or event.type not in _TYPES or not isinstance(event.data, dict):
-        raise RunError("The line is not the event that belongs here.", where=where)
+        raise RunError(f"The line is not a valid event with number {number}.", where=where)
     return event

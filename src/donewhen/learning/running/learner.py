@@ -1,7 +1,7 @@
-"""A judge learns: epochs of judging, reflecting and trying, written down event by event.
+"""A learning run: epochs of judging, reflection and trials, recorded as events.
 
-The code reads like the flow that it is. It can be cut off anywhere, because it never asks where it stands: it starts
-from the beginning, takes from the record what is on record, and does what is not.
+A run can be interrupted anywhere. To resume, the same code starts from the beginning: recorded steps are taken from
+the event log, and the others are executed.
 """
 
 from __future__ import annotations
@@ -34,53 +34,53 @@ _QUIET_EPOCHS = 2
 
 
 class Learner:
-    """One run of learning, from its first event or from where it was cut off."""
+    """One learning run, new or resumed."""
 
     def __init__(
         self,
         mission: Mission,
-        book: TicketReader,
+        reader: TicketReader,
         splits: Splits,
-        asking: MeteredModel,
+        metered: MeteredModel,
         log: EventLog,
         manifest: Mapping[str, Any],
         watcher: Watcher | None = None,
     ) -> None:
         self._mission = mission
         self._settings = mission.settings
-        self._book = book
+        self._reader = reader
         self._splits = splits
-        self._asking = asking
+        self._metered = metered
         self._manifest = manifest
-        self._recorder = RunRecorder(log, asking, mission.clock, watcher)
-        self._panel = ValidationPanel(mission, book, splits, asking)
+        self._recorder = RunRecorder(log, metered, mission.clock, watcher)
+        self._panel = ValidationPanel(mission, reader, splits, metered)
         self._changes = GuidanceChanges(mission.settings, self._recorder, self._panel)
-        self._queue = ReviewQueue(mission, book, splits, self._recorder)
+        self._queue = ReviewQueue(mission, reader, splits, self._recorder)
 
     @property
     def state(self) -> RunState:
-        """Where the run stands."""
+        """The current state of the run."""
         return self._recorder.state
 
     async def run(self) -> RunState:
-        """Go on until there is nothing more to learn, or nothing more to spend."""
+        """Run until nothing more can be learned, or the budget is used up."""
         self._recorder.record("run_started", self._manifest)
         first = self.state.guidance
-        # The test tickets must still be judged when all the rest is spent.
-        self._asking.meter.reserved = len(self._splits.test) * len(self._mission.decodes)
+        # Reserve calls to judge the test tickets at the end.
+        self._metered.meter.reserved = len(self._splits.test) * len(self._mission.decodes)
         with suppress(BudgetStop):
             await self._evaluate("before", first)
             quiet = 0
             for number in range(1, self._settings.epochs + 1):
-                changes = await self._epoch(number)
+                changes = await self._run_epoch(number)
                 if not self.state.epoch.selected:
-                    # The budget of the epoch did not last for judging all tickets; the next goes on from there.
+                    # The epoch's budget did not suffice to judge all tickets; the next epoch continues.
                     continue
-                quiet = 0 if changes or self._ripening(number) else quiet + 1
+                quiet = 0 if changes or self._has_new_support(number) else quiet + 1
                 if quiet == _QUIET_EPOCHS or not self.state.epoch.candidates:
                     break
-        self._asking.meter.reserved = 0
-        self._asking.meter.end_epoch()
+        self._metered.meter.reserved = 0
+        self._metered.meter.end_epoch()
         self._queue.for_people()
         if self.state.evaluations.get("before"):
             with suppress(BudgetStop):
@@ -91,12 +91,12 @@ class Learner:
         )
         return self.state
 
-    def _ripening(self, epoch: int) -> bool:
+    def _has_new_support(self, epoch: int) -> bool:
         """Whether a hypothesis gained support in an epoch, and needs further cycles."""
-        wanted = self._settings.reflection.hypothesis_min_support_cycles
+        required = self._settings.reflection.hypothesis_min_support_cycles
         return any(
-            len(one.cycles) < wanted and one.cycles[-1].partition(".")[0] == str(epoch)
-            for one in self.state.pool.values()
+            len(hypothesis.cycles) < required and hypothesis.cycles[-1].partition(".")[0] == str(epoch)
+            for hypothesis in self.state.pool.values()
         )
 
     def _status(self) -> str:
@@ -104,68 +104,68 @@ class Learner:
             return "no_usable_reflection"
         return "finished" if self.state.status == "running" else self.state.status
 
-    async def _epoch(self, number: int) -> int:
-        """Judge all training tickets under one guidance, and learn from those that can teach something."""
-        self._asking.meter.begin_epoch()
+    async def _run_epoch(self, number: int) -> int:
+        """Judge all training tickets under one guidance, and learn from the gradient candidates."""
+        self._metered.meter.begin_epoch()
         self._recorder.record("epoch_started", {"epoch": number, "step": self.state.guidance.step})
         frozen = self.state.guidance
-        # In their order, which a set would not keep.
+        # A dict instead of a set, to keep the order.
         open_cases: dict[str, None] = {}
         with EpochVerdicts(self._splits.train, self._settings.seed) as rolled:
             try:
                 await self._roll(frozen, rolled)
-                order = self._selected(number, rolled)
+                order = self._select(number, rolled)
                 open_cases |= dict.fromkeys(order)
                 await self._reflect(number, order, rolled, open_cases)
                 await self._changes.clean_up(number)
             except ReflectionLimitReached:
-                self._give_up(open_cases, rolled, "no further question of reflection is allowed in this epoch")
-                with self._unless_the_whole_run():
+                self._queue_open_cases(open_cases, rolled, "no further question of reflection is allowed in this epoch")
+                with self._continue_if_epoch_budget():
                     await self._changes.clean_up(number)
             except BudgetStop as stopped:
-                self._give_up(open_cases, rolled, "the budget was used up")
-                with self._unless_the_whole_run():
+                self._queue_open_cases(open_cases, rolled, "the budget was used up")
+                with self._continue_if_epoch_budget():
                     raise stopped
-        with self._unless_the_whole_run():
-            await self._recorder.step("epoch_ended", partial(self._ended, number, frozen))
+        with self._continue_if_epoch_budget():
+            await self._recorder.step("epoch_ended", partial(self._epoch_summary, number, frozen))
             if self._panel.validation:
                 self._panel.was_on_validation(frozen, self.state.guidance)
         return self.state.epoch.changes
 
     @contextmanager
-    def _unless_the_whole_run(self) -> Iterator[None]:
-        """Go on where only the epoch's budget is used up."""
+    def _continue_if_epoch_budget(self) -> Iterator[None]:
+        """Suppress BudgetStop if only the epoch's budget is used up."""
         try:
             yield
         except BudgetStop as stopped:
-            # What was judged half is not on record, so that nobody may build on it.
+            # A partial judgement is not recorded, so it must not be used.
             self._panel.forget()
             if stopped.whole_run:
                 raise
 
-    def _give_up(self, open_cases: Iterable[str], rolled: EpochVerdicts, why: str) -> None:
+    def _queue_open_cases(self, open_cases: Iterable[str], rolled: EpochVerdicts, why: str) -> None:
         self._queue.put({key: rolled[key] for key in open_cases}, "budget_exhausted", "", "", why)
 
     async def _roll(self, guidance: Guidance, rolled: EpochVerdicts) -> None:
         keys = self._splits.train
         watcher = self._recorder.watcher
         watcher.phase(f"epoch {self.state.epoch.number}: judging", len(keys))
-        judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
-        # Larger than what is under way at once: at the end of each there is less and less of it.
+        judge = Judge(self._mission, guidance, self._metered, reasons=self._metered.reads_reasons)
+        # Larger than the concurrency, because at the end of each chunk fewer tickets are judged in parallel.
         for chunk in split_batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
-            data = await self._recorder.step("rolled", partial(self._chunk, judge, chunk))
+            data = await self._recorder.step("rolled", partial(self._judge_chunk, judge, chunk))
             rolled.take(data["rows"])
             watcher.advance(rolled.count)
             if data["cut"]:
-                # Whatever comes next finds the budget used up, and that goes on record.
-                await self._recorder.step("rolled", self._out_of_budget)
+                # This step fails because the budget is used up, and records that.
+                await self._recorder.step("rolled", self._raise_out_of_budget)
 
-    async def _chunk(self, judge: Judge, keys: Sequence[str]) -> dict[str, Any]:
+    async def _judge_chunk(self, judge: Judge, keys: Sequence[str]) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
-        stream = judge.stream(self._book.tickets(keys))
+        stream = judge.stream(self._reader.tickets(keys))
         try:
             async for verdict in stream:
-                rows.append(verdict.as_dict())  # noqa: PERF401 - what was judged before the budget ended is kept
+                rows.append(verdict.as_dict())  # noqa: PERF401 - keeps the verdicts from before the budget ended
         except BudgetError:
             if not rows:
                 raise
@@ -173,16 +173,16 @@ class Learner:
             await stream.aclose()
         return {"epoch": self.state.epoch.number, "rows": rows, "cut": len(rows) < len(keys)}
 
-    async def _out_of_budget(self) -> dict[str, Any]:
-        self._asking.meter.admit("rollout")
-        raise RunError("Tickets were left unjudged without a reason.")
+    async def _raise_out_of_budget(self) -> dict[str, Any]:
+        self._metered.meter.admit("rollout")
+        raise RunError("Some tickets were not judged, although the budget is not used up.")
 
-    def _selected(self, number: int, rolled: EpochVerdicts) -> tuple[str, ...]:
+    def _select(self, number: int, rolled: EpochVerdicts) -> tuple[str, ...]:
         signals = rolled.candidates
         shuffled = sorted(signals)
         random.Random(f"{self._settings.seed} {number}").shuffle(shuffled)
-        passes = [one for one in shuffled if one.endswith("::pass")]
-        order = mix_labels(passes, [one for one in shuffled if not one.endswith("::pass")])
+        passes = [key for key in shuffled if key.endswith("::pass")]
+        order = mix_labels(passes, [key for key in shuffled if not key.endswith("::pass")])
         lines = [{"ticket_key": key, "signals": list(signals[key])} for key in order]
         self._recorder.record("selected", {"epoch": number, "candidates": lines})
         return order
@@ -193,19 +193,19 @@ class Learner:
         watcher = self._recorder.watcher
         watcher.phase(f"epoch {epoch}: reflecting", len(order))
         cycles = ReflectionCycles(
-            self._mission, self._book, self._asking, self._recorder, self._changes, self._queue, rolled, open_cases
+            self._mission, self._reader, self._metered, self._recorder, self._changes, self._queue, rolled, open_cases
         )
         for number, keys in enumerate(split_batches(order, self._settings.reflection.batch_size), 1):
             try:
                 await cycles.reflect(f"{epoch}.{number}", keys)
             except ReflectionLimitReached:
-                # What was supported by then may be ripe all the same.
+                # Hypotheses with enough support by then are still promoted.
                 await cycles.promote(f"{epoch}.{number}")
                 raise
             await cycles.promote(f"{epoch}.{number}")
             watcher.advance(len(order) - len(open_cases))
 
-    async def _ended(self, number: int, frozen: Guidance) -> dict[str, Any]:
+    async def _epoch_summary(self, number: int, frozen: Guidance) -> dict[str, Any]:
         before = after = None
         if self._panel.validation:
             before = _accuracy(await self._panel.on_validation(frozen))
@@ -218,32 +218,32 @@ class Learner:
             "validation_after": after,
             "step": self.state.guidance.step,
             "changes": epoch.changes,
-            "calls": self._asking.meter.calls - epoch.calls_before,
+            "calls": self._metered.meter.calls - epoch.calls_before,
         }
 
     async def _evaluate(self, when: str, first: Guidance) -> None:
         if self._splits.test:
-            await self._recorder.step("evaluated", partial(self._evaluated, when, first))
+            await self._recorder.step("evaluated", partial(self._judge_test_tickets, when, first))
 
-    async def _evaluated(self, when: str, first: Guidance) -> dict[str, Any]:
+    async def _judge_test_tickets(self, when: str, first: Guidance) -> dict[str, Any]:
         guidance = self.state.guidance
         before = self.state.evaluations.get("before")
-        told = {"when": when, "step": guidance.step, "prompt": self._mission.language.hashes["rollout"]}
+        data = {"when": when, "step": guidance.step, "prompt": self._mission.language.hashes["rollout"]}
         if before is not None and guidance.hash == first.hash:
-            # The same judge says the same.
-            return {**told, "rows": before}
+            # The guidance did not change, so the verdicts are the same.
+            return {**data, "rows": before}
         self._recorder.watcher.phase(f"held-out tickets, {when}", len(self._splits.test))
         rows: list[list[Any]] = []
-        judge = Judge(self._mission, guidance, self._asking, reasons=self._asking.reads_reasons)
-        stream = judge.stream(self._book.tickets(self._splits.test))
+        judge = Judge(self._mission, guidance, self._metered, reasons=self._metered.reads_reasons)
+        stream = judge.stream(self._reader.tickets(self._splits.test))
         try:
             async for verdict in stream:
                 rows.append([verdict.ticket_key, verdict.label, verdict.verdict, verdict.signals.vote_strength])
                 self._recorder.watcher.advance(len(rows))
         finally:
             await stream.aclose()
-        return {**told, "rows": rows}
+        return {**data, "rows": rows}
 
 
 def _accuracy(judged: Mapping[str, LabelledVerdict]) -> float:
-    return round(sum(not one.wrong for one in judged.values()) / len(judged), 6)
+    return round(sum(not verdict.wrong for verdict in judged.values()) / len(judged), 6)

@@ -1,4 +1,4 @@
-"""Hypotheses outlive a run: those that wait are kept with the mission, and the next run goes on with them."""
+"""Waiting hypotheses, stored with the mission so that the next run continues with them."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ POOL = "hypotheses.json"
 
 
 def carried_over_hypotheses(mission: Mission, train: Collection[str]) -> tuple[PooledHypothesis, ...]:
-    """What waits since earlier runs, as far as tickets support it from which this run may learn.
+    """The waiting hypotheses of earlier runs that training tickets of this run support.
 
-    A ticket that is now kept back for a trial or a test is no support any more: it would no longer be unseen.
+    Tickets in this run's validation or test split don't count as support: they must stay unseen.
     """
     path = mission.folder / POOL
     known = frozenset(train)
-    found = []
-    for one in _read(path):
-        evidence = tuple(key for key in one.evidence if key in known)
+    carried_over = []
+    for hypothesis in _read(path):
+        evidence = tuple(key for key in hypothesis.evidence if key in known)
         if evidence:
-            found.append(msgspec.structs.replace(one, evidence=evidence, tried_with=min(one.tried_with, len(evidence))))
-    return tuple(found)
+            tried_with = min(hypothesis.tried_with, len(evidence))
+            carried_over.append(msgspec.structs.replace(hypothesis, evidence=evidence, tried_with=tried_with))
+    return tuple(carried_over)
 
 
 def save_waiting_hypotheses(mission: Mission, state: RunState, run: str) -> None:
-    """Write down what a run leaves undecided. Its cycles are named after it, so that another's are others."""
+    """Write a run's undecided hypotheses. Cycle names get the run's name as prefix, to be unique across runs."""
     waiting = [
-        msgspec.structs.replace(one, cycles=tuple(name if ":" in name else f"{run}:{name}" for name in one.cycles))
-        for one in state.pool.values()
-        if one.fate != "promoted"
+        msgspec.structs.replace(
+            hypothesis, cycles=tuple(name if ":" in name else f"{run}:{name}" for name in hypothesis.cycles)
+        )
+        for hypothesis in state.pool.values()
+        if hypothesis.fate != "promoted"
     ]
     path = mission.folder / POOL
     if waiting or path.exists():
@@ -46,30 +49,31 @@ def save_waiting_hypotheses(mission: Mission, state: RunState, run: str) -> None
 
 
 def waiting_pool(mission: Mission) -> tuple[PooledHypothesis, ...]:
-    """Everything that waits."""
+    """All waiting hypotheses of a mission."""
     return _read(mission.folder / POOL)
 
 
 def record_answer(mission: Mission, signature: str, *, right: bool, by: str) -> None:
-    """What a person says of a hypothesis: one more cycle that supports it, or that it is to wait for new tickets.
+    """Record a person's answer about a hypothesis: ``right`` adds a supporting cycle, otherwise it is refused.
 
-    It still has to have its tickets, and to stand its trial: nobody's word makes a rule.
+    The hypothesis still needs enough tickets and must pass its trial; an answer alone does not make a rule.
     """
     with locked_folder(mission.folder):
-        found = []
-        for one in _read(mission.folder / POOL):
-            if one.signature != signature:
-                found.append(one)
+        pool = []
+        for hypothesis in _read(mission.folder / POOL):
+            if hypothesis.signature != signature:
+                pool.append(hypothesis)
             elif right:
-                found.append(msgspec.structs.replace(one, cycles=tuple(dict.fromkeys((*one.cycles, by)))))
+                cycles = tuple(dict.fromkeys((*hypothesis.cycles, by)))
+                pool.append(msgspec.structs.replace(hypothesis, cycles=cycles))
             else:
-                refused = f"{by} says that it is wrong"
-                found.append(msgspec.structs.replace(one, fate="refused", why=refused, tried_with=len(one.evidence)))
-        _write(mission.folder / POOL, found)
+                why, count = f"{by} says that it is wrong", len(hypothesis.evidence)
+                pool.append(msgspec.structs.replace(hypothesis, fate="refused", why=why, tried_with=count))
+        _write(mission.folder / POOL, pool)
 
 
 def _write(path: Path, pool: Iterable[PooledHypothesis]) -> None:
-    text = json.dumps([msgspec.to_builtins(one) for one in pool], ensure_ascii=False, indent=2)
+    text = json.dumps([msgspec.to_builtins(hypothesis) for hypothesis in pool], ensure_ascii=False, indent=2)
     write_atomically(path, text.encode() + b"\n")
 
 
@@ -82,5 +86,5 @@ def _read(path: Path) -> tuple[PooledHypothesis, ...]:
         raise RunError(
             f"The hypotheses of earlier runs can't be read: {error}.",
             where=str(path),
-            next_step="Repair the file, or delete it: they will have to be found again.",
+            next_step="Repair the file, or delete it to start without them.",
         ) from error

@@ -1,4 +1,4 @@
-"""Who goes into the queue: tickets that nothing was learned from, and those that only people can settle."""
+"""Fill the stop-gradient queue: tickets that nothing was learned from, and tickets that need a human decision."""
 
 from __future__ import annotations
 
@@ -21,43 +21,44 @@ from donewhen.models.roles import Binary
 class ReviewQueue:
     """Writes rows of the stop-gradient queue."""
 
-    def __init__(self, mission: Mission, book: TicketReader, splits: Splits, recorder: RunRecorder) -> None:
+    def __init__(self, mission: Mission, reader: TicketReader, splits: Splits, recorder: RunRecorder) -> None:
         self._mission = mission
-        self._book = book
+        self._reader = reader
         self._splits = splits
         self._recorder = recorder
 
     def put(self, verdicts: Mapping[str, Verdict], code: ReasonCode, cycle: str, reflection_id: str, note: str) -> None:
-        """Put judged tickets on record, with why nothing was learned from them."""
+        """Queue judged tickets with the reason why nothing was learned from them."""
         rows = [
-            self._row(key, one.verdict, one.reason, code, cycle, reflection_id, note) for key, one in verdicts.items()
+            self._row(key, verdict.verdict, verdict.reason, code, cycle, reflection_id, note)
+            for key, verdict in verdicts.items()
         ]
         if rows:
             self._recorder.record("queued", {"rows": rows})
 
     def for_people(self) -> None:
-        """Put on record what only people can settle."""
+        """Queue the tickets that need a human decision."""
         state = self._recorder.state
         if not state.epochs:
             return
         train = set(self._splits.train)
-        members = [member for member in self._book.members if member.key in train]
+        members = [member for member in self._reader.members if member.key in train]
         pairs = opposed_pairs(state.pool.values(), self._mission.language)
-        questions = policy_questions(members, [(one.evidence, other.evidence) for one, other in pairs])
+        questions = policy_questions(members, [(first.evidence, second.evidence) for first, second in pairs])
         mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}
         unlike = (
-            tickets_unlike_their_label(self._book, members, self._mission.settings.seed) if mistakes else frozenset()
+            tickets_unlike_their_label(self._reader, members, self._mission.settings.seed) if mistakes else frozenset()
         )
         noisy = dict.fromkeys(
             suspected_label_noise(mistakes, self._mission.settings.epochs, unlike),
             "every vote is against the label, and so are its words",
         )
-        rows = [self._settled_by_people(key, "suspected_label_noise", note) for key, note in noisy.items()]
-        rows += [self._settled_by_people(key, "policy_question", note) for key, note in questions.items()]
+        rows = [self._human_decision_row(key, "suspected_label_noise", note) for key, note in noisy.items()]
+        rows += [self._human_decision_row(key, "policy_question", note) for key, note in questions.items()]
         if rows:
             self._recorder.record("queued", {"rows": rows})
 
-    def _settled_by_people(self, key: str, code: ReasonCode, note: str) -> dict[str, Any]:
+    def _human_decision_row(self, key: str, code: ReasonCode, note: str) -> dict[str, Any]:
         verdict: Binary | None = None
         if key in self._recorder.state.mistakes:
             verdict = "fail" if key.endswith("::pass") else "pass"
@@ -73,7 +74,7 @@ class ReviewQueue:
         reflection_id: str,
         note: str,
     ) -> dict[str, Any]:
-        ticket = self._book.ticket(key)
+        ticket = self._reader.ticket(key)
         assert ticket.label is not None  # noqa: S101 - only labelled tickets are in a split
         return QueuedTicket(
             key,

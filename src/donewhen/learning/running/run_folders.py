@@ -1,4 +1,4 @@
-"""Runs on disk: each a folder in its mission, with one writer at a time for all of them."""
+"""The run folders of a mission; only one run may write at a time."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ REPORT = "report.json"
 
 
 class PreparedRun(NamedTuple):
-    """All that a run begins with."""
+    """Everything that a run starts from."""
 
     folder: Path
     mission: Mission
-    book: TicketReader
+    reader: TicketReader
     splits: Splits
     manifest: Mapping[str, Any]
 
@@ -53,93 +53,93 @@ def runs_folder(mission: Mission) -> Path:
 
 
 def run_folders(mission: Mission) -> tuple[Path, ...]:
-    """The runs of a mission, the oldest first."""
-    found = runs_folder(mission).glob(f"*/{EVENTS}")
-    return tuple(sorted((one.parent for one in found), key=lambda one: one.name))
+    """The runs of a mission, oldest first."""
+    logs = runs_folder(mission).glob(f"*/{EVENTS}")
+    return tuple(sorted((log.parent for log in logs), key=lambda folder: folder.name))
 
 
 def find_run(mission: Mission, name: str | None) -> Path:
-    """A run by its name, or the newest."""
-    found = run_folders(mission)
-    chosen = found[-1:] if name is None else [one for one in found if one.name == name]
+    """Find a run by name, or the newest; raise RunError if there is none."""
+    folders = run_folders(mission)
+    chosen = folders[-1:] if name is None else [folder for folder in folders if folder.name == name]
     if not chosen:
         message = "There is no run yet." if name is None else f"There is no run {name!r}."
-        names = ", ".join(one.name for one in found[-5:])
+        names = ", ".join(folder.name for folder in folders[-5:])
         raise RunError(
-            message, where=str(runs_folder(mission)), next_step=f"There are: {names}." if names else "donewhen learn"
+            message, where=str(runs_folder(mission)), next_step=f"Newest runs: {names}." if names else "donewhen learn"
         )
     return chosen[0]
 
 
 def unfinished_run(mission: Mission) -> Path | None:
-    """The newest run that has begun, if it was cut off: in the middle, or before its report, which comes last."""
-    found = [folder for folder in run_folders(mission) if first_event(folder / EVENTS) is not None]
-    return found[-1] if found and not (is_over(found[-1]) and (found[-1] / REPORT).is_file()) else None
+    """The newest started run, if it was interrupted before its end or before its report was written; else None."""
+    started = [folder for folder in run_folders(mission) if first_event(folder / EVENTS) is not None]
+    return started[-1] if started and not (is_over(started[-1]) and (started[-1] / REPORT).is_file()) else None
 
 
 def run_state_of(folder: Path) -> RunState:
-    """Where a run stands, from its events alone."""
+    """The state of a run, folded from its events."""
     return fold_events(each_event(folder / EVENTS))
 
 
 def is_over(folder: Path) -> bool:
-    """Whether a run has come to its end."""
-    # One by one, for a run on many tickets has gigabytes of them.
+    """Whether a run has finished."""
+    # Iterated, because a run on many tickets has gigabytes of events.
     last = deque(each_event(folder / EVENTS), maxlen=1)
     return bool(last) and last[0].type == "run_finished"
 
 
 @contextmanager
 def lock_runs(mission: Mission) -> Iterator[None]:
-    """Hold the mission's runs; a second writer is told at once who has them."""
+    """Lock the mission's runs; raise RunError at once if another run holds the lock."""
     path = runs_folder(mission) / ".lock"
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(path, wait=0.0))
         except LockedError as error:
             raise RunError(
-                "Another run of this mission is at work.",
+                "Another run of this mission is in progress.",
                 where=str(path),
-                next_step=f"Wait for it, or end it. ({error.message})",
+                next_step=f"Wait for it, or stop it. ({error.message})",
             ) from error
         yield
 
 
 def prepare_run(mission: Mission, model: Model) -> PreparedRun:
-    """Begin a new run: divide the tickets, and write down what it starts from."""
-    book = TicketReader(mission)
-    splits = split_tickets(book.members, mission.settings.split, mission.settings.seed)
-    _check_parts(mission, splits)
-    # Before there is a folder that nothing would be in.
+    """Prepare a new run: read and split the tickets, and build the manifest."""
+    reader = TicketReader(mission)
+    splits = split_tickets(reader.members, mission.settings.split, mission.settings.seed)
+    _check_splits(mission, splits)
+    # Checked first, so that an error leaves no empty folder.
     spending_limits(mission, model)
     folder = _new_folder(mission)
-    begins = mission.guidance(), carried_over_hypotheses(mission, splits.train)
-    return PreparedRun(folder, mission, book, splits, _manifest(mission, model, book, splits, begins, folder.name))
+    start = mission.guidance(), carried_over_hypotheses(mission, splits.train)
+    return PreparedRun(folder, mission, reader, splits, _manifest(mission, model, reader, splits, start, folder.name))
 
 
 def prepare_resumed_run(mission: Mission, model: Model, folder: Path) -> PreparedRun:
-    """Go on with a run: with the settings that it began with, on the tickets that it began with."""
+    """Prepare to resume a run with its original settings and tickets; raise RunError if something has changed."""
     first = first_event(folder / EVENTS)
     if first is None:
-        raise RunError("The run has not begun.", where=str(folder), next_step="donewhen learn")
+        raise RunError("The run has not started.", where=str(folder), next_step="donewhen learn")
     known = first.data
-    began = _with_settings(mission, known, folder)
-    book = TicketReader(began)
-    splits = split_tickets(book.members, began.settings.split, began.settings.seed)
-    begins = initial_guidance_of(known), tuple(pool_at_start(known).values())
-    manifest = _manifest(began, model, book, splits, begins, folder.name)
-    differing = [one for one in manifest if canonical_json(manifest[one]) != canonical_json(known.get(one))]
+    original = _with_settings(mission, known, folder)
+    reader = TicketReader(original)
+    splits = split_tickets(reader.members, original.settings.split, original.settings.seed)
+    start = initial_guidance_of(known), tuple(pool_at_start(known).values())
+    manifest = _manifest(original, model, reader, splits, start, folder.name)
+    differing = [field for field in manifest if canonical_json(manifest[field]) != canonical_json(known.get(field))]
     if differing:
         raise RunError(
-            f"The run can't be resumed: {', '.join(differing)} changed since it began.",
+            f"The run can't be resumed: {', '.join(differing)} changed since it started.",
             where=str(folder),
             next_step="Undo the change, or start a new run: donewhen learn",
         )
-    return PreparedRun(folder, began, book, splits, manifest)
+    return PreparedRun(folder, original, reader, splits, manifest)
 
 
 def metered_model_for(prepared: PreparedRun, model: Model, answers: AnswerStore | None) -> MeteredModel:
-    """The model behind the run's own meter."""
+    """The model with the run's own meter."""
     return MeteredModel(model, Meter(spending_limits(prepared.mission, model)), answers, prepared.id)
 
 
@@ -148,37 +148,38 @@ def open_log(prepared: PreparedRun) -> EventLog:
 
 
 def adopt_guidance(mission: Mission, state: RunState, run: str) -> Guidance:
-    """Make what a run has learned the guidance of its mission: the same changes, one by one; each is made once."""
+    """Apply a run's changes to the mission's guidance, each exactly once; raise GuidanceError if it has diverged."""
     store = mission.store
-    # Looked at, not yet written: a mission whose guidance is not adopted is left as it is.
+    # Only read here: if the guidance is not adopted, the mission stays unchanged.
     now = mission.guidance()
-    # Whoever was killed in between has made some of them.
+    # An earlier attempt that was killed may have applied some of the changes.
     first = initial_guidance_of(state.manifest)
-    made = sum(one.by == f"run {run}" and one.step > first.step for one in store.history()) if store.exists else 0
+    history = store.history() if store.exists else ()
+    made = sum(revision.by == f"run {run}" and revision.step > first.step for revision in history)
     steps = [first.hash, *(change["hash"] for change in state.changes)]
     if made == len(state.changes) and now.hash != steps[-1]:
         return now
     if now.hash != steps[made]:
         raise GuidanceError(
-            "The guidance of the mission has changed since the run began, so what was learned is not adopted.",
+            "The mission's guidance has changed since the run started, so the learned guidance was not adopted.",
             where=str(store.path),
-            next_step=f"It is kept in the run {run}.",
+            next_step=f"The learned guidance is kept in the run {run}.",
         )
     store.seed(mission.initial_guidance())
-    for one in state.applied[made:]:
-        now = store.apply(one, f"run {run}")
+    for change in state.applied[made:]:
+        now = store.apply(change, f"run {run}")
     return store.credit(state.counts) if state.counts else now
 
 
 def _manifest(
     mission: Mission,
     model: Model,
-    book: TicketReader,
+    reader: TicketReader,
     splits: Splits,
-    begins: tuple[Guidance, tuple[PooledHypothesis, ...]],
+    start: tuple[Guidance, tuple[PooledHypothesis, ...]],
     run: str,
 ) -> dict[str, Any]:
-    guidance, waiting = begins
+    guidance, waiting = start
     sizes = {part: len(getattr(splits, part)) for part in PARTS}
     return {
         "schema": MANIFEST,
@@ -188,39 +189,41 @@ def _manifest(
         "model": model.name,
         "language": mission.language.identity,
         "prompts": mission.language.hashes,
-        "tickets": {"count": len(book.members), "hash": book.hash},
+        "tickets": {"count": len(reader.members), "hash": reader.hash},
         "splits": {"sizes": sizes, "hashes": splits.hashes},
-        "overrides": {override.name: _code_of(override, mission.folder) for override in mission.overrides},
+        "overrides": {override.name: _override_digest(override, mission.folder) for override in mission.overrides},
         "settings": msgspec.to_builtins(mission.settings),
         "guidance": guidance.as_file()[mission.name],
-        "hypotheses": [msgspec.to_builtins(one) for one in waiting],
+        "hypotheses": [msgspec.to_builtins(hypothesis) for hypothesis in waiting],
     }
 
 
-def _code_of(override: NamedOverride, folder: Path) -> str:
-    """What a file of overrides says, which decides verdicts; a module of a package goes by its name."""
-    place = override.name.rpartition(":")[0]
-    return digest((folder / place).read_bytes()) if place.endswith(".py") else ""
+def _override_digest(override: NamedOverride, folder: Path) -> str:
+    """The digest of an override's file; empty for a module, which is identified by its name."""
+    source = override.name.rpartition(":")[0]
+    return digest((folder / source).read_bytes()) if source.endswith(".py") else ""
 
 
 def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) -> Mission:
     try:
         settings = msgspec.convert(manifest.get("settings"), MissionFile)
     except msgspec.ValidationError as error:
-        raise RunError(f"The run has settings that can't be used: {error}.", where=str(folder)) from error
+        raise RunError(f"The run's settings are invalid: {error}.", where=str(folder)) from error
     return mission._replace(settings=settings, overrides=load_overrides(settings.overrides, mission.folder))
 
 
-def _check_parts(mission: Mission, splits: Splits) -> None:
+def _check_splits(mission: Mission, splits: Splits) -> None:
     if not splits.train:
-        raise RunError("No ticket is left to learn from.", where=str(mission.folder), next_step="See [split].")
+        raise RunError(
+            "The training split is empty.", where=str(mission.folder), next_step="Check [split] in mission.toml."
+        )
     decodes = len(mission.decodes)
-    wanted = 2 * len(splits.test) * decodes
+    required = 2 * len(splits.test) * decodes
     calls = mission.settings.budget.calls
-    if calls is not None and calls <= wanted:
+    if calls is not None and calls <= required:
         raise RunError(
             f"A budget of {calls} calls is too small: judging the {len(splits.test)} held-out tickets before and "
-            f"after takes {wanted}.",
+            f"after the run takes {required} calls.",
             where=str(mission.folder / "mission.toml"),
             next_step="Raise budget.calls, or make split.test smaller.",
         )
@@ -229,8 +232,8 @@ def _check_parts(mission: Mission, splits: Splits) -> None:
 def _new_folder(mission: Mission) -> Path:
     day = _day(mission.clock)
     taken = {path.name for path in runs_folder(mission).glob(f"{day}-*")}
-    number = next(at for at in range(1, 10_000) if f"{day}-{at:03d}" not in taken)
-    return runs_folder(mission) / f"{day}-{number:03d}"
+    free = next(number for number in range(1, 10_000) if f"{day}-{number:03d}" not in taken)
+    return runs_folder(mission) / f"{day}-{free:03d}"
 
 
 def _day(clock: Clock) -> str:

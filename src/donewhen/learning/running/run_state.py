@@ -1,4 +1,4 @@
-"""Where a run stands: nothing but a fold over its events."""
+"""The state of a run, folded from its events."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RunStatus = Literal["running", "finished", "budget_exhausted", "no_usable_reflec
 
 @dataclass
 class EpochState:
-    """One epoch so far."""
+    """The state of one epoch."""
 
     number: int
     step: int = 0
-    """The step of the guidance under which its tickets are judged."""
+    """The guidance step under which its tickets are judged."""
     rolled: int = 0
     wrong: int = 0
     passes: int = 0
@@ -51,7 +51,7 @@ class EpochState:
 
 @dataclass
 class RunState:
-    """Everything that a run knows. ``apply`` is the only way in which it changes."""
+    """The state of a run. Only ``apply`` changes it."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     guidance: Guidance = field(default_factory=lambda: Guidance("", 0, "", {"G0": ""}))
@@ -61,19 +61,19 @@ class RunState:
     rejections: list[dict[str, Any]] = field(default_factory=list)
     trials: list[dict[str, Any]] = field(default_factory=list)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Changes that were tried in vain, by the guidance before and after, with why."""
+    """Rejected changes by the hashes before and after, with the reason."""
     changes: list[dict[str, Any]] = field(default_factory=list)
     evaluations: dict[str, list[list[Any]]] = field(default_factory=dict)
     credited_on: int = 0
-    """On how many tickets rules were last left out."""
+    """Number of tickets on which the credit of rules was last measured."""
     usable_answers: int = 0
     unusable_answers: int = 0
     malformed: Counter[str] = field(default_factory=Counter)
     votes: int = 0
     mistakes: dict[str, set[int]] = field(default_factory=dict)
-    """Tickets that all votes are against, with the epochs in which they were."""
+    """Tickets that all votes contradict, with the epochs in which they did."""
     right: set[str] = field(default_factory=set)
-    """Tickets whose newest verdict is their label."""
+    """Tickets whose newest verdict equals their label."""
     status: RunStatus = "running"
     spent: Mapping[str, float] = field(default_factory=dict)
     finished_at: str = ""
@@ -83,11 +83,11 @@ class RunState:
         return self.epochs[-1]
 
     def apply(self, event: RunEvent) -> None:
-        """Take one event in; RunError where it is none that can follow on those before."""
+        """Apply an event; raise RunError if it can't follow the earlier ones."""
         try:
             self._apply(event)
         except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError, GuidanceError) as error:
-            raise RunError(f"Event {event.number}, {event.type!r}, can't be: {error}.") from error
+            raise RunError(f"Event {event.number} ({event.type!r}) is invalid: {error}.") from error
 
     def _apply(self, event: RunEvent) -> None:
         data = event.data
@@ -104,32 +104,32 @@ class RunState:
                     EpochState(data["epoch"], data["step"], calls_before=int(event.spent.get("calls", 0)))
                 )
             case "rolled":
-                self._rolled(data)
+                self._apply_rolled(data)
             case "selected":
                 self.epoch.selected = True
                 self.epoch.candidates = len(data["candidates"])
             case "decided" | "proposed":
-                self._reflected(data)
+                self._apply_reflection(data)
             case "closed":
                 self.epoch.covered += len(data["covered"])
             case "supported":
-                one = msgspec.convert(data["hypothesis"], PooledHypothesis)
-                self.pool[one.signature] = one
+                hypothesis = msgspec.convert(data["hypothesis"], PooledHypothesis)
+                self.pool[hypothesis.signature] = hypothesis
             case "fated":
-                one = msgspec.convert(data["hypothesis"], PooledHypothesis)
-                self.pool[one.signature] = one
-                self.epoch.promotions += one.fate == "promoted"
+                hypothesis = msgspec.convert(data["hypothesis"], PooledHypothesis)
+                self.pool[hypothesis.signature] = hypothesis
+                self.epoch.promotions += hypothesis.fate == "promoted"
             case "trialled":
                 self.trials.append(dict(data))
                 if not data["accepted"]:
                     self.epoch.refused += 1
                     self.refused[data["before"], data["after"]] = data["reason"]
             case "guidance_changed":
-                self._change(data, event.at)
+                self._apply_change(data, event.at)
             case "queued":
-                self._queue(data)
+                self._apply_queued(data)
             case "credited":
-                counts = {key: (len(one["hits"]), len(one["misses"])) for key, one in data["rules"].items()}
+                counts = {key: (len(row["hits"]), len(row["misses"])) for key, row in data["rules"].items()}
                 self.guidance = record_credit(self.guidance, counts)
                 self.credited_on = data["tickets"]
             case "epoch_ended":
@@ -142,7 +142,7 @@ class RunState:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """What was measured of the rules that are there: hits and misses."""
+        """Measured hits and misses of the current rules."""
         known = self.guidance.metadata
         return {key: (known[key].hit_count, known[key].miss_count) for key in self.guidance.learned if key in known}
 
@@ -151,42 +151,43 @@ class RunState:
         """The changes of the guidance, in order."""
         return tuple(msgspec.convert(change["change"], GuidanceChange) for change in self.changes)
 
-    def _rolled(self, data: Mapping[str, Any]) -> None:
+    def _apply_rolled(self, data: Mapping[str, Any]) -> None:
         for row in data["rows"]:
             self.epoch.rolled += 1
             self.epoch.wrong += row["verdict"] != row["label"]
             self.epoch.passes += row["verdict"] == "pass"
             self.epoch.failures += row["verdict"] is None
             self.votes += len(row["answers"])
-            self.malformed.update(one["vote"] for one in row["answers"] if one["vote"] not in ("pass", "fail"))
+            votes = [answer["vote"] for answer in row["answers"]]
+            self.malformed.update(vote for vote in votes if vote not in ("pass", "fail"))
             (self.right.add if row["label_match"] else self.right.discard)(row["ticket_key"])
             unanimous = row["vote_strength"] == 1.0 and row["label_match"] is False and row["verdict"] is not None
             if unanimous:
                 self.mistakes.setdefault(row["ticket_key"], set()).add(self.epoch.number)
             else:
-                # It was understood once, so it is no riddle.
+                # The judge got it right or was divided at least once, so the label is plausible.
                 self.mistakes.pop(row["ticket_key"], None)
 
-    def _reflected(self, data: Mapping[str, Any]) -> None:
+    def _apply_reflection(self, data: Mapping[str, Any]) -> None:
         self.epoch.reflection_calls += 1
         unusable = data["unusable"] is not None
         self.unusable_answers += unusable
         self.usable_answers += not unusable
-        place = {"reflection_id": data["reflection_id"], "epoch": self.epoch.number}
+        origin = {"reflection_id": data["reflection_id"], "epoch": self.epoch.number}
         if unusable:
-            self.rejections.append({"what": "answer", **data["unusable"], **place})
-        self.rejections += [{**one, **place} for one in data["rejections"]]
+            self.rejections.append({"what": "answer", **data["unusable"], **origin})
+        self.rejections += [{**rejection, **origin} for rejection in data["rejections"]]
 
-    def _change(self, data: Mapping[str, Any], at: str) -> None:
+    def _apply_change(self, data: Mapping[str, Any], at: str) -> None:
         before = self.guidance
         self.guidance = apply_change(before, msgspec.convert(data["change"], GuidanceChange), at)
         if self.guidance.hash != data["hash"]:
-            raise RunError("The events do not lead to the guidance that they speak of.")
-        gone = {key: text for key, text in before.learned.items() if key not in self.guidance.experiences}
-        self.changes.append({**data, "epoch": self.epoch.number, "gone": gone})
+            raise RunError("The replayed guidance does not match the hash in the event.")
+        removed = {key: text for key, text in before.learned.items() if key not in self.guidance.experiences}
+        self.changes.append({**data, "epoch": self.epoch.number, "gone": removed})
         self.epoch.changes += 1
 
-    def _queue(self, data: Mapping[str, Any]) -> None:
+    def _apply_queued(self, data: Mapping[str, Any]) -> None:
         for row in data["rows"]:
             self.queue.append(row)
             self.epoch.no_evidence += row["reason_code"] == "reflection_no_evidence_after_gt"
@@ -194,21 +195,21 @@ class RunState:
 
 
 def initial_guidance_of(manifest: Mapping[str, Any]) -> Guidance:
-    """The guidance that a run began with."""
+    """The guidance that a run started with."""
     first = manifest["guidance"]
-    metadata = {key: msgspec.convert(one, RuleMeta) for key, one in first["metadata"].items()}
+    metadata = {key: msgspec.convert(meta, RuleMeta) for key, meta in first["metadata"].items()}
     seed = seed_guidance(manifest["mission"], first["experiences"], first["updated_at"])
     return msgspec.structs.replace(seed, step=first["step"], metadata=metadata)
 
 
 def pool_at_start(manifest: Mapping[str, Any]) -> dict[str, PooledHypothesis]:
-    """The hypotheses that a run began with."""
-    found = msgspec.convert(manifest.get("hypotheses", []), list[PooledHypothesis])
-    return {one.signature: one for one in found}
+    """The hypotheses that a run started with."""
+    hypotheses = msgspec.convert(manifest.get("hypotheses", []), list[PooledHypothesis])
+    return {hypothesis.signature: hypothesis for hypothesis in hypotheses}
 
 
 def fold_events(events: Iterable[RunEvent]) -> RunState:
-    """The state after some events."""
+    """The state after the events."""
     state = RunState()
     for event in events:
         state.apply(event)
