@@ -105,7 +105,7 @@ class Place:
         return open_mirror(
             self.workspace,
             keeping=keeping,
-            tell=self.told.append,
+            on_progress=self.told.append,
             max_wait=max_wait,
             environ=self.environ,
             client=self.client,

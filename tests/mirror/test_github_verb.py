@@ -105,7 +105,7 @@ def test_a_dry_run_is_really_dry(place: Any, github: Run) -> None:
     before, asked = snapshot(root), len(place.double.log)
     done = github("sync", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert f"would change issue 1 of {one.id}: title" in done.stdout
+    assert f"would update issue 1 of {one.id}: title" in done.stdout
     assert_sentences(done.stdout)
     assert {request.method for request in place.double.log[asked:]} == {"GET"}
     assert snapshot(root) == before

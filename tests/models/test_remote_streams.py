@@ -407,7 +407,7 @@ def test_the_pace_does_not_count_the_seconds_of_a_stream(serve: Open) -> None:
             assert streamed
             return ChatAnswer("".join(await read_stream(Pieces(now, *[90.0] * 5).opened(), request, "server", 120.0)))
 
-        chat._asked = slowly
+        chat._call_server = slowly
         found: str = (await served.model.propose(reflection())).text
         await served.model.aclose()
         return found
