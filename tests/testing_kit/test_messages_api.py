@@ -127,8 +127,8 @@ def test_tools_are_called_after_the_text_each_with_an_id_of_its_own() -> None:
         events = ask(server, stream=True).events
         (third,) = ask(server).json["content"]
 
-    said, read, bash = (event["content_block"] for event in events if event["type"] == "content_block_start")
-    assert said["type"] == "text"
+    message, read, bash = (event["content_block"] for event in events if event["type"] == "content_block_start")
+    assert message["type"] == "text"
     assert (read["type"], read["name"], read["input"]) == ("tool_use", "Read", {})
     assert len({read["id"], bash["id"], third["id"]}) == 3
     arguments = [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
