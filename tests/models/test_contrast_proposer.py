@@ -331,7 +331,7 @@ def test_the_words_of_one_cluster_make_no_rule() -> None:
     ]
     field = case_sets(cases)
     found = [candidate.condition for candidate in candidates_of(cases, field, lambda _: False)]
-    assert not any(isinstance(answer, PhraseCondition) and "zebra" in answer.phrases for answer in found)
+    assert not any(isinstance(condition, PhraseCondition) and "zebra" in condition.phrases for condition in found)
     assert clusters_in(field.failing, field) == 1
 
 
@@ -365,7 +365,7 @@ def test_a_number_whose_label_is_unfit_makes_no_rule() -> None:
     found = [
         candidate.condition for candidate in candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)
     ]
-    labels = {answer.label for answer in found if isinstance(answer, NumberCondition)}
+    labels = {condition.label for condition in found if isinstance(condition, NumberCondition)}
     assert labels == {"balance"}
     assert NumberCondition("balance", "first", at_least=True, threshold=0) in found
 

@@ -124,7 +124,7 @@ def read_tape(path: Path, *, torn: bool = False) -> Tape:
 
 
 class TapeWriter:
-    """The exclusive writer of a tape. ``anew`` allows to overwrite the tape of another model."""
+    """The exclusive writer of a tape. ``anew`` allows overwriting the tape of another model."""
 
     def __init__(self, path: Path, header: Header, *, anew: bool) -> None:
         self._path = path

@@ -151,9 +151,7 @@ class Client:
             raise UncertainError(f"Unknown whether it was created: {failure.why}.", where=where) from failure
         if failure.hopeless or attempt >= ATTEMPTS:
             step = "Check the address (GITHUB_API_URL, github.api_url) and the network, then retry: nothing is lost."
-            raise UnavailableError(
-                f"The server can't be reached: {failure.why}.", where=where, next_step=step
-            ) from failure
+            raise UnavailableError(f"The request failed: {failure.why}.", where=where, next_step=step) from failure
         self.sleep(backoff_seconds(attempt, self.jitter()))
 
     def _wait(self, wait: RetryWait, attempt: int) -> None:
@@ -170,7 +168,7 @@ class Client:
         when = until.strftime("%Y-%m-%d %H:%M:%S UTC")
         if self._waited + wait.seconds > self.max_wait:
             raise UnavailableError(
-                f"Stopped: {wait.why} until {when}, and waiting is limited to {self.max_wait:g} seconds.",
+                f"Stopped: {wait.why}. The wait until {when} exceeds the limit of {self.max_wait:g} seconds.",
                 where=self.address.host,
                 next_step=f"Run it again after {when}, or raise --max-wait: completed steps are kept.",
             )
