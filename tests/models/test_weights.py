@@ -33,7 +33,7 @@ FETCH = """
 import os, signal, sys
 from pathlib import Path
 import msgspec
-from donewhen.models import fetching
+from donewhen.models.local import fetching
 from donewhen.models.local.weights import Weights
 
 given, folder, source, then, at = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
@@ -48,7 +48,7 @@ def advance(done):
         print("waiting", flush=True)
         sys.stdin.readline()
 
-fetching.fetch(msgspec.json.decode(given.read_bytes(), type=Weights), folder, advance, source)
+fetching.fetch_weights(msgspec.json.decode(given.read_bytes(), type=Weights), folder, advance, source)
 """
 
 

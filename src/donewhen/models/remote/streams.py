@@ -58,7 +58,9 @@ async def read_stream(
                 if len(chunks) > most:
                     break
         except Exception as error:  # the SDKs pass on whatever their transport raises
-            reason = one_line(redact_secrets(f"{server} closed the stream: {str(error) or type(error).__name__}"), 200)
+            reason = one_line(
+                redact_secrets(f"the stream of {server} failed: {str(error) or type(error).__name__}"), 200
+            )
             kind = f"{error} {getattr(error, 'type', '')}".casefold()
             raise RetryLater(reason, slow_down=any(word in kind for word in _BUSY)) from error
     if len(chunks) > most:
