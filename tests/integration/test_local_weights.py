@@ -78,14 +78,14 @@ def test_margins_are_the_same_with_and_without_the_shared_part_in_memory(chat: L
     async def margin() -> float:
         # Something else between, and nothing remembered.
         await chat.complete(weighing("Something else.", "At all."))
-        chat._weighed.clear()
+        chat._answers.clear()
         found = (await chat.complete(question)).margin
         assert found is not None
         return found
 
     cold = asyncio.run(margin())
     asyncio.run(chat.complete(weighing(LONG, "Report: another.")))
-    chat._weighed.clear()
+    chat._answers.clear()
     warm = asyncio.run(chat.complete(question)).margin
     assert warm == pytest.approx(cold, abs=0.3)
 
@@ -180,7 +180,7 @@ def test_more_fits_where_more_is_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nobody_else_on_this_machine_may_ask_it(chat: LocalChat) -> None:
     asyncio.run(chat.complete(weighing("a", "b")))
-    address = chat._loaded().listening_address
+    address = chat._load().listening_address
     assert "127.0.0.1" in address
     for path in ("/v1/completions", "/completion", "/v1/chat/completions"):
         asked = urllib.request.Request(f"{address}{path}", json.dumps({"prompt": "x"}).encode())  # noqa: S310

@@ -30,7 +30,7 @@ from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.events import read_events
 from donewhen.models.executors import InProcessExecutor, find_executor
 from donewhen.models.ray.ray_cluster import ExecutorError
-from donewhen.models.ray.ray_model import RayExecutor, RayModel, _from_anywhere
+from donewhen.models.ray.ray_model import RayExecutor, RayModel, _with_absolute_path
 from donewhen.models.ray.ray_worker import WorkerAnswer, WorkerReady
 from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.roles import Completion, Decode, Model, Prompt, RolloutRequest
@@ -219,7 +219,7 @@ def test_a_question_that_takes_every_worker_with_it_ends_the_run_instead_of_the_
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = opened(cluster, "contrast", 1)
-    taken = model._taken
+    taken = model._take_worker
 
     async def killing(own: str) -> Any:
         place = await taken(own)
@@ -228,7 +228,7 @@ def test_a_question_that_takes_every_worker_with_it_ends_the_run_instead_of_the_
 
     async def asked() -> Completion:
         await staffed(model, 1)
-        monkeypatch.setattr(model, "_taken", killing)
+        monkeypatch.setattr(model, "_take_worker", killing)
         return await model.roll(question("any"))
 
     with pytest.raises(ExecutorError, match="5 workers were lost, one after the other, over the same question"):
@@ -238,14 +238,14 @@ def test_a_question_that_takes_every_worker_with_it_ends_the_run_instead_of_the_
 
 def test_a_worker_with_another_version_other_weights_or_no_model_is_refused(cluster: Cluster) -> None:
     model = opened(cluster, "contrast", 1)
-    assert model._fit(WorkerReady("n", __version__, model.name, None))
+    assert model._check_ready(WorkerReady("n", __version__, model.name, None))
     with pytest.raises(ExecutorError, match=r"The worker on n has donewhen 0\.0 with .*; here it is"):
-        model._fit(WorkerReady("n", "0.0", model.name, None))
+        model._check_ready(WorkerReady("n", "0.0", model.name, None))
     with pytest.raises(ExecutorError, match=r"with local/1:a\.gguf#0; here it is .*the same weights"):
-        model._fit(WorkerReady("n", __version__, "local/1:a.gguf#0", None))
+        model._check_ready(WorkerReady("n", __version__, "local/1:a.gguf#0", None))
     problem = WorkerAnswer("refused", why="OPENAI_API_KEY is not set.", next_step="Set it.")
     with pytest.raises(ExecutorError, match=r"The worker on n has no model\. OPENAI_API_KEY is not set\. Set it\."):
-        model._fit(WorkerReady("n", __version__, "", problem))
+        model._check_ready(WorkerReady("n", __version__, "", problem))
     asyncio.run(model.aclose())
 
 
@@ -511,9 +511,9 @@ def test_weights_have_the_same_path_for_a_worker_which_is_in_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert _from_anywhere("local:a.gguf") == f"local:{tmp_path}/a.gguf"
+    assert _with_absolute_path("local:a.gguf") == f"local:{tmp_path}/a.gguf"
     for choice in ("contrast", "local", "local:/a.gguf", "local:~/a.gguf", "openai:local:a@b"):
-        assert _from_anywhere(choice) == choice
+        assert _with_absolute_path(choice) == choice
 
 
 class Holding:

@@ -105,7 +105,7 @@ class Place:
         return open_mirror(
             self.workspace,
             keeping=keeping,
-            tell=self.told.append,
+            on_progress=self.told.append,
             max_wait=max_wait,
             environ=self.environ,
             client=self.client,
@@ -129,7 +129,7 @@ class Place:
         return found
 
     def labels(self, number: int = 1) -> list[str]:
-        return sorted(one["name"] for one in self.issue(number)["labels"])
+        return sorted(label["name"] for label in self.issue(number)["labels"])
 
     def fact(self, job: Job) -> MirrorFact:
         return facts_of(self.workspace, self.read(job)).mirror

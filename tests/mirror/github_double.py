@@ -98,10 +98,10 @@ class GitHubDouble:
     @property
     def writes(self) -> list[tuple[str, str]]:
         """What was asked for that changes something."""
-        return [(one.method, one.path) for one in self.log if one.method != "GET"]
+        return [(request.method, request.path) for request in self.log if request.method != "GET"]
 
     def asked(self, method: str, pattern: str) -> list[Asked]:
-        return [one for one in self.log if one.method == method and re.fullmatch(pattern, one.path)]
+        return [request for request in self.log if request.method == method and re.fullmatch(pattern, request.path)]
 
     def next(self, trouble: Trouble, times: int = 1, *, method: str = ".*", path: str = ".*") -> None:
         """The next requests that fit have this trouble."""
@@ -159,7 +159,7 @@ class GitHubDouble:
         if parts[2] is not None:
             name = [*self.repos][int(parts[2]) - 1]
         else:
-            name = next((one for one in self.repos if one.casefold() == parts[1].casefold()), parts[1])
+            name = next((entry for entry in self.repos if entry.casefold() == parts[1].casefold()), parts[1])
             if name in self.renamed:
                 there = f"{self.api}/repositories/{[*self.repos].index(self.renamed[name]) + 1}{parts[3] or ''}"
                 query = f"?{urlencode(asked.query)}" if asked.query else ""
@@ -204,7 +204,7 @@ class GitHubDouble:
         state = asked.query.get("state", "open")
         shown = [issue for issue in repo.issues.values() if state in ("all", issue["state"])]
         newest_first = asked.query.get("direction", "desc") == "desc"
-        return self._page(asked, sorted(shown, key=lambda one: one["number"], reverse=newest_first))
+        return self._page(asked, sorted(shown, key=lambda value: value["number"], reverse=newest_first))
 
     def _get_issue(self, repo: Repo, asked: Asked, number: str) -> tuple[int, dict[str, str], Any]:
         if int(number) in repo.moved:
@@ -261,7 +261,7 @@ class GitHubDouble:
             return _invalid("Issue", "body", "custom", f"body is too long (maximum is {LONGEST_BODY} characters)")
         if body.get("milestone") is not None and body["milestone"] not in repo.milestones:
             return _invalid("Issue", "milestone", "invalid")
-        if any(len(one) > LONGEST_LABEL for one in body.get("labels", ())):
+        if any(len(label) > LONGEST_LABEL for label in body.get("labels", ())):
             return _invalid("Label", "name", "custom", f"name is too long (maximum is {LONGEST_LABEL} characters)")
         if body.get("state", "open") not in ("open", "closed"):
             return _invalid("Issue", "state", "invalid")
@@ -273,7 +273,7 @@ class GitHubDouble:
         """Labels that nobody made are made on the way, in grey."""
         for name in names:
             repo.labels.setdefault(name.casefold(), {"name": name, "color": "ededed", "description": None})
-        return [repo.labels[name.casefold()] for name in dict.fromkeys(one.casefold() for one in names)]
+        return [repo.labels[name.casefold()] for name in dict.fromkeys(entry.casefold() for entry in names)]
 
     def _milestone(self, repo: Repo, number: int | None) -> dict[str, Any] | None:
         return None if number is None else repo.milestones[number]
@@ -284,16 +284,16 @@ class GitHubDouble:
             return 404, {}, {"message": "Not Found"}
         if not repo.may_write:
             return 403, {}, {"message": "Must have admin rights to Repository."}
-        names = [one["name"] for one in issue["labels"]] + asked.body["labels"]
+        names = [label["name"] for label in issue["labels"]] + asked.body["labels"]
         issue["labels"] = self._labelled(repo, names)
         return 200, {}, issue["labels"]
 
     def _remove_label(self, repo: Repo, asked: Asked, number: str, name: str) -> tuple[int, dict[str, str], Any]:
         issue = repo.issues[int(number)]
         wanted = unquote(name).casefold()
-        if wanted not in [one["name"].casefold() for one in issue["labels"]]:
+        if wanted not in [label["name"].casefold() for label in issue["labels"]]:
             return 404, {}, {"message": "Label does not exist"}
-        issue["labels"] = [one for one in issue["labels"] if one["name"].casefold() != wanted]
+        issue["labels"] = [label for label in issue["labels"] if label["name"].casefold() != wanted]
         return 200, {}, issue["labels"]
 
     def _list_labels(self, repo: Repo, asked: Asked) -> tuple[int, dict[str, str], Any]:

@@ -45,8 +45,8 @@ def snapshot(root: Path) -> dict[str, tuple[bytes | None, int]]:
 
 
 def test_the_help_has_examples(github: Run) -> None:
-    told = github("--help").stdout
-    assert "donewhen github sync --dry-run" in told
+    output = github("--help").stdout
+    assert "donewhen github sync --dry-run" in output
     for verb in ("enable", "sync", "parity"):
         assert f"donewhen github {verb}" in github(verb, "--help").stdout
 
@@ -105,7 +105,7 @@ def test_a_dry_run_is_really_dry(place: Any, github: Run) -> None:
     before, asked = snapshot(root), len(place.double.log)
     done = github("sync", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert f"would change issue 1 of {one.id}: title" in done.stdout
+    assert f"would update issue 1 of {one.id}: title" in done.stdout
     assert_sentences(done.stdout)
     assert {request.method for request in place.double.log[asked:]} == {"GET"}
     assert snapshot(root) == before
@@ -135,9 +135,9 @@ def test_parity_explains_each_gap_to_programs(place: Any, github: Run) -> None:
     place.issue()["state_reason"] = "not_planned"
     done = github("parity", "--job", job.id, "--json")
     assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert [one["code"] for one in told["findings"]] == ["mirror_differs", "mirror_differs"]
-    assert [(one["field"], one["wanted"], one["found"]) for one in told["data"]["gaps"]][1] == (
+    report = json.loads(done.stdout)
+    assert [entry["code"] for entry in report["findings"]] == ["mirror_differs", "mirror_differs"]
+    assert [(entry["field"], entry["wanted"], entry["found"]) for entry in report["data"]["gaps"]][1] == (
         "state",
         "open",
         "closed as not planned",
@@ -196,8 +196,8 @@ def test_two_syncs_at_once_make_each_issue_once(place: Any) -> None:
         )
         for _ in range(2)
     ]
-    ended = [one.communicate(timeout=100)[0] for one in running]
-    assert [one.returncode for one in running] == [0, 0], ended
+    ended = [process.communicate(timeout=100)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0], ended
     assert len(place.double.repo.issues) == 6
     assert [len(place.mirrored(job)) for job in jobs] == [1] * 6
 
@@ -237,5 +237,5 @@ def test_a_sync_that_is_killed_in_the_middle_goes_on_where_it_stopped(place: Any
 def test_the_log_tells_a_sync(place: Any, donewhen: Run) -> None:
     place.job()
     place.sync()
-    told = donewhen(["log"], place.workspace.root).stdout
-    assert "mirrored    bot (agent)  issue 1 in octo/demo says planned, open: as wanted" in told
+    output = donewhen(["log"], place.workspace.root).stdout
+    assert "mirrored    bot (agent)  issue 1 in octo/demo says planned, open: as wanted" in output

@@ -156,9 +156,9 @@ NOW = {"title": "t", "body": "b", "status": "done", "workstream": "", "milestone
     ],
 )
 def test_the_first_difference_is_told(then: dict[str, str], seen: dict[str, str]) -> None:
-    told = first_difference(NOW, NOW | then, NOW | seen)
-    assert (told == "") == (not then and not seen)
-    assert_sentences(told)
+    message = first_difference(NOW, NOW | then, NOW | seen)
+    assert (message == "") == (not then and not seen)
+    assert_sentences(message)
 
 
 def test_an_entry_that_says_nothing_is_no_parity() -> None:

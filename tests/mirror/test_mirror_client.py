@@ -193,11 +193,11 @@ def test_what_has_not_changed_is_not_sent_again(place: Any) -> None:
     place.gaps()
     place.double.log.clear()
     assert place.gaps() == []
-    assert all("if-none-match" in one.headers for one in place.double.log)
+    assert all("if-none-match" in request.headers for request in place.double.log)
     kept = sorted((place.workspace.folder / "cache" / "github").iterdir())
     assert kept
-    assert place.double.token not in "".join(one.read_text() for one in kept)
-    assert {one.stat().st_mode & 0o777 for one in kept} == {0o600}
+    assert place.double.token not in "".join(path.read_text() for path in kept)
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
 def test_a_kept_answer_that_is_broken_is_as_good_as_none(place: Any) -> None:
@@ -340,9 +340,9 @@ def test_an_answer_that_drips_is_not_waited_for_for_ever() -> None:
 def test_the_headers_are_those_of_the_api(place: Any) -> None:
     place.job()
     place.sync()
-    assert {one.headers["x-github-api-version"] for one in place.double.log} == {"2022-11-28"}
-    assert {one.headers["accept"] for one in place.double.log} == {"application/vnd.github+json"}
-    assert all(one.headers["user-agent"].startswith("donewhen/") for one in place.double.log)
+    assert {request.headers["x-github-api-version"] for request in place.double.log} == {"2022-11-28"}
+    assert {request.headers["accept"] for request in place.double.log} == {"application/vnd.github+json"}
+    assert all(request.headers["user-agent"].startswith("donewhen/") for request in place.double.log)
 
 
 def test_a_post_that_surely_was_not_sent_is_sent_again() -> None:

@@ -36,7 +36,7 @@ def test_a_job_becomes_an_issue_with_labels_that_have_their_colours(big_place: A
     issue = big_place.issue()
     assert issue["title"] == f"[{job.id}] Read the log"
     assert big_place.labels() == ["status:planned", "ws:raume-plane-with-a-very-long-tit"]
-    assert {one["name"]: one["color"] for one in issue["labels"]} == {
+    assert {label["name"]: label["color"] for label in issue["labels"]} == {
         "status:planned": "6b7280",
         "ws:raume-plane-with-a-very-long-tit": "0f6b5d",
     }
@@ -128,7 +128,9 @@ def test_a_done_job_closes_its_issue_and_an_open_one_reopens_it(place: Any) -> N
     finished = complete(place.workspace, job.id, BOT)
     assert finished.done, finished.evaluation
     parity = [component for component in finished.evaluation.score.components if component.name == "parity"]
-    assert [(one.got, one.applies) for one in parity] == [(5, True)], "it agreed at the moment of completing"
+    assert [(criterion.got, criterion.applies) for criterion in parity] == [(5, True)], (
+        "it agreed at the moment of completing"
+    )
     assert [gap.field for gap in place.gaps()] == ["status", "state"]
     text = place.gaps()[1].told
     assert job.id in text
@@ -151,8 +153,10 @@ def test_a_cancelled_job_closes_its_issue_as_not_planned_and_one_without_an_issu
     place.begin(job)
     place.begin(other)
     place.sync(only=job.id)
-    for one in (job, other):
-        decide(place.workspace, place.read(one), Decision("cancel", "not wanted"), Approval(Actor("ada", "person")))
+    for each_job in (job, other):
+        decide(
+            place.workspace, place.read(each_job), Decision("cancel", "not wanted"), Approval(Actor("ada", "person"))
+        )
     place.sync()
     assert (place.issue()["state"], place.issue()["state_reason"]) == ("closed", "not_planned")
     assert place.labels() == ["status:cancelled"]
@@ -228,8 +232,8 @@ def test_what_somebody_edited_by_hand_is_explained_and_put_back_and_their_own_wo
     issue["title"] = "My own title"
     changed = ours.replace("The result is written down.", "Anything goes.")
     issue["body"] = f"Before.\r\n\r\n{changed}\r\n\r\nAfter."
-    told = {gap.field: gap.told for gap in place.gaps()}
-    assert told == {
+    payload = {gap.field: gap.told for gap in place.gaps()}
+    assert payload == {
         "title": f"Issue 1 of {job.id} is titled “My own title”.",
         "body": f"Issue 1 of {job.id} says “- AC-1: Anything goes.” in our part of its text, "
         "where “- AC-1: The result is written down.” is wanted.",
@@ -365,8 +369,8 @@ def test_a_map_that_points_at_something_else_is_not_followed(place: Any, values:
     path.write_text(
         json.dumps({"schema": "theworkshop.githubmap.v1", "repo": "octo/demo", "issues": {job.id: {"number": 1}}})
     )
-    assert job.id in "\n".join([one.told for one in place.sync().left])
-    assert_sentences([one.told for one in place.sync().left])
+    assert job.id in "\n".join([gap.told for gap in place.sync().left])
+    assert_sentences([gap.told for gap in place.sync().left])
     assert place.double.writes == []
 
 
@@ -418,8 +422,8 @@ def test_what_the_server_drops_in_silence_is_told_and_is_not_on_record_as_done(p
     place.double.repo.labels["status:planned"] = {"name": "status:planned", "color": "6b7280"}
     place.double.repo.may_write = False
     done = place.sync()
-    assert job.id in "\n".join([one.told for one in done.left])
-    assert_sentences([one.told for one in done.left])
+    assert job.id in "\n".join([gap.told for gap in done.left])
+    assert_sentences([gap.told for gap in done.left])
     found = place.fact(job)
     assert found[:-1] == (True, False)
     assert_sentences(found[-1])

@@ -103,7 +103,7 @@ def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path, co
     assert_sentences(caught.value)
     assert caught.value.where == str(path)
     if Path("/proc/self/fd").is_dir():
-        assert str(path) not in {os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()}
+        assert str(path) not in {os.path.realpath(entry) for entry in Path("/proc/self/fd").iterdir()}
     path.unlink()
     AnswerStore(path).close()
 
@@ -240,7 +240,7 @@ def test_a_killed_process_loses_no_answer_that_it_had(tmp_path: Path, count: int
     assert len(done.stdout.split()) == count
     with AnswerStore(path) as answers:
         found = [answers.get(f"q{number}") for number in range(count + 1)]
-    assert [one is not None for one in found] == [True] * count + [False]
+    assert [answer is not None for answer in found] == [True] * count + [False]
 
 
 WRITER = """

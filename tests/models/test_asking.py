@@ -79,7 +79,7 @@ def ask_at_once(asking: MeteredModel, *questions: str) -> list[str | BaseExcepti
     async def main() -> list[Completion | BaseException]:
         return await asyncio.gather(*(asking.roll(rollout(question)) for question in questions), return_exceptions=True)
 
-    return [one.text if isinstance(one, Completion) else one for one in asyncio.run(main())]
+    return [answer.text if isinstance(answer, Completion) else answer for answer in asyncio.run(main())]
 
 
 # No question twice
@@ -183,10 +183,10 @@ def test_a_call_that_failed_was_a_call_and_is_put_again(answers: AnswerStore) ->
     attempts = iter([ModelError("away"), "fine"])
 
     def answer(_: str) -> str:
-        said = next(attempts)
-        if isinstance(said, ModelError):
-            raise said
-        return said
+        message = next(attempts)
+        if isinstance(message, ModelError):
+            raise message
+        return message
 
     model = Paid(answer)
     asking = MeteredModel(model, answers=answers)
@@ -203,7 +203,7 @@ def test_all_who_wait_for_a_call_that_fails_hear_of_it_and_it_is_one_call(answer
         raise ModelError("away")
 
     asking = MeteredModel(Paid(away), answers=answers)
-    assert [type(one) for one in ask_at_once(asking, *"aaa")] == [ModelError] * 3
+    assert [type(result) for result in ask_at_once(asking, *"aaa")] == [ModelError] * 3
     assert (asking.meter.calls, asking.meter.errors) == (1, 1)
 
 
@@ -227,7 +227,7 @@ def test_a_budget_of_calls_is_exact_to_the_call(answers: AnswerStore, model: typ
     made = model()
     asking = MeteredModel(made, Meter(SpendingLimits(calls=allowed)), answers)
     found = [answer for question in "abcdefghij" for answer in ask_at_once(asking, question)]
-    assert [isinstance(one, BudgetError) for one in found] == [False] * allowed + [True] * (10 - allowed)
+    assert [isinstance(entry, BudgetError) for entry in found] == [False] * allowed + [True] * (10 - allowed)
     assert (len(made.asked), asking.meter.calls) == (allowed, allowed)
 
 
@@ -237,7 +237,7 @@ def test_a_budget_of_calls_is_exact_when_all_ask_at_once(answers: AnswerStore, m
     made = model(pauses=5)
     asking = MeteredModel(made, Meter(SpendingLimits(calls=allowed)), answers)
     found = ask_at_once(asking, *"abcdefghij")
-    assert sum(isinstance(one, BudgetError) for one in found) == 10 - allowed
+    assert sum(isinstance(answer, BudgetError) for answer in found) == 10 - allowed
     assert (len(made.asked), asking.meter.calls) == (allowed, allowed)
 
 
@@ -246,7 +246,7 @@ def test_a_call_that_failed_is_part_of_the_budget(answers: AnswerStore) -> None:
         raise ModelError("away")
 
     asking = MeteredModel(Paid(away), Meter(SpendingLimits(calls=2)), answers)
-    assert [type(one) for question in "abc" for one in ask_at_once(asking, question)] == [
+    assert [type(result) for question in "abc" for result in ask_at_once(asking, question)] == [
         ModelError,
         ModelError,
         BudgetError,
@@ -448,7 +448,7 @@ def test_calls_that_a_killed_run_has_made_count_before_it_comes_to_them(answers:
     resumed = MeteredModel(model, Meter(SpendingLimits(calls=5)), answers, "run")
     assert resumed.meter.unclaimed == 3
     found = ask_at_once(resumed, *"defgabc")
-    assert [isinstance(one, BudgetError) for one in found] == [False, False, True, True, False, False, False]
+    assert [isinstance(answer, BudgetError) for answer in found] == [False, False, True, True, False, False, False]
     assert (resumed.meter.calls, resumed.meter.unclaimed, len(model.asked)) == (5, 0, 2)
 
 
@@ -518,8 +518,8 @@ def test_a_call_has_the_number_that_it_had_when_it_was_made(answers: AnswerStore
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         noted.append(first.meter.calls)
-        for one in "abc":
-            await first.roll(rollout(one))
+        for entry in "abc":
+            await first.roll(rollout(entry))
         await slow
 
     asyncio.run(main())
@@ -618,11 +618,11 @@ def test_who_settles_waits_for_every_answer_that_is_under_way(answers: AnswerSto
     asking = MeteredModel(model, answers=answers, run="run")
 
     async def main() -> None:
-        asked = [asyncio.create_task(asking.roll(rollout(one))) for one in "abc"]
+        asked = [asyncio.create_task(asking.roll(rollout(entry))) for entry in "abc"]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        for one in asked:
-            one.cancel()
+        for task in asked:
+            task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         await asking.settled()
         assert len(asyncio.all_tasks()) == 1
@@ -643,11 +643,11 @@ def test_an_answer_that_fails_does_not_keep_anybody_from_settling(answers: Answe
     asking = MeteredModel(Paid(answer, pauses=5), answers=answers, run="run")
 
     async def main() -> None:
-        asked = [asyncio.create_task(asking.roll(rollout(one))) for one in "ab"]
+        asked = [asyncio.create_task(asking.roll(rollout(entry))) for entry in "ab"]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        for one in asked:
-            one.cancel()
+        for task in asked:
+            task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         await asking.settled()
 

@@ -82,9 +82,9 @@ def test_the_default_of_the_scaffold_comes_before_that_of_the_guidance() -> None
 
 def test_weak_signs_are_left_out_at_high_temperature_and_nothing_else_changes() -> None:
     weak = {"G0": PASS, "G1": says("a", "fail", " (weak sign)")}
-    assert [verdict(weak, "a", one) for one in (0.1, 0.4, 0.7)] == ["fail", "fail", "pass"]
+    assert [verdict(weak, "a", temperature) for temperature in (0.1, 0.4, 0.7)] == ["fail", "fail", "pass"]
     plain = {"G0": PASS, "G1": says("a", "fail")}
-    assert [verdict(plain, "a", one) for one in (0.1, 0.4, 0.7)] == ["fail", "fail", "fail"]
+    assert [verdict(plain, "a", temperature) for temperature in (0.1, 0.4, 0.7)] == ["fail", "fail", "fail"]
 
 
 def test_the_margin_says_how_far_the_signs_are_from_balance() -> None:

@@ -246,7 +246,7 @@ def test_a_rule_that_does_harm_is_to_be_deleted_on_the_evidence_of_those_it_harm
         for at in range(0, 40, 8)
         for operation in proposed(model, ask(wrong(cases, rules)[at : at + 8], rules))["operations"]
     ]
-    deletes = [one for one in seen if one["op"] == "delete"]
+    deletes = [change for change in seen if change["op"] == "delete"]
     assert deletes
     assert {delete["key"] for delete in deletes} == {"G1"}
     assert all(key.endswith("::fail") for delete in deletes for key in delete["evidence"])
@@ -262,7 +262,7 @@ def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> 
         for at in range(0, len(missed) - 6, 6)
         for operation in proposed(model, ask(missed[at : at + 6], rules))["operations"]
     ]
-    updates = [one for one in seen if one["op"] == "update"]
+    updates = [change for change in seen if change["op"] == "update"]
     assert updates
     for update in updates:
         assert update["key"] == "G1"
@@ -275,7 +275,7 @@ def test_the_other_default_is_proposed_where_the_silent_cases_have_the_other_lab
     for prose in ("", "Judge the order. "):
         rules = {"G0": prose + default_rule("fail", "en"), "G1": low}
         answer = proposed(studied(cases), ask(wrong(cases, rules)[:20], rules))
-        found = [one["text"] for one in answer["operations"] if one.get("key") == "G0"]
+        found = [operation["text"] for operation in answer["operations"] if operation.get("key") == "G0"]
         assert found == [prose + default_rule("pass", "en")]
 
 
@@ -283,7 +283,7 @@ def test_prose_too_long_to_stand_beside_a_default_is_left_alone() -> None:
     cases = tickets(120)
     rules = {"G0": "Judge. " * 25, "G1": 'When the last "score" is below 4, the verdict is fail.'}
     answer = proposed(studied(cases), ask(wrong(cases, rules)[:20], rules))
-    assert "G0" not in [one.get("key") for one in answer["operations"]]
+    assert "G0" not in [operation.get("key") for operation in answer["operations"]]
 
 
 def test_a_rule_that_stands_among_prose_is_never_changed() -> None:
@@ -294,7 +294,7 @@ def test_a_rule_that_stands_among_prose_is_never_changed() -> None:
     }
     for at in range(0, 30, 10):
         answer = proposed(studied(cases), ask(wrong(cases, rules)[at : at + 10], rules))
-        assert "G1" not in [one.get("key") for one in answer["operations"]]
+        assert "G1" not in [operation.get("key") for operation in answer["operations"]]
 
 
 def test_the_order_of_the_studied_cases_does_not_matter() -> None:
@@ -331,7 +331,7 @@ def test_the_words_of_one_cluster_make_no_rule() -> None:
     ]
     field = case_sets(cases)
     found = [candidate.condition for candidate in candidates_of(cases, field, lambda _: False)]
-    assert not any(isinstance(one, PhraseCondition) and "zebra" in one.phrases for one in found)
+    assert not any(isinstance(condition, PhraseCondition) and "zebra" in condition.phrases for condition in found)
     assert clusters_in(field.failing, field) == 1
 
 
@@ -347,7 +347,10 @@ def test_identifiers_and_unfit_words_make_no_rule() -> None:
     ]
     found = candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)
     phrases = {
-        phrase for one in found if isinstance(one.condition, PhraseCondition) for phrase in one.condition.phrases
+        phrase
+        for answer in found
+        if isinstance(answer.condition, PhraseCondition)
+        for phrase in answer.condition.phrases
     }
     assert phrases
     assert not any("ab12" in phrase or "review" in phrase for phrase in phrases)
@@ -362,7 +365,7 @@ def test_a_number_whose_label_is_unfit_makes_no_rule() -> None:
     found = [
         candidate.condition for candidate in candidates_of(cases, case_sets(cases), lambda phrase: "review" in phrase)
     ]
-    labels = {one.label for one in found if isinstance(one, NumberCondition)}
+    labels = {condition.label for condition in found if isinstance(condition, NumberCondition)}
     assert labels == {"balance"}
     assert NumberCondition("balance", "first", at_least=True, threshold=0) in found
 

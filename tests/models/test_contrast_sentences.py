@@ -25,7 +25,7 @@ from donewhen.models.contrast.wording import falsifier_sentence, is_unfit_phrase
 phrases = (
     st.text("abcxyzß没有结果 and or'-3", min_size=1, max_size=20)
     .map(normalise_label)
-    .filter(lambda one: one != "" and normalise_label(one) == one)
+    .filter(lambda value: value != "" and normalise_label(value) == value)
 )
 amounts = st.one_of(st.integers(-1000, 100_000).map(float), st.floats(0.001, 1e6, allow_nan=False))
 wheres = st.sampled_from(["text", "start", "end"])

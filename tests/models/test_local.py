@@ -162,8 +162,8 @@ def proposed(chat: FakeChat, request: ReflectionRequest) -> dict[str, Any]:
 
 
 def having(condition: str, verdict: str, cases: list[int]) -> Callable[[ChatRequest], ChatAnswer]:
-    told = json.dumps({"condition": condition, "verdict": verdict, "cases": cases})
-    return lambda _: ChatAnswer(told, Usage(100, 20))
+    payload = json.dumps({"condition": condition, "verdict": verdict, "cases": cases})
+    return lambda _: ChatAnswer(payload, Usage(100, 20))
 
 
 def test_an_idea_of_the_model_comes_beside_what_the_contrast_shows() -> None:
@@ -185,13 +185,13 @@ def test_what_the_model_gets_right_by_itself_needs_no_rule() -> None:
         return (f"in round {number} tests were {how} by us" for number in range(8))
 
     # Whatever speaks of skipped tests is refused already; what is left to learn is about ignored ones.
-    known = tuple(one._replace(verdict="fail") for one in some("fail", texts("skipped")))
-    new = tuple(one._replace(ticket_key=f"n{one.ticket_key}") for one in some("fail", texts("ignored")))
+    known = tuple(case._replace(verdict="fail") for case in some("fail", texts("skipped")))
+    new = tuple(case._replace(ticket_key=f"n{case.ticket_key}") for case in some("fail", texts("ignored")))
     found = proposed(FakeChat(), reflection((*known, *new, *some("pass", texts("run"))), attempt=1))
     first = found["operations"][0]
     assert first["op"] == "add"
     assert '"ignored"' in first["text"]
-    assert set(first["evidence"]) == {one.ticket_key for one in new}
+    assert set(first["evidence"]) == {case.ticket_key for case in new}
 
 
 FAILS = 'When "skipped" occurs, the verdict is fail.'
@@ -246,7 +246,7 @@ def test_an_idea_covers_the_cases_that_it_names() -> None:
 )
 def test_an_idea_that_nothing_bears_out_is_no_hypothesis(writes: Callable[[ChatRequest], ChatAnswer]) -> None:
     found = proposed(FakeChat(writes=writes), reflection())
-    assert all(one["dimension"] != "idea" for one in found["hypotheses"])
+    assert all(hypothesis["dimension"] != "idea" for hypothesis in found["hypotheses"])
     assert found["operations"]
 
 

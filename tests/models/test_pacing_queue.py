@@ -21,7 +21,7 @@ def test_calls_that_waited_tell_of_their_own_moment() -> None:
 
         calls = [pace.call(too_much) for _ in range(40)]
         found = await asyncio.gather(*calls, return_exceptions=True)
-        assert {type(one) for one in found} == {ModelError}
+        assert {type(answer) for answer in found} == {ModelError}
         return pace.allowed
 
     assert asyncio.run(main()) == 1.0

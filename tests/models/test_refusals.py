@@ -28,8 +28,8 @@ def test_a_code_beside_the_sentence_is_heard(monkeypatch: pytest.MonkeyPatch) ->
         finally:
             await model.aclose()
 
-    said = Reply("That was it.", status=429, code="insufficient_quota")
-    with ChatServer([said]) as server:
+    reply = Reply("That was it.", status=429, code="insufficient_quota")
+    with ChatServer([reply]) as server:
         model = ChatModel(OpenAIChat("any", server.base_url, Patience(tries=2, first_pause=0.0)))
         with pytest.raises(ConfigError) as caught:
             asyncio.run(asked(model))

@@ -86,8 +86,8 @@ def test_what_has_no_content_is_no_answer(body: dict[str, Any]) -> None:
 def test_an_answer_without_its_cost_is_an_answer(usage: object) -> None:
     said = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}], "usage": usage}
     assert asked("openai", said) == Completion("yes", Usage())
-    told = {"content": [{"type": "text", "text": "yes"}], "stop_reason": "end_turn", "usage": usage}
-    assert asked("anthropic", told) == Completion("yes", Usage())
+    payload = {"content": [{"type": "text", "text": "yes"}], "stop_reason": "end_turn", "usage": usage}
+    assert asked("anthropic", payload) == Completion("yes", Usage())
 
 
 def test_a_refusal_in_its_own_field_is_one() -> None:

@@ -124,11 +124,11 @@ def test_an_answer_is_one_whatever_is_told_beside_it(logprobs: object) -> None:
         unknown("top_logprobs"),
         Reply("You are not allowed to request logprobs from this model.", status=403),
     ],
-    ids=lambda one: one.text,
+    ids=lambda reply: reply.text,
 )
 def test_a_server_that_does_not_tell_them_is_not_asked_again(refusal: Reply) -> None:
     found, bodies = rolled(refusal, Reply(TEXT), Reply(TEXT), times=2)
-    assert [(one.text, one.margin) for one in found] == [(TEXT, None)] * 2
+    assert [(answer.text, answer.margin) for answer in found] == [(TEXT, None)] * 2
     assert [body.get("top_logprobs") for body in bodies] == [20, None, None]
     assert ["logprobs" in body for body in bodies] == [True, False, False]
 

@@ -116,10 +116,10 @@ def test_what_all_tickets_share_comes_first_and_the_ticket_last(serve: Open, dia
     assert call.body["max_tokens"] > 0
     if dialect == "openai":
         assert call.body["seed"] == 2
-        assert [one["role"] for one in call.body["messages"]] == ["system", "user"]
+        assert [message["role"] for message in call.body["messages"]] == ["system", "user"]
     else:
         # What stays the same is marked for the server's cache, and the ticket is not.
-        assert [one["cache_control"] for one in call.body["system"]] == [{"type": "ephemeral"}]
+        assert [block["cache_control"] for block in call.body["system"]] == [{"type": "ephemeral"}]
         assert call.body["messages"] == [{"role": "user", "content": "the ticket"}]
 
 
@@ -194,9 +194,9 @@ def test_all_are_answered_by_a_server_that_takes_few_at_a_time(serve: Open) -> N
     served = serve(few, patience=QUICK._replace(tries=60), limit=5000)
 
     async def many() -> list[Completion]:
-        return await asyncio.gather(*(served.model.roll(rollout(f"ticket {one}")) for one in range(40)))
+        return await asyncio.gather(*(served.model.roll(rollout(f"ticket {number}")) for number in range(40)))
 
-    assert [one.text for one in played(served, many())] == [GOOD.text] * 40
+    assert [answer.text for answer in played(served, many())] == [GOOD.text] * 40
     assert served.pace.allowed < 40
     assert served.pace.in_flight == 0
 
@@ -236,7 +236,9 @@ def test_the_client_does_not_try_again_behind_our_back(serve: Open) -> None:
         Reply("internal", status=500),
         Reply(status=502, body=b"<html>bad gateway</html>"),
     ],
-    ids=lambda one: repr(one.body or ("gone" if one.gone else "broken off" if one.broken_off else one.status)),
+    ids=lambda reply: repr(
+        reply.body or ("gone" if reply.gone else "broken off" if reply.broken_off else reply.status)
+    ),
 )
 def test_what_is_no_answer_is_asked_again(serve: Open, broken: Reply) -> None:
     served = serve(broken, GOOD)
@@ -277,13 +279,13 @@ def test_whoever_waits_for_a_server_that_dies_hears_of_it(serve: Open) -> None:
     served = serve(lambda _: hanging())
 
     async def dies() -> list[BaseException | Completion]:
-        calls = [asyncio.ensure_future(served.model.roll(rollout(f"ticket {one}"))) for one in range(8)]
+        calls = [asyncio.ensure_future(served.model.roll(rollout(f"ticket {number}"))) for number in range(8)]
         while len(served.server.calls) < 8:
             await asyncio.sleep(0.001)
         await asyncio.to_thread(served.server.stop)
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
-    assert [type(one) for one in played(served, dies())] == [ModelError] * 8
+    assert [type(answer) for answer in played(served, dies())] == [ModelError] * 8
     assert served.pace.in_flight == 0
 
 
@@ -330,9 +332,9 @@ def test_one_refusal_for_all_who_asked_at_once_is_enough(serve: Open) -> None:
     served = serve(strict)
 
     async def many() -> list[Completion]:
-        return await asyncio.gather(*(served.model.roll(rollout(f"ticket {one}")) for one in range(16)))
+        return await asyncio.gather(*(served.model.roll(rollout(f"ticket {number}")) for number in range(16)))
 
-    assert [one.text for one in played(served, many())] == [GOOD.text] * 16
+    assert [answer.text for answer in played(served, many())] == [GOOD.text] * 16
     assert sum("temperature" not in body for body in served.bodies) == 16
 
 
@@ -406,13 +408,13 @@ def test_ctrl_c_gives_up_what_is_under_way(serve: Open) -> None:
     served = serve(lambda _: hanging())
 
     async def interrupted() -> tuple[list[bool], int]:
-        calls = [asyncio.ensure_future(served.model.roll(rollout(f"ticket {one}"))) for one in range(8)]
+        calls = [asyncio.ensure_future(served.model.roll(rollout(f"ticket {number}"))) for number in range(8)]
         while len(served.server.calls) < 8:
             await asyncio.sleep(0.001)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        return [one.cancelled() for one in calls], len(asyncio.all_tasks())
+        return [entry.cancelled() for entry in calls], len(asyncio.all_tasks())
 
     assert played(served, interrupted()) == ([True] * 8, 1)
     assert served.pace.in_flight == 0

@@ -20,7 +20,7 @@ from donewhen.testing.chat_api import ChatServer, Reply, hanging, throttled, unk
 from sentences import assert_sentences
 
 KEY = "sk-for-loopback-only-000000"
-TEXT = json.dumps({"operations": [f"rule {one}" for one in range(40)], "因为": "一切都在"}, ensure_ascii=False)
+TEXT = json.dumps({"operations": [f"rule {number}" for number in range(40)], "因为": "一切都在"}, ensure_ascii=False)
 GOOD = Reply(TEXT, pieces=20)
 QUICK = Patience(tries=3, timeout=20.0, first_pause=0.001, longest_pause=0.002)
 PRICED = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-4-5"}
@@ -192,13 +192,13 @@ def test_a_server_that_dies_in_the_middle_of_an_answer_is_missed(serve: Open) ->
     served = serve(lambda _: Reply(TEXT, pieces=20, midway="silence"))
 
     async def dies() -> list[BaseException | Completion]:
-        calls = [asyncio.ensure_future(served.model.propose(reflection(one))) for one in range(8)]
+        calls = [asyncio.ensure_future(served.model.propose(reflection(number))) for number in range(8)]
         while len(served.server.calls) < 8:
             await asyncio.sleep(0.001)
         await asyncio.to_thread(served.server.stop)
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
-    assert [type(one) for one in played(served, dies())] == [ModelError] * 8
+    assert [type(answer) for answer in played(served, dies())] == [ModelError] * 8
     assert served.pace.in_flight == 0
 
 
@@ -206,13 +206,13 @@ def test_ctrl_c_gives_up_what_is_under_way(serve: Open) -> None:
     served = serve(lambda _: Reply(TEXT, pieces=20, midway="silence"))
 
     async def interrupted() -> tuple[list[bool], int]:
-        calls = [asyncio.ensure_future(served.model.propose(reflection(one))) for one in range(8)]
+        calls = [asyncio.ensure_future(served.model.propose(reflection(number))) for number in range(8)]
         while len(served.server.calls) < 8:
             await asyncio.sleep(0.001)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        return [one.cancelled() for one in calls], len(asyncio.all_tasks())
+        return [entry.cancelled() for entry in calls], len(asyncio.all_tasks())
 
     assert played(served, interrupted()) == ([True] * 8, 1)
     assert served.pace.in_flight == 0
@@ -228,13 +228,13 @@ def test_ctrl_c_gives_up_what_is_under_way(serve: Open) -> None:
         Reply("Streaming is not available here.", status=400),
         Reply("Your organization must be verified to stream this model.", status=400, code="unsupported_value"),
     ],
-    ids=lambda one: one.text[:20],
+    ids=lambda reply: reply.text[:20],
 )
 def test_a_server_that_refuses_to_stream_is_asked_for_one_piece_from_then_on(serve: Open, refusal: Reply) -> None:
     served = serve(refusal, GOOD, GOOD)
 
     async def twice() -> list[str]:
-        return [(await served.model.propose(reflection(one))).text for one in range(2)]
+        return [(await served.model.propose(reflection(number))).text for number in range(2)]
 
     assert played(served, twice()) == [TEXT, TEXT]
     assert ["stream" in body or "stream_options" in body for body in served.bodies] == [True, False, False]
@@ -245,7 +245,7 @@ def test_a_server_that_does_not_hear_of_streams_is_asked_for_one_piece_from_then
     served = serve(Reply(TEXT, pieces=0), Reply(TEXT), Reply(TEXT))
 
     async def twice() -> list[str]:
-        return [(await served.model.propose(reflection(one))).text for one in range(2)]
+        return [(await served.model.propose(reflection(number))).text for number in range(2)]
 
     assert played(served, twice()) == [TEXT, TEXT]
     assert ["stream" in body for body in served.bodies] == [True, False, False]
@@ -407,7 +407,7 @@ def test_the_pace_does_not_count_the_seconds_of_a_stream(serve: Open) -> None:
             assert streamed
             return ChatAnswer("".join(await read_stream(Pieces(now, *[90.0] * 5).opened(), request, "server", 120.0)))
 
-        chat._asked = slowly
+        chat._call_server = slowly
         found: str = (await served.model.propose(reflection())).text
         await served.model.aclose()
         return found

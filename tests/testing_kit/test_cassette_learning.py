@@ -32,11 +32,11 @@ def said(call: ChatCall) -> Reply:
         return Reply("Verdict: fail\nReason: tests were skipped" if skipped else "Verdict: pass\nReason: no rule")
     if "no_evidence_group_ids" in call.schema["properties"]:
         return Reply(json.dumps({"no_evidence_group_ids": [], "decision_analysis": "all can teach"}))
-    cases = [one[1] for one in CASE.finditer(call.user) if "skipped" in one[0]]
+    cases = [match[1] for match in CASE.finditer(call.user) if "skipped" in match[0]]
     change = {"op": "add", "text": RULE, "rationale": "they are sent back", "evidence": cases}
     operations = [change] if cases and RULE not in call.system else []
-    said = {"has_evidence": bool(operations), "evidence_analysis": "", "operations": operations, "hypotheses": []}
-    return Reply(json.dumps(said))
+    payload = {"has_evidence": bool(operations), "evidence_analysis": "", "operations": operations, "hypotheses": []}
+    return Reply(json.dumps(payload))
 
 
 def mission_in(folder: Path) -> Mission:

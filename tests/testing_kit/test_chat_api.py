@@ -50,10 +50,10 @@ def openai_says(server: ChatServer, **more: Any) -> Said:
         text, finish, usage, pieces = "", None, (0, 0, 0), 0
         for chunk in client.chat.completions.create(model="m", messages=messages, **more):
             assert chunk.object == "chat.completion.chunk"
-            for one in chunk.choices:
-                text += one.delta.content or ""
-                pieces += bool(one.delta.content)
-                finish = one.finish_reason or finish
+            for entry in chunk.choices:
+                text += entry.delta.content or ""
+                pieces += bool(entry.delta.content)
+                finish = entry.finish_reason or finish
             if chunk.usage is not None:
                 assert chunk.choices == []
                 used = chunk.usage
@@ -76,7 +76,7 @@ def anthropic_says(server: ChatServer, **more: Any) -> Said:
                 found = stream.get_final_message()
     used = found.usage
     usage = used.input_tokens + used.cache_read_input_tokens, used.output_tokens, used.cache_read_input_tokens
-    return Said("".join(one.text for one in found.content), found.stop_reason, usage, pieces)
+    return Said("".join(block.text for block in found.content), found.stop_reason, usage, pieces)
 
 
 SAYS: dict[str, Callable[..., Said]] = {"openai": openai_says, "anthropic": anthropic_says}

@@ -127,8 +127,8 @@ def test_tools_are_called_after_the_text_each_with_an_id_of_its_own() -> None:
         events = ask(server, stream=True).events
         (third,) = ask(server).json["content"]
 
-    said, read, bash = (event["content_block"] for event in events if event["type"] == "content_block_start")
-    assert said["type"] == "text"
+    message, read, bash = (event["content_block"] for event in events if event["type"] == "content_block_start")
+    assert message["type"] == "text"
     assert (read["type"], read["name"], read["input"]) == ("tool_use", "Read", {})
     assert len({read["id"], bash["id"], third["id"]}) == 3
     arguments = [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
@@ -367,7 +367,7 @@ def test_a_failure_in_the_block_is_not_hidden_by_one_of_the_script() -> None:
         ask(server)
         raise KeyError("mine")
 
-    assert any("THE SCRIPT IS OVER" in note for note in caught.value.__notes__)
+    assert any("SCRIPT EXHAUSTED" in note for note in caught.value.__notes__)
 
 
 def test_calls_at_the_same_time_get_replies_and_ids_of_their_own() -> None:

@@ -288,7 +288,7 @@ def test_a_failure_in_the_block_is_not_hidden_by_one_of_the_script() -> None:
         ask(server)
         raise KeyError("mine")
 
-    assert any("THE SCRIPT IS OVER" in note for note in caught.value.__notes__)
+    assert any("SCRIPT EXHAUSTED" in note for note in caught.value.__notes__)
 
 
 def test_calls_at_the_same_time_get_replies_and_ids_of_their_own() -> None:

@@ -1,1 +1,1 @@
-"""GitHub: a job is an issue there, a wave is a milestone. What people do there is never taken for proof."""
+"""Mirror jobs to GitHub issues and waves to milestones. Nothing on GitHub counts as evidence."""

@@ -1,4 +1,4 @@
-"""The models that judge and reflect: each behind the same two roles."""
+"""Models that judge tickets and reflect on verdicts."""
 
 from __future__ import annotations
 

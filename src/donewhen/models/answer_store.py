@@ -1,6 +1,6 @@
-"""Answers under the question that they answer: no question that was answered is paid for twice.
+"""Store of model answers by question, so that no question is paid for twice.
 
-SQLite, safe to delete. An answer is on record as soon as it is there, so that a process that is killed loses none.
+SQLite, safe to delete. Each answer is saved at once, so that a killed process loses none.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _TABLE = (
     "create table if not exists answers (question text primary key, payer text not null, call integer not null, "
     "answer text not null)"
 )
-_DELETE = "Delete the file, if it is broken; it only saves asking again."
+_DELETE = "If the file is broken, delete it: it is only a cache of model answers."
 NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""How the system says that nothing may be written somewhere."""
+"""Error numbers for a location that is not writable."""
 _NOT_ALLOWED_IN_SQLITE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
 
 
 class AnswerStoreError(DonewhenError):
-    """The answers can't be kept."""
+    """The store can't be read or written."""
 
     code = "answers"
 
 
 class AnswerStoreReadOnlyError(AnswerStoreError):
-    """Nothing may be written where the answers are."""
+    """The store is not writable."""
 
 
 class StoredAnswer(NamedTuple):
-    """An answer, and the run that paid for it: how many calls it had made by then."""
+    """An answer, the run that paid for it, and the number of that call in the run."""
 
     completion: Completion
     payer: str
@@ -44,7 +44,7 @@ class StoredAnswer(NamedTuple):
 
 
 class AnswerStore:
-    """The answers in one file."""
+    """A store in one file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -52,45 +52,47 @@ class AnswerStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
             self._connection.execute("pragma journal_mode = wal")
-            # A killed process loses nothing by this; a machine that loses power, at most the last answers.
+            # A killed process loses nothing; a power failure loses at most the last answers.
             self._connection.execute("pragma synchronous = normal")
             self._connection.execute(_TABLE)
         except (sqlite3.Error, OSError) as error:
             if hasattr(self, "_connection"):
                 self._connection.close()
             kind = AnswerStoreReadOnlyError if _is_unwritable(error) else AnswerStoreError
-            raise kind(f"The answers of models can't be kept: {error}.", where=str(path), next_step=_DELETE) from error
+            raise kind(
+                f"The store of model answers can't be opened: {error}.", where=str(path), next_step=_DELETE
+            ) from error
 
     def get(self, question: str) -> StoredAnswer | None:
-        """The answer to a question, if it was answered before."""
+        """Return the stored answer to a question, if there is one."""
         find = "select payer, call, answer from answers where question = ?"
         try:
             row = self._connection.execute(find, (question,)).fetchone()
             return None if row is None else StoredAnswer(_decoded(row[2]), row[0], row[1])
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise AnswerStoreError(
-                f"A kept answer can't be read: {error}.", where=str(self._path), next_step=_DELETE
+                f"A stored answer can't be read: {error}.", where=str(self._path), next_step=_DELETE
             ) from error
 
     def put(self, question: str, completion: Completion, payer: str, call: int = 0) -> Completion:
-        """Keep an answer, and give back the one that is kept: the first that came, from whichever run."""
+        """Store an answer, and return the stored one: the first that any run stored."""
         try:
             self._connection.execute(
                 "insert or ignore into answers values (?, ?, ?, ?)", (question, payer, call, _encoded(completion))
             )
         except sqlite3.Error as error:
-            raise AnswerStoreError(f"An answer can't be kept: {error}.", where=str(self._path)) from error
-        kept = self.get(question)
-        return completion if kept is None else kept.completion
+            raise AnswerStoreError(f"An answer can't be stored: {error}.", where=str(self._path)) from error
+        stored = self.get(question)
+        return completion if stored is None else stored.completion
 
     def paid(self, payer: str, after: int) -> int:
-        """How many answers a run has paid for after it had made so many calls."""
+        """Return how many answers a run has paid for after call number ``after``."""
         find = "select count(*) from answers where payer = ? and call > ?"
         try:
             return int(self._connection.execute(find, (payer, after)).fetchone()[0])
         except sqlite3.Error as error:
             raise AnswerStoreError(
-                f"The kept answers can't be read: {error}.", where=str(self._path), next_step=_DELETE
+                f"The stored answers can't be read: {error}.", where=str(self._path), next_step=_DELETE
             ) from error
 
     def close(self) -> None:
@@ -106,19 +108,19 @@ class AnswerStore:
 def _is_unwritable(error: sqlite3.Error | OSError) -> bool:
     if isinstance(error, OSError):
         return error.errno in NOT_ALLOWED
-    # The low byte is the code, what is above it says more.
+    # The low byte is the primary result code.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ALLOWED_IN_SQLITE
 
 
 def question_key(model: str, role: str, request: RolloutRequest | ReflectionRequest) -> str:
-    """The name of a question: the model, the role, and all that the model is shown."""
+    """Return the key of a question: a digest of the model, the role and everything the model is shown."""
     drawn: list[object]
     if isinstance(request, RolloutRequest):
         drawn = [request.decode.temperature, request.decode.sample]
         if not request.reason:
             drawn.append("no reason")
     else:
-        # A second attempt at the same cases is another question: the first answer is what it is about.
+        # A second attempt at the same cases is a different question.
         drawn = [request.attempt, request.max_operations, request.schema]
     return digest_of([model, role, request.prompt.shared, request.prompt.own, drawn])
 

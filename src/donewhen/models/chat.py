@@ -1,6 +1,6 @@
-"""A chat model behind the two roles: prompts become messages, answers become completions, and nothing else is known.
+"""Adapts a chat model to the two roles: prompts become messages, answers become completions.
 
-Whoever speaks to a server or to weights implements ``Chat``: one method, and what it can do. The rest is here.
+Clients of servers and of local weights implement ``Chat``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from donewhen.models.roles import Completion, Decode, FinishReason, Prompt, Refl
 
 Role = Literal["system", "user", "assistant"]
 Ability = Literal["schema", "choice"]
-"""``schema``: an answer can be held to a JSON Schema. ``choice``: an answer that is begun can be gone on with, and how
-likely each of two words comes next can be told without writing any."""
+"""``schema``: answers can be constrained to a JSON Schema. ``choice``: the model can continue a given beginning, and
+return the probabilities of two next words without generating text."""
 
 ROLLOUT_TOKENS = 400
 REFLECTION_TOKENS = 4000
@@ -23,10 +23,10 @@ REASON_TOKENS = 80
 
 
 class WordChoice(NamedTuple):
-    """A place in an answer where one of two words stands."""
+    """A position in an answer where one of two words is expected."""
 
     after: str
-    """What stands before it, on its line."""
+    """The text before it on its line."""
     options: tuple[str, str]
 
 
@@ -43,14 +43,14 @@ class ChatRequest(NamedTuple):
     messages: tuple[ChatMessage, ...]
     temperature: float
     sample: int
-    """Which of several answers at this temperature: the same number is the same draw, where the model has seeds."""
+    """Number of the sample at this temperature; used as the seed if the model has seeds."""
     max_tokens: int
     schema: Mapping[str, Any] | None = None
-    """The answer must be a value of this JSON Schema, where the model can be held to one."""
+    """JSON Schema of the answer, for models with the ``schema`` ability."""
     choice: WordChoice | None = None
-    """Tell how far apart the two options are, where the model can. One with that ability tells nothing else."""
+    """Return the margin between two options if possible. A model with the ``choice`` ability returns only that."""
     begun: str = ""
-    """What the answer begins with, for a model that can go on with it: only what follows is the answer."""
+    """The beginning of the answer, for models that can continue it; only the rest is returned."""
 
 
 class ChatAnswer(NamedTuple):
@@ -60,16 +60,16 @@ class ChatAnswer(NamedTuple):
     usage: Usage = Usage()
     finish_reason: FinishReason = "stop"
     margin: float | None = None
-    """The log-probability of the choice's first option less that of its second."""
+    """Log-probability of the first option minus that of the second."""
     cost: float = 0.0
 
 
 class Chat(Protocol):
-    """A chat model, wherever it runs. It raises ModelError where it has no answer."""
+    """A chat model, local or remote. Raises ModelError if it has no answer."""
 
     @property
     def name(self) -> str:
-        """Which model exactly, and where."""
+        """The exact model and server."""
         ...
 
     @property
@@ -77,18 +77,18 @@ class Chat(Protocol):
 
     @property
     def priced(self) -> bool:
-        """Whether it is known what an answer costs."""
+        """Whether the price of an answer is known."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatAnswer: ...
 
     async def aclose(self) -> None:
-        """Let go of whatever is held; it may be asked again."""
+        """Release connections; the model can still be used afterwards."""
         ...
 
 
 class ChatModel:
-    """Both roles, played by a chat model."""
+    """Both roles, implemented with a chat model."""
 
     free = False
 
@@ -107,7 +107,7 @@ class ChatModel:
         await self.chat.aclose()
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """The part that all tickets share comes first, as a message of its own: prefix caches live from that."""
+        """Judge one ticket. The text shared by all tickets is the first message, so that prefix caches work."""
         form = request.form
         question = ChatRequest(
             _messages(request.prompt),
@@ -117,33 +117,33 @@ class ChatModel:
             choice=WordChoice(f"{form.verdict}:", (form.pass_, form.fail)),
         )
         if "choice" in self.chat.abilities:
-            return await self._weighed(question, request)
-        told = _completion(await self.chat.complete(question))
-        if told.margin is None:
-            return told
-        said = re.match(rf"\s*{re.escape(form.verdict)}\s*[:：]\s*(.*)", told.text, re.IGNORECASE)
-        fails = said is not None and said[1].casefold().startswith(form.fail.casefold())
-        return told._replace(margin=-told.margin if fails else told.margin)
+            return await self._roll_by_margin(question, request)
+        completion = _completion(await self.chat.complete(question))
+        if completion.margin is None:
+            return completion
+        match = re.match(rf"\s*{re.escape(form.verdict)}\s*[:：]\s*(.*)", completion.text, re.IGNORECASE)
+        fails = match is not None and match[1].casefold().startswith(form.fail.casefold())
+        return completion._replace(margin=-completion.margin if fails else completion.margin)
 
-    async def _weighed(self, question: ChatRequest, request: RolloutRequest) -> Completion:
-        """A verdict from how likely each is; a reason is written only where somebody wants to read it."""
-        told = await self.chat.complete(question)
-        if told.margin is None:
-            return _completion(told)
+    async def _roll_by_margin(self, question: ChatRequest, request: RolloutRequest) -> Completion:
+        """Take the verdict from the probabilities of the two options; generate a reason only if it will be read."""
+        answer = await self.chat.complete(question)
+        if answer.margin is None:
+            return _completion(answer)
         form, decode = request.form, request.decode
-        passes = draw_option(told.margin, decode.temperature, decode.sample, request.prompt.own)
-        margin = told.margin if passes else -told.margin
+        passes = draw_option(answer.margin, decode.temperature, decode.sample, request.prompt.own)
+        margin = answer.margin if passes else -answer.margin
         verdict = f"{form.verdict}: {form.pass_ if passes else form.fail}\n{form.reason}:"
         if not request.reason:
-            odds = f"ln p({form.pass_})/p({form.fail}) = {told.margin:+.2f}"
-            return Completion(f"{verdict} {odds}", told.usage, "stop", margin, told.cost)
-        why = await self.chat.complete(
+            odds = f"ln p({form.pass_})/p({form.fail}) = {answer.margin:+.2f}"
+            return Completion(f"{verdict} {odds}", answer.usage, "stop", margin, answer.cost)
+        explanation = await self.chat.complete(
             question._replace(choice=None, begun=verdict, temperature=0.0, max_tokens=REASON_TOKENS)
         )
-        # One line, and a sentence that was cut off is no reason to do without the verdict.
-        reason = why.text.strip().partition("\n")[0].strip() or "-"
-        usage = Usage(*(one + other for one, other in zip(told.usage, why.usage, strict=True)))
-        return Completion(f"{verdict} {reason}", usage, "stop", margin, told.cost + why.cost)
+        # Keep one line; a truncated reason does not invalidate the verdict.
+        reason = explanation.text.strip().partition("\n")[0].strip() or "-"
+        usage = Usage(*(sum(counts) for counts in zip(answer.usage, explanation.usage, strict=True)))
+        return Completion(f"{verdict} {reason}", usage, "stop", margin, answer.cost + explanation.cost)
 
     async def decide(self, request: ReflectionRequest) -> Completion:
         return await self._reflect(request)
@@ -152,7 +152,7 @@ class ChatModel:
         return await self._reflect(request)
 
     async def _reflect(self, request: ReflectionRequest) -> Completion:
-        # A question that is asked again should not get the same answer again.
+        # A repeated question should get a different answer.
         decode = Decode(0.0 if request.attempt == 0 else 0.5, request.attempt)
         schema = request.schema if "schema" in self.chat.abilities else None
         question = ChatRequest(_messages(request.prompt), decode.temperature, decode.sample, REFLECTION_TOKENS, schema)

@@ -1,7 +1,6 @@
-"""Where questions are answered: in this process, or by the workers of a Ray cluster.
+"""Executors: run model calls in this process or on the workers of a Ray cluster.
 
-What is asked, in which order, within which budget, and what becomes of the answers is the same in both cases, because
-an executor opens a model and nothing else: whoever asks the model does not know where it answers.
+An executor only opens models, so callers, budgets and the order of questions are the same in both cases.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ EXECUTORS: tuple[ExecutorName, ...] = get_args(ExecutorName)
 
 
 class Executor(Protocol):
-    """Opens models, and decides where they answer."""
+    """Opens models and decides where they run."""
 
     def open(self, choice: str) -> Model:
-        """The model that a string names."""
+        """Open the model that a string names."""
         ...
 
 
 class InProcessExecutor:
-    """In this process."""
+    """Runs models in this process."""
 
     def open(self, choice: str) -> Model:
         return open_model(choice)
 
 
 def find_executor(name: ExecutorName, address: str | None = None, workers: int | None = None) -> Executor:
-    """The executor of this name. An address and a number of workers are for Ray alone."""
+    """Return the executor of this name. ``address`` and ``workers`` are for Ray only."""
     if name == "ray":
         from donewhen.models.ray.ray_model import RayExecutor
 
         return RayExecutor(address, workers)
     if address is not None or workers is not None:
-        raise UsageError("--address and --workers are for a Ray cluster.", next_step="Add: --executor ray")
+        raise UsageError("--address and --workers need a Ray cluster.", next_step="Add: --executor ray")
     return InProcessExecutor()

@@ -1,4 +1,4 @@
-"""How far one word was from the other: what the log-probabilities of a token say of two options."""
+"""Margin between two options from token log-probabilities, and sampling by it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from hashlib import blake2b
 
 
 def logprob_margin(top: Iterable[tuple[str, float]], options: tuple[str, str]) -> float | None:
-    """The log-probability of the first option less that of the second; None where the token begins neither.
+    """Return the log-probability of the first option minus that of the second; None if no token starts either.
 
-    ``top`` are the likeliest tokens at the place where the option begins. Each of them may begin an option in its own
-    way: with a space, with a capital, with a part of the word. One that begins both says nothing. An option that is
-    not among them is taken to be as likely as the least likely that is: the margin is a lower bound then.
+    ``top`` are the likeliest tokens where the option begins. A token may start an option with a space, a capital or
+    only a part of the word; a token that starts both is ignored. An option without a token gets the lowest
+    log-probability in ``top``, so that the margin is a lower bound.
     """
     shares = [0.0, 0.0]
     least = 0.0
-    wanted = [option.strip().casefold() for option in options]
+    normalised = [option.strip().casefold() for option in options]
     for token, logprob in top:
         least = min(least, logprob)
-        begun = token.strip().casefold()
-        begins = [bool(begun) and one.startswith(begun) for one in wanted]
+        start = token.strip().casefold()
+        begins = [bool(start) and option.startswith(start) for option in normalised]
         if begins[0] != begins[1]:
             shares[begins.index(True)] += math.exp(logprob)
     if not any(shares):
@@ -30,14 +30,14 @@ def logprob_margin(top: Iterable[tuple[str, float]], options: tuple[str, str]) -
 
 
 def draw_option(margin: float, temperature: float, sample: int, about: str) -> bool:
-    """Whether the first option is drawn, at a temperature.
+    """Return whether sampling at a temperature picks the first option.
 
-    The same draw of the same question is the same answer. And it is the same luck under whatever rules the question is
-    asked: two sets of rules differ by what they say, not by chance.
+    Deterministic: the random number depends only on temperature, sample and ``about``, so that two sets of rules are
+    compared with the same random numbers.
     """
     if temperature <= 0.0:
         return margin > 0.0
-    chance = blake2b(f"{temperature}\n{sample}\n{about}".encode(), digest_size=8).digest()
-    luck = (int.from_bytes(chance, "big") + 0.5) / 2**64
-    # The log-odds of the luck, so that nothing is ever raised to a power that is too large.
-    return margin / temperature > math.log(luck / (1.0 - luck))
+    seed = blake2b(f"{temperature}\n{sample}\n{about}".encode(), digest_size=8).digest()
+    uniform = (int.from_bytes(seed, "big") + 0.5) / 2**64
+    # Compare log-odds, which avoids overflow in exp().
+    return margin / temperature > math.log(uniform / (1.0 - uniform))

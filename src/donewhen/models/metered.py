@@ -1,4 +1,4 @@
-"""Asking a model within limits: every question is counted before it is put, and none is put twice."""
+"""Model calls within a budget: calls are counted before they are made, and stored answers are reused."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch", "tokens
 
 
 class BudgetError(DonewhenError):
-    """The next call would be more than was allowed."""
+    """The next call would exceed the budget."""
 
     code = "budget_exhausted"
     exit_code = ExitCode.GATE_FAILED
 
     def __init__(self, limit: Limit, allowed: float) -> None:
-        super().__init__(f"The budget is used up: {limit.replace('_', ' ')}, {allowed:g} allowed.")
+        super().__init__(f"The budget is exhausted: {limit.replace('_', ' ')}, {allowed:g} allowed.")
         self.limit: Limit = limit
         self.allowed = allowed
 
 
 class SpendingLimits(NamedTuple):
-    """Hard caps over all calls, whatever they are for."""
+    """Hard limits over all calls."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -41,7 +41,7 @@ class SpendingLimits(NamedTuple):
 
 @dataclass
 class Meter:
-    """What was spent. A call is counted before it is made, so that the last one allowed is the last one made."""
+    """What was spent. A call is counted before it is made, so that the limit is never exceeded."""
 
     limits: SpendingLimits = field(default_factory=SpendingLimits)
     calls: int = 0
@@ -52,17 +52,17 @@ class Meter:
     cached_tokens: int = 0
     cost: float = 0.0
     reused: int = 0
-    """Questions that another run had paid for."""
+    """Questions that another run has paid for."""
     errors: int = 0
     epoch_calls: int = 0
     epoch_tokens: int = 0
     epoch_cost: float = 0.0
     reserved: int = 0
-    """Calls that are kept back for what comes at the end."""
+    """Calls reserved for the end of the run."""
     unclaimed: int = 0
-    """Calls that a run had made when it was killed, and whose answers it has not come to yet."""
+    """Calls that an interrupted run had made and whose answers the resumed run has not used yet."""
     elapsed: Callable[[], float] | None = None
-    """How many seconds it has been at work."""
+    """Returns the seconds since the start."""
     _in_epoch: bool = False
 
     @property
@@ -74,7 +74,7 @@ class Meter:
         self._in_epoch = True
 
     def end_epoch(self) -> None:
-        """What comes now belongs to no epoch."""
+        """Leave the epoch: later calls belong to none."""
         self._reset_epoch()
         self._in_epoch = False
 
@@ -83,13 +83,13 @@ class Meter:
         self.epoch_cost = 0.0
 
     def be_in_time(self) -> None:
-        """BudgetError where the time is over."""
+        """Raise BudgetError if the time limit is reached."""
         allowed = self.limits.seconds
         if allowed is not None and self.elapsed is not None and self.elapsed() >= allowed:
             raise BudgetError("seconds", allowed)
 
     def admit(self, role: str) -> None:
-        """Count a call that is about to be made; BudgetError where it may not be."""
+        """Count a call that is about to be made; raise BudgetError if a limit forbids it."""
         limits = self.limits
         self.be_in_time()
         if limits.calls is not None and self.calls + self.unclaimed >= limits.calls - self.reserved:
@@ -112,7 +112,7 @@ class Meter:
             raise BudgetError("cost_per_epoch", limits.cost_per_epoch)
 
     def claim(self, role: str) -> None:
-        """Count a call that was made before the run was killed: it was allowed then."""
+        """Count a call that was made before the run was interrupted, without checking the limits again."""
         self.unclaimed -= 1
         self._count(role)
 
@@ -134,10 +134,10 @@ class Meter:
 
 
 class MeteredModel:
-    """A model behind a meter and, where asking costs something, behind the answers that are known.
+    """A model with a meter and, unless the model is free, a store of answers.
 
-    Under the name of a ``run``, what that run has paid for counts as paid when it goes on. Without one there is nothing
-    to go on with: an answer that is known is free, whoever paid for it.
+    With a ``run``, the calls that this run paid for count again when it is resumed. Without one, every stored answer
+    is free.
     """
 
     def __init__(
@@ -148,19 +148,19 @@ class MeteredModel:
         self._answers = None if model.free else answers
         self._run = run
         self._open: dict[str, asyncio.Future[Completion]] = {}
-        self._met = DiskDict()
+        self._seen = DiskDict()
         self._counted_before = 0
-        # Whoever goes on under the name of a run has what it paid for to claim, and no budget for it a second time.
+        # A resumed run claims the calls it has paid for; they use up its budget only once.
         self.resume()
 
     def resume(self) -> None:
-        """The meter was set to what is on record: what was paid for until then is not counted again."""
+        """Start from the meter's current count: calls up to it are not counted again."""
         self._counted_before = self.meter.calls
         if self._answers is not None and self._run:
             self.meter.unclaimed = self._answers.paid(self._run, self._counted_before)
 
     async def settled(self) -> None:
-        """Wait for the answers that are under way: they are paid for, whether or not somebody still wants them."""
+        """Wait for the calls in flight: they are paid for, even if the caller was cancelled."""
         while self._open:
             await asyncio.gather(*self._open.values(), return_exceptions=True)
 
@@ -174,71 +174,73 @@ class MeteredModel:
 
     @property
     def reads_reasons(self) -> bool:
-        """Whether reflection reads what was said for a verdict."""
+        """Whether reflection reads the reasons of verdicts."""
         return self.model.reads_reasons if isinstance(self.model, Terse) else True
 
     async def aclose(self) -> None:
-        """Let go of what the model holds, and of what is under way: nobody may ask through what is closed."""
-        under_way = list(self._open.values())
-        for one in under_way:
-            one.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        """Cancel the calls in flight and close the model."""
+        in_flight = list(self._open.values())
+        for call in in_flight:
+            call.cancel()
+        await asyncio.gather(*in_flight, return_exceptions=True)
         if isinstance(self.model, Closable):
             await self.model.aclose()
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        return await self._asked("rollout", request, lambda: self.model.roll(request))
+        return await self._ask("rollout", request, lambda: self.model.roll(request))
 
     async def decide(self, request: ReflectionRequest) -> Completion:
-        return await self._asked("decision", request, lambda: self.model.decide(request))
+        return await self._ask("decision", request, lambda: self.model.decide(request))
 
     async def propose(self, request: ReflectionRequest) -> Completion:
-        return await self._asked("ops", request, lambda: self.model.propose(request))
+        return await self._ask("ops", request, lambda: self.model.propose(request))
 
-    async def _asked(
+    async def _ask(
         self, role: str, request: RolloutRequest | ReflectionRequest, ask: Callable[[], Awaitable[Completion]]
     ) -> Completion:
         if self._answers is None:
-            return (await self._counted(role, ask))[0]
+            return (await self._call_model(role, ask))[0]
         question = question_key(self.name, role, request)
-        asked = self._open.get(question)
-        if asked is None:
-            asked = self._open[question] = asyncio.ensure_future(self._kept(role, question, self._answers, ask))
-            asked.add_done_callback(lambda done: self._closed(question, done))
-        # The question may be one for several; giving up one of them must not take it from the others.
-        return await asyncio.shield(asked)
+        pending = self._open.get(question)
+        if pending is None:
+            pending = self._open[question] = asyncio.ensure_future(
+                self._ask_or_reuse(role, question, self._answers, ask)
+            )
+            pending.add_done_callback(lambda done: self._forget(question, done))
+        # Several callers may wait for the same question: cancelling one must not cancel the others.
+        return await asyncio.shield(pending)
 
-    def _closed(self, question: str, done: asyncio.Future[Completion]) -> None:
+    def _forget(self, question: str, done: asyncio.Future[Completion]) -> None:
         self._open.pop(question, None)
         if not done.cancelled():
-            # Looked at, because all who asked may have given up: then nobody else does.
+            # Retrieve the exception: if all callers were cancelled, nothing else does.
             done.exception()
 
-    async def _kept(
+    async def _ask_or_reuse(
         self, role: str, question: str, answers: AnswerStore, ask: Callable[[], Awaitable[Completion]]
     ) -> Completion:
-        kept = answers.get(question)
-        if kept is None:
-            completion, call = await self._counted(role, ask)
-            self._meets(question)
+        stored = answers.get(question)
+        if stored is None:
+            completion, call = await self._call_model(role, ask)
+            self._is_first_use(question)
             return answers.put(question, completion, self._run, call)
-        if not self._meets(question):
-            return kept.completion
-        if not self._run or kept.payer != self._run:
+        if not self._is_first_use(question):
+            return stored.completion
+        if not self._run or stored.payer != self._run:
             self.meter.reused += 1
-        elif kept.call > self._counted_before:
-            # What this run has paid for counts as paid: one that was killed has the budget that it had, and no more.
+        elif stored.call > self._counted_before:
+            # This run paid for it before it was interrupted: count it against the same budget.
             self.meter.claim(role)
-            self.meter.record(kept.completion)
-        return kept.completion
+            self.meter.record(stored.completion)
+        return stored.completion
 
-    def _meets(self, question: str) -> bool:
-        """Whether a run comes to a question for the first time; without a run, every time is the first."""
-        return not self._run or self._met.first(question, "") is None
+    def _is_first_use(self, question: str) -> bool:
+        """Whether this run asks a question for the first time; always true without a run."""
+        return not self._run or self._seen.first(question, "") is None
 
-    async def _counted(self, role: str, ask: Callable[[], Awaitable[Completion]]) -> tuple[Completion, int]:
+    async def _call_model(self, role: str, ask: Callable[[], Awaitable[Completion]]) -> tuple[Completion, int]:
         self.meter.admit(role)
-        # Now, and not when the answer is there: others are counted meanwhile.
+        # Read it now: other calls are counted while this one waits.
         call = self.meter.calls
         try:
             completion = await ask()

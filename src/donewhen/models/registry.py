@@ -1,4 +1,4 @@
-"""Which model? One string chooses."""
+"""Opens the model that a string names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ KNOWN = ("contrast", "local[:PATH]", "openai:MODEL[@URL]", "anthropic:MODEL[@URL
 
 
 def open_model(choice: str) -> Model:
-    """The model that a string names.
+    """Open the model that a string names.
 
-    ``contrast``; ``local``, or ``local:PATH`` for other weights; ``KIND:MODEL`` over the wire, with the address of its
-    server behind an ``@``.
+    ``contrast``; ``local``, or ``local:PATH`` for other weights; ``KIND:MODEL`` on a server, with an optional
+    ``@URL``.
     """
     if choice == "contrast":
         from donewhen.models.contrast import Contrast
@@ -27,8 +27,8 @@ def open_model(choice: str) -> Model:
         from donewhen.models.local.local_chat import LocalChat
         from donewhen.models.local.local_model import LocalModel
 
-        return LocalModel(LocalChat(_weights(rest)))
-    name, url = _parts(rest)
+        return LocalModel(LocalChat(_weights_file(rest)))
+    name, url = _split_url(rest)
     if kind == "openai" and name:
         from donewhen.models.remote.openai_chat import OpenAIChat
 
@@ -37,11 +37,11 @@ def open_model(choice: str) -> Model:
         from donewhen.models.remote.anthropic_chat import AnthropicChat
 
         return ChatModel(AnthropicChat(name, url))
-    raise ConfigError(f"There is no model {choice!r}.", next_step=f"There is: {', '.join(KNOWN)}.")
+    raise ConfigError(f"Unknown model {choice!r}.", next_step=f"Known models: {', '.join(KNOWN)}.")
 
 
-def _weights(path: str) -> Path:
-    """The file of weights at a path, or the one that was fetched."""
+def _weights_file(path: str) -> Path:
+    """Return the path of the given weights, or of the fetched default."""
     if path:
         return Path(path).expanduser()
     from donewhen.models.local.weights import are_weights_present, default_weights, weights_path
@@ -49,16 +49,16 @@ def _weights(path: str) -> Path:
     chosen = default_weights()
     if not are_weights_present(chosen):
         raise ConfigError(
-            "The weights of the local model are not here.",
+            "The weights of the local model are not downloaded.",
             where=str(weights_path(chosen)),
-            next_step="donewhen models fetch, or name a file of your own: --model local:/path/to/model.gguf",
+            next_step="donewhen models fetch, or use your own file: --model local:/path/to/model.gguf",
         )
     return weights_path(chosen)
 
 
-def _parts(text: str) -> tuple[str, str | None]:
-    """A name and an address. Names may hold an ``@`` themselves, so that the address tells."""
-    found = re.fullmatch(r"(.*)@(https?://\S+)", text)
-    if found is None:
+def _split_url(text: str) -> tuple[str, str | None]:
+    """Split into name and URL. Names may contain ``@``, so only ``@http(s)://`` separates."""
+    match = re.fullmatch(r"(.*)@(https?://\S+)", text)
+    if match is None:
         return text, None
-    return found[1], found[2]
+    return match[1], match[2]

@@ -1,7 +1,7 @@
-"""What a model is to the judge and to the learner: two roles, each a question and an answer.
+"""The two roles of a model, for the judge and for the learner: requests, answers and protocols.
 
-A request carries the prompt, which chat models read, and what the prompt was made from, which rule-following ones use.
-An answer is text. Whether it is any good is for the reader to say; a model that can't answer raises ``ModelError``.
+A request carries the prompt for chat models, and the data the prompt was made from for rule-based models. The answer is
+text, which the caller validates; a model that can't answer raises ``ModelError``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ FinishReason = Literal["stop", "length", "refused"]
 
 
 class ModelError(DonewhenError):
-    """A model gave no answer: it is not there, it took too long, it broke."""
+    """A model gave no answer: it is unavailable, it timed out or it failed."""
 
     code = "model"
 
 
 class Usage(NamedTuple):
-    """What an answer cost, as far as the model tells."""
+    """Tokens that an answer used, as reported by the model."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -40,13 +40,13 @@ class Completion(NamedTuple):
     usage: Usage = Usage()
     finish_reason: FinishReason = "stop"
     margin: float | None = None
-    """How far the verdict was from the other one, where the model can tell: below zero, where luck drew the lesser."""
+    """Margin of the verdict over the other one, if known; negative if sampling picked the less likely one."""
     cost: float = 0.0
     """In the currency of the price table."""
 
 
 class Decode(NamedTuple):
-    """How one answer is drawn. The same decode of the same prompt is the same question."""
+    """Sampling parameters. The same decode of the same prompt is the same question."""
 
     temperature: float = 0.1
     sample: int = 0
@@ -73,14 +73,14 @@ class RolloutRequest(NamedTuple):
 
     prompt: Prompt
     rules: Mapping[str, str]
-    """The scaffold and the guidance by key, in the order in which they bind."""
+    """Scaffold and guidance by key, in order of precedence."""
     evidence: Mapping[str, str]
     """The ticket's texts by name."""
     decode: Decode
     language: str
     form: AnswerForm = AnswerForm()
     reason: bool = True
-    """Whether somebody will read the reason. A model that writes it only for that may leave it out."""
+    """Whether the reason will be read; if not, the model may leave it out."""
 
 
 class Case(NamedTuple):
@@ -98,56 +98,56 @@ class Case(NamedTuple):
 
 
 class ReflectionRequest(NamedTuple):
-    """A question about cases: which of them teach nothing, or what they teach."""
+    """A question about cases: which have no evidence, or which rules they suggest."""
 
     prompt: Prompt
     rules: Mapping[str, str]
     cases: tuple[Case, ...]
     language: str
     schema: Mapping[str, Any]
-    """The JSON Schema of the answer, for models that can be held to one."""
+    """JSON Schema of the answer, for models that support one."""
     max_operations: int = 0
     attempt: int = 0
-    """0 at first; cases that the answer left out come again with 1, 2, …"""
+    """0 for the first attempt; cases missing in the answer are asked again with 1, 2, …"""
 
 
 class Roller(Protocol):
     """Judges one ticket once."""
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """Two lines, verdict and reason, in the words of the mission's language."""
+        """Return two lines, verdict and reason, in the mission's language."""
         ...
 
 
 class Reflector(Protocol):
-    """Looks at what was judged, with the labels."""
+    """Reviews judged cases together with their labels."""
 
     async def decide(self, request: ReflectionRequest) -> Completion:
-        """The decision pass: one JSON object that names the cases without evidence for their label."""
+        """The decision pass: return a JSON object with the cases that lack evidence for their label."""
         ...
 
     async def propose(self, request: ReflectionRequest) -> Completion:
-        """The ops pass: one JSON object with operations and hypotheses."""
+        """The ops pass: return a JSON object with operations and hypotheses."""
         ...
 
 
 class Model(Roller, Reflector, Protocol):
-    """Both roles, under a name that says exactly which model it is."""
+    """Both roles, with a name that identifies the model."""
 
     @property
     def name(self) -> str:
-        """The identity that answers are kept under: kind, version, weights, whatever changes what it says."""
+        """Key for stored answers: kind, version, weights, and everything else that changes answers."""
         ...
 
     @property
     def free(self) -> bool:
-        """Whether asking again costs nothing and gives the same answer, so that nothing need be kept."""
+        """Whether calls cost nothing and are deterministic, so that answers need not be stored."""
         ...
 
 
 @runtime_checkable
 class Priced(Protocol):
-    """A model whose answers cost something, if it is known what."""
+    """A model that says whether its price is known."""
 
     @property
     def priced(self) -> bool: ...
@@ -155,14 +155,14 @@ class Priced(Protocol):
 
 @runtime_checkable
 class Closable(Protocol):
-    """A model that holds connections or memory, which it can let go of."""
+    """A model with connections or memory to release."""
 
     async def aclose(self) -> None: ...
 
 
 @runtime_checkable
 class Terse(Protocol):
-    """A model that writes a reason for people alone: its reflection does not read any."""
+    """A model that says whether its reflection reads reasons; otherwise they are only for people."""
 
     @property
     def reads_reasons(self) -> bool: ...
@@ -170,8 +170,8 @@ class Terse(Protocol):
 
 @runtime_checkable
 class Studious(Protocol):
-    """A reflector that wants to see all training cases of an epoch before it is asked about some of them."""
+    """A reflector that studies all training cases of an epoch before reflection starts."""
 
     def study(self, cases: Sequence[Case]) -> None:
-        """What was judged in this epoch, with labels. Never a validation or a test ticket."""
+        """Receive the labelled training cases of this epoch. Never validation or test tickets."""
         ...

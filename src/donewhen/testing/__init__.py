@@ -1,4 +1,4 @@
-"""For your own tests: an agent without a model, recorded models, servers on loopback, and contracts to keep."""
+"""Test kit: scripted agents, recorded models, servers on loopback, and contract tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scripted API servers share: a port on loopback, a script, and a record of what was asked."""
+"""Base of the scripted API servers: a loopback port, a script, and a record of requests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import Any, Generic, Self, TypeVar
 
 from donewhen.adapters.scripted import ScriptExhaustedError
 
-# Clients try again after a 429 or a 5xx, but not after a 400: a script that is over ends the run at once.
+# Clients retry after 429 and 5xx but not after 400, so that an exhausted script ends the run at once.
 _SCRIPT_FAILED = 400
 _SECRETS = frozenset({"authorization", "proxy-authorization", "x-api-key", "cookie"})
 
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """One request as the server saw it, without the key. ``at`` counts the seconds from the server's start."""
+    """One request without its credentials. ``at`` is in seconds since the server's start."""
 
     method: str
     path: str
@@ -39,9 +39,9 @@ class RecordedRequest:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """One HTTP response, sent after ``delay`` seconds, with a ``pause`` between one chunk and the next.
+    """One HTTP response, sent after ``delay`` seconds, with a ``pause`` between chunks.
 
-    One that is ``broken_off`` loses its connection half-way; one that ``hangs`` says nothing more from there on.
+    With ``broken_off`` the connection closes half-way; with ``hangs`` it stays open without more data.
     """
 
     chunks: Sequence[bytes]
@@ -70,13 +70,13 @@ def data_chunks(documents: Iterable[Mapping[str, Any]]) -> Sequence[bytes]:
 
 
 def pieces_of(text: str, count: int) -> Sequence[str]:
-    """A text in about ``count`` pieces, none of them empty; an empty text is one."""
+    """Split a text into about ``count`` non-empty pieces; an empty text is one piece."""
     size = max(1, -(-len(text) // count))
-    return [text[at : at + size] for at in range(0, len(text), size)] or [text]
+    return [text[start : start + size] for start in range(0, len(text), size)] or [text]
 
 
 def halves(chunks: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
-    """What comes before something happens half-way, and what comes after."""
+    """Split the chunks in the middle."""
     if len(chunks) == 1:
         middle = len(chunks[0]) // 2
         return [chunks[0][:middle]], [chunks[0][middle:]]
@@ -88,12 +88,11 @@ ReplyT = TypeVar("ReplyT")
 
 
 class LoopbackServer(ABC, Generic[RequestT, ReplyT]):
-    """Plays a script to whoever asks, and remembers every request.
+    """Answers requests from a script, and records every request.
 
-    The script is a function of the request, or a sequence of replies and such functions, taken in the order in
-    which calls come. When a sequence is over, when the script has spoken ``limit`` times or when it raises, the
-    client gets an error that it doesn't retry; the end of the ``with`` block then raises, and :meth:`check` does
-    so earlier.
+    The script is a function of the request, or a sequence of replies and such functions, used in order. When the
+    sequence is exhausted, after ``limit`` replies, or when the script raises, the client gets an error that it doesn't
+    retry; the end of the ``with`` block then raises, and so does :meth:`check`.
     """
 
     _record: type[RequestT]
@@ -121,12 +120,12 @@ class LoopbackServer(ABC, Generic[RequestT, ReplyT]):
 
     @property
     def requests(self) -> tuple[RequestT, ...]:
-        """Everything that was asked so far, in the order of arrival."""
+        """All requests so far, in order of arrival."""
         with self._lock:
             return tuple(self._requests)
 
     def check(self) -> None:
-        """Raise if the script was over before the client was, or broke."""
+        """Raise if the script was exhausted or raised."""
         if self._failure is not None:
             raise self._failure
 
@@ -143,51 +142,51 @@ class LoopbackServer(ABC, Generic[RequestT, ReplyT]):
         if error is None:
             self.check()
         elif self._failure is not None:
-            error.add_note(f"The script of the server had failed before: {self._failure!r}")
+            error.add_note(f"The server's script had failed before: {self._failure!r}")
 
     @abstractmethod
     def _answer(self, request: RequestT) -> HttpAnswer:
-        """The response, from :meth:`_reply` where the script is asked."""
+        """Return the response, using :meth:`_reply` for the script."""
 
     @abstractmethod
     def _refuse(self, status: int, message: str) -> HttpAnswer:
-        """An error in the API's own words."""
+        """Return an error in the API's format."""
 
     def _reply(self, request: RequestT) -> ReplyT:
-        """The script's next word."""
+        """Return the script's next reply."""
         self.check()
         turn = next(self._spoken)
         if turn >= self._limit:
-            raise _over(f"It has spoken {turn} times, which is its limit")
+            raise _exhausted(f"It gave {turn} replies, which is its limit")
         if not isinstance(self._script, tuple):
             return self._script(request)
         if turn >= len(self._script):
-            raise _over(f"It has {len(self._script)} line(s)")
+            raise _exhausted(f"It has {len(self._script)} replies")
         line = self._script[turn]
         return line(request) if callable(line) else line
 
     def _exchange(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> HttpAnswer:
-        shown = {name: value for name, value in headers.items() if name not in _SECRETS}
-        request = self._record(method, path, shown, _json_object(raw), time.monotonic() - self._started)
+        safe_headers = {name: value for name, value in headers.items() if name not in _SECRETS}
+        request = self._record(method, path, safe_headers, _json_object(raw), time.monotonic() - self._started)
         with self._lock:
             self._requests.append(request)
         try:
             return self._answer(request)
-        except Exception as error:  # noqa: BLE001 - whoever wrote the script learns of it from check()
+        except Exception as error:  # noqa: BLE001 - reported by check()
             self._fail(error)
-            return self._refuse(_SCRIPT_FAILED, f"The script of this server failed: {error}")
+            return self._refuse(_SCRIPT_FAILED, f"The server's script failed: {error}")
 
     def _fail(self, error: Exception) -> None:
         with self._lock:
             self._failure = self._failure or error
 
 
-def _over(why: str) -> ScriptExhaustedError:
-    return ScriptExhaustedError(f"THE SCRIPT IS OVER. {why}, but the client asks again.")
+def _exhausted(why: str) -> ScriptExhaustedError:
+    return ScriptExhaustedError(f"SCRIPT EXHAUSTED. {why}, but the client sent another request.")
 
 
 class _HTTPServer(socketserver.ThreadingTCPServer):
-    # Not an http.server.HTTPServer: that one looks its own name up, which may take seconds without a network.
+    # Not http.server.HTTPServer, which resolves its own name: that may take seconds without a network.
     daemon_threads = True
     request_queue_size = 64
 
@@ -201,7 +200,7 @@ class _HTTPServer(socketserver.ThreadingTCPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         error = sys.exception()
-        # A client may hang up whenever it likes.
+        # Clients may disconnect at any time.
         if isinstance(error, Exception) and not isinstance(error, ConnectionError):
             self.fail(error)
 
@@ -212,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60.0
 
     def _answer(self) -> None:
-        # One answer a connection: none is left open behind a test.
+        # One response per connection, so that no connection outlives a test.
         self.close_connection = True
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -240,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - found by name
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """The record is the log."""
+        """Log nothing: requests are recorded."""
 
 
 def _json_object(raw: bytes) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What the Messages API of Anthropic answers: in one piece, as a stream, or with an error."""
+"""Responses of Anthropic's Messages API: whole, streamed, or an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ERRORS = {
 def message(
     number: int, model: str, content: Sequence[Mapping[str, Any]], stop_reason: str, usage: TokenUsage
 ) -> dict[str, Any]:
-    """An answer in one piece; ``number`` makes its id unique."""
+    """Return a whole response; ``number`` makes its id unique."""
     return {
         "id": f"msg_{number}",
         "type": "message",
@@ -32,7 +32,7 @@ def message(
         "stop_reason": stop_reason,
         "stop_sequence": None,
         "usage": {
-            # The API counts cached input apart; for a TokenUsage it is part of the input.
+            # The API counts cached input separately; in TokenUsage it is part of the input.
             "input_tokens": usage.input_tokens - usage.cached_tokens,
             "cache_read_input_tokens": usage.cached_tokens,
             "cache_creation_input_tokens": 0,
@@ -42,7 +42,7 @@ def message(
 
 
 def events(answer: Mapping[str, Any], pieces: int = 1) -> Iterator[dict[str, Any]]:
-    """A message as the API streams it: announced, block by block (each opened, filled, closed), completed."""
+    """Yield a message as stream events: start, then each block (start, deltas, stop), then the end."""
     usage = answer["usage"]
     opened = {**answer, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 0}}
     yield {"type": "message_start", "message": opened}
@@ -65,7 +65,7 @@ def events(answer: Mapping[str, Any], pieces: int = 1) -> Iterator[dict[str, Any
     yield {"type": "message_stop"}
 
 
-def error(status: int, said: str) -> dict[str, Any]:
-    """What it says of a request that it refuses."""
+def error(status: int, text: str) -> dict[str, Any]:
+    """Return the body of an error response."""
     kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": kind, "message": said or kind}}
+    return {"type": "error", "error": {"type": kind, "message": text or kind}}

@@ -1,4 +1,4 @@
-"""What the scripted Messages API was asked, and whose question it was."""
+"""Requests to the scripted Messages API, classified by origin."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Literal
 from donewhen.testing._loopback import RecordedRequest
 
 CallKind = Literal["main", "subagent", "auxiliary", "other"]
-"""Whose call it is: the conversation's own; a sub-agent's; the client's own small business, such as a title, a
-summary or a hook that asks a model; or no model call at all."""
+"""Origin of a call: the main conversation; a sub-agent; an auxiliary call of the client, such as a title, a summary
+or a hook that uses a model; or no model call."""
 
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What the client reports about a tool that the model has called."""
+    """The result of a tool call, as reported by the client."""
 
     name: str
     text: str
@@ -24,13 +24,13 @@ class ToolOutcome:
 
 @dataclass(frozen=True)
 class MessagesRequest(RecordedRequest):
-    """One request, and what is new in the conversation that it carries."""
+    """One request, with access to what is new in its conversation."""
 
     @property
     def kind(self) -> CallKind:
-        """Whose call it is, by the marks that Claude Code 2.0.72, 2.1.42 and 2.1.325 leave.
+        """The origin of the call, detected as for Claude Code 2.0.72, 2.1.42 and 2.1.325.
 
-        The old ones tell only a general-purpose sub-agent from the main conversation.
+        In old versions only a general-purpose sub-agent can be distinguished from the main conversation.
         """
         if (self.method, self.path) != ("POST", "/v1/messages"):
             return "other"
@@ -51,16 +51,16 @@ class MessagesRequest(RecordedRequest):
     @property
     def tool_names(self) -> tuple[str, ...]:
         """The tools that the model is offered."""
-        return tuple(one["name"] for one in self.body.get("tools") or ())
+        return tuple(tool["name"] for tool in self.body.get("tools") or ())
 
     @property
     def last_user_texts(self) -> tuple[str, ...]:
-        """What the user's side has said since the model spoke last; tool results are not among it."""
+        """The user texts since the model's last message, without tool results."""
         return tuple(text for content in self._new_contents() for text in _texts(content))
 
     @property
     def tool_results(self) -> tuple[ToolOutcome, ...]:
-        """The tool results that the client has added since the model spoke last."""
+        """The tool results since the model's last message."""
         names = {
             block["id"]: block["name"]
             for message in self._messages()
@@ -95,7 +95,7 @@ class MessagesRequest(RecordedRequest):
 
     def _new_contents(self) -> list[object]:
         messages = self._messages()
-        spoken = [index for index, one in enumerate(messages) if one["role"] == "assistant"]
+        spoken = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
         return [
             message["content"] for message in messages[spoken[-1] + 1 if spoken else 0 :] if message["role"] == "user"
         ]

@@ -1,7 +1,6 @@
-"""What a cassette has recorded, in a file: a line that says of which model, then a line for each answer.
+"""The file of a cassette: a header line for the model, then one line per answer.
 
-Lines stand in an order of their own, so that two who record the same have the same bytes, and a reviewer sees in a diff
-which question is answered differently now.
+Lines are sorted, so that equal recordings have equal bytes and a diff shows which answers changed.
 """
 
 from __future__ import annotations
@@ -21,33 +20,33 @@ from donewhen.foundation.files import write_atomically
 from donewhen.models.roles import Completion, FinishReason, Usage
 
 FORMAT = "donewhen/cassette/v1"
-_ANEW = "Delete it, and record it again: Cassette(path, model)"
+_RECORD_AGAIN = "Delete it and record it again: Cassette(path, model)"
 
 Role = Literal["rollout", "decision", "ops"]
 
 
 class CassetteError(DonewhenError):
-    """A tape can't be read, or has no answer. Not a ModelError: a run must not take it for a model's failure."""
+    """A tape can't be read, or has no answer. Not a ModelError, because it is not a failure of the model."""
 
     code = "cassette"
     exit_code = ExitCode.USAGE
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Whose answers they are."""
+    """The recorded model."""
 
     format: str
     model: str
-    """The name of the model: the questions are kept under it."""
+    """The model's name, which is part of the question keys."""
     free: bool
     priced: bool
     chosen: str | None = None
-    """The string that chose the model, where one did."""
+    """The string that named the model, if there was one."""
     reads_reasons: bool = True
 
 
 class RecordedCompletion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A completion."""
+    """A completion, as stored on a tape."""
 
     text: str
     prompt_tokens: int
@@ -67,12 +66,12 @@ class RecordedCompletion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class TapeEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question and what the model said to it: an answer, or why it has none."""
+    """A question with the model's answer or error."""
 
     key: str
     role: Role
     question: str
-    """How it begins: for people."""
+    """The beginning of the question, for people."""
     answer: RecordedCompletion | None = None
     error: str | None = None
 
@@ -82,10 +81,10 @@ class TapeEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class Tape(NamedTuple):
-    """All that a file holds."""
+    """The content of a file."""
 
     header: Header | None = None
-    """None where nothing was recorded yet."""
+    """None if nothing was recorded yet."""
     entries: Mapping[str, TapeEntry] = {}
 
 
@@ -93,7 +92,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def read_tape(path: Path, *, torn: bool = False) -> Tape:
-    """The tape in a file. Half a line at its end is left out where that is ``torn``, and an error otherwise."""
+    """Read a tape. With ``torn``, an incomplete last line is ignored; otherwise it is an error."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -108,37 +107,41 @@ def read_tape(path: Path, *, torn: bool = False) -> Tape:
     header = _read(lines[0], Header, f"{path}:1")
     if header.format != FORMAT:
         raise CassetteError(
-            f"The tape has the format {header.format!r}, and not {FORMAT!r}.", where=f"{path}:1", next_step=_ANEW
+            f"The tape has the format {header.format!r}, expected {FORMAT!r}.",
+            where=f"{path}:1",
+            next_step=_RECORD_AGAIN,
         )
     entries: dict[str, TapeEntry] = {}
     for number, line in enumerate(lines[1:], 2):
         entry = _read(line, TapeEntry, f"{path}:{number}")
         if entries.setdefault(entry.key, entry) != entry:
             raise CassetteError(
-                "The tape has two answers to one question.", where=f"{path}:{number}", next_step="Delete one of them."
+                "The tape has two answers to the same question.",
+                where=f"{path}:{number}",
+                next_step="Delete one of them.",
             )
     return Tape(header, entries)
 
 
 class TapeWriter:
-    """The only writer of a tape, until it is closed. ``anew`` may take the tape of another model's place."""
+    """The exclusive writer of a tape. ``anew`` allows overwriting the tape of another model."""
 
     def __init__(self, path: Path, header: Header, *, anew: bool) -> None:
         self._path = path
         self._header = header
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = _held(path)
+            self._descriptor = _open_locked(path)
         except BlockingIOError as error:
             raise CassetteError(
-                "Somebody else is recording on this tape.",
+                "Another process or Cassette is recording on this tape.",
                 where=str(path),
-                next_step="Record with one process, and one Cassette, at a time; any number may replay.",
+                next_step="Record with one process and one Cassette at a time; any number may replay.",
             ) from error
         except OSError as error:
             raise _unwritable(path, error) from error
         try:
-            self.earlier = self._taken_over(anew)
+            self.earlier = self._load_earlier(anew)
         except OSError as error:
             os.close(self._descriptor)
             raise _unwritable(path, error) from error
@@ -147,7 +150,7 @@ class TapeWriter:
             raise
 
     def append(self, line: Header | TapeEntry) -> None:
-        """Write a line down; when this returns, a process that is killed has not lost it."""
+        """Append a line. After this returns, the line survives a kill of the process."""
         data = _line(line)
         try:
             while data:
@@ -156,20 +159,22 @@ class TapeWriter:
             raise _unwritable(self._path, error) from error
 
     def close(self, entries: Mapping[str, TapeEntry]) -> None:
-        """Put what there was and what there is now in order, and let others record."""
-        ordered = sorted({**self.earlier, **entries}.values(), key=lambda one: (one.role, one.question, one.key))
+        """Write all entries in order, and release the lock."""
+        ordered = sorted(
+            {**self.earlier, **entries}.values(), key=lambda entry: (entry.role, entry.question, entry.key)
+        )
         lines = [_line(self._header), *map(_line, ordered)]
         try:
             write_atomically(self._path, b"".join(lines))
         except OSError as error:
             raise _unwritable(self._path, error) from error
         finally:
-            # Closing alone would leave the lock with children that were forked in between.
+            # Unlock explicitly: forked children may still hold the descriptor.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
 
-    def _taken_over(self, anew: bool) -> Mapping[str, TapeEntry]:
-        """What is on the tape now: others may have recorded since it was read. It ends with a whole line then."""
+    def _load_earlier(self, anew: bool) -> Mapping[str, TapeEntry]:
+        """Return the entries on the tape now, which others may have extended; repair an incomplete last line."""
         tape = read_tape(self._path, torn=True)
         data = self._path.read_bytes()
         last = data[data.rfind(b"\n") + 1 :]
@@ -180,27 +185,27 @@ class TapeWriter:
                 os.ftruncate(self._descriptor, len(data) - len(last))
             return tape.entries
         if tape.header is not None and not anew:
-            raise of_another_model(self._path, self._header.model, tape.header.model)
+            raise wrong_model_error(self._path, self._header.model, tape.header.model)
         os.ftruncate(self._descriptor, 0)
         self.append(self._header)
         return {}
 
 
-def of_another_model(path: Path, model: str, recorded: str) -> CassetteError:
+def wrong_model_error(path: Path, model: str, recorded: str) -> CassetteError:
     return CassetteError(
-        f"The tape has the answers of {recorded}, and not of {model}.",
+        f"The tape belongs to the model {recorded}, not {model}.",
         where=str(path),
         next_step='Use another file, or record everything again: record="all"',
     )
 
 
-def _held(path: Path) -> int:
-    """The open file, which nobody else writes to. BlockingIOError where somebody does."""
+def _open_locked(path: Path) -> int:
+    """Open and lock the file; raise BlockingIOError if another writer holds the lock."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever recorded until now may have put another file in its place.
+            # The previous writer may have replaced the file.
             if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
         except BaseException:
@@ -215,7 +220,7 @@ def _unwritable(path: Path, error: OSError) -> CassetteError:
 
 def _line(content: Header | TapeEntry) -> bytes:
     text = json.dumps(msgspec.to_builtins(content), sort_keys=True, ensure_ascii=False)
-    # Half of a surrogate pair is not UTF-8; with a backslash it is still JSON.
+    # A lone surrogate is not valid UTF-8; escaped with a backslash it is still JSON.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -223,8 +228,8 @@ def _read(line: bytes, kind: type[S], where: str) -> S:
     try:
         return msgspec.convert(json.loads(line.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys), kind)
     except (ValueError, RecursionError) as error:
-        name = "the header of a tape" if kind is Header else "an answer"
-        raise CassetteError(f"The line is not {name}: {error}.", where=where, next_step=_ANEW) from error
+        name = "a valid tape header" if kind is Header else "a valid answer"
+        raise CassetteError(f"The line is not {name}: {error}.", where=where, next_step=_RECORD_AGAIN) from error
 
 
 def _is_json(line: bytes) -> bool:

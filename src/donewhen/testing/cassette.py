@@ -1,11 +1,11 @@
-"""Ask a model once, and test with its answers from then on: without a server, a key, or a wait.
+"""Records a model's answers and replays them in tests: no server, no key, no waiting.
 
-What is not on the tape yet is asked for and recorded; commit the tape, and nothing needs to be asked any more::
+Questions that are not on the tape are sent to the model and recorded. Commit the tape, and no calls are needed::
 
     with Cassette("tests/tapes/release.jsonl", "openai:gpt-4o-mini") as model:
         verdict = Judge(mission, mission.guidance(), model).judge(ticket)
 
-``DONEWHEN_CASSETTES=none`` keeps a test run from asking anything, ``all`` has everything asked again.
+``DONEWHEN_CASSETTES=none`` forbids calls in a test run, ``all`` records everything again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from donewhen.testing._tape import (
     Tape,
     TapeEntry,
     TapeWriter,
-    of_another_model,
     read_tape,
+    wrong_model_error,
 )
 
 __all__ = ["Cassette", "CassetteError", "Record"]
@@ -50,20 +50,20 @@ __all__ = ["Cassette", "CassetteError", "Record"]
 Record = Literal["none", "new", "all"]
 
 _VARIABLE = "DONEWHEN_CASSETTES"
-_RECORD = f"Record it, with the model and where no answers are kept yet: Cassette(path, model), {_VARIABLE}=new"
-_CALLED: dict[Role, str] = {"rollout": "rollout", "decision": "decision pass", "ops": "ops pass"}
+_RECORD = f"Record it with a model, without stored answers: Cassette(path, model), {_VARIABLE}=new"
+_ROLE_NAMES: dict[Role, str] = {"rollout": "rollout", "decision": "decision pass", "ops": "ops pass"}
 _WORDS = 100
 
 
 class Cassette:
-    """A model that says what another one has said.
+    """A model that replays the recorded answers of another one.
 
-    ``record`` says what that one is asked: ``none``, only what is on the tape is answered; ``new``, what is not on it;
-    ``all``, everything, once. Without it the environment's ``DONEWHEN_CASSETTES`` counts, else it is ``new``; without
-    a model it is ``none``. A model that is named by a string is opened when it is first asked.
+    ``record`` selects the questions that are sent to the model: ``none`` (replay only), ``new`` (those that are not on
+    the tape) or ``all`` (each once). The default is ``DONEWHEN_CASSETTES`` from the environment, else ``new``; without
+    a model it is ``none``. A model given as a string is opened on its first question.
 
-    Everything is on the tape as soon as it is answered; :meth:`close` puts it in order, and so does the end of a
-    ``with`` block or of whoever lets go of the model.
+    Each answer is written at once; :meth:`close` (also called at the end of a ``with`` block and by ``aclose``) sorts
+    the tape.
     """
 
     def __init__(
@@ -77,51 +77,51 @@ class Cassette:
         self._recorder: TapeWriter | None = None
         tape = read_tape(self.path, torn=self.record != "none")
         if tape.header is None and self.record == "none":
-            raise CassetteError("There is no tape.", where=str(self.path), next_step=_RECORD)
+            raise CassetteError("The tape does not exist.", where=str(self.path), next_step=_RECORD)
         if self.record == "all":
             tape = Tape()
         self._header = tape.header
         self._entries = dict(tape.entries)
-        self._check()
+        self._check_model()
 
     @property
     def name(self) -> str:
-        """That of the model behind it: a replay stands for that model."""
-        return self._about.model
+        """The name of the recorded model."""
+        return self._model_header.model
 
     @property
     def free(self) -> bool:
-        return self._about.free
+        return self._model_header.free
 
     @property
     def priced(self) -> bool:
-        return self._about.priced
+        return self._model_header.priced
 
     @property
     def reads_reasons(self) -> bool:
-        return self._about.reads_reasons
+        return self._model_header.reads_reasons
 
     def study(self, cases: Sequence[Case]) -> None:
-        # Handed on when the model is asked, which may be never.
+        # Passed on with the first question to the model, if there is any.
         self._studied = cases
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        return await self._answered("rollout", request, lambda model: model.roll(request))
+        return await self._answer("rollout", request, lambda model: model.roll(request))
 
     async def decide(self, request: ReflectionRequest) -> Completion:
-        return await self._answered("decision", request, lambda model: model.decide(request))
+        return await self._answer("decision", request, lambda model: model.decide(request))
 
     async def propose(self, request: ReflectionRequest) -> Completion:
-        return await self._answered("ops", request, lambda model: model.propose(request))
+        return await self._answer("ops", request, lambda model: model.propose(request))
 
     def close(self) -> None:
-        """Put the tape in order. It may be asked again."""
+        """Sort the tape. The cassette can still be used afterwards."""
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.close(self._entries)
 
     async def aclose(self) -> None:
-        """The same, and let go of what the model holds."""
+        """Close the tape and the model."""
         try:
             if isinstance(self._model, Closable):
                 await self._model.aclose()
@@ -135,71 +135,71 @@ class Cassette:
         self.close()
 
     @property
-    def _about(self) -> Header:
-        """What the tape says of its model or, where nothing is recorded yet, what the model says of itself."""
+    def _model_header(self) -> Header:
+        """The header of the tape, or the model's own data if nothing is recorded yet."""
         if self._header is None:
-            model = self._behind()
+            model = self._open_model()
             priced = not isinstance(model, Priced) or model.priced
             reasons = model.reads_reasons if isinstance(model, Terse) else True
             self._header = Header(FORMAT, model.name, model.free, priced, self._chosen, reasons)
         return self._header
 
-    async def _answered(
+    async def _answer(
         self,
         role: Role,
         request: RolloutRequest | ReflectionRequest,
         ask: Callable[[Model], Awaitable[Completion]],
     ) -> Completion:
         key = question_key(self.name, role, request)
-        found = self._entries.get(key)
-        if found is None:
-            question = _beginning(request)
+        entry = self._entries.get(key)
+        if entry is None:
+            question = _question_text(request)
             if self.record == "none":
-                raise self._unanswered(role, question)
-            found = self._recorded(await _entry(key, role, question, ask(self._behind())))
-        if found.answer is None:
-            raise ModelError(found.error or "")
-        return found.answer.completion()
+                raise self._missing_answer(role, question)
+            entry = self._keep(await _entry(key, role, question, ask(self._open_model())))
+        if entry.answer is None:
+            raise ModelError(entry.error or "")
+        return entry.answer.completion()
 
-    def _recorded(self, entry: TapeEntry) -> TapeEntry:
-        """Keep an answer, and give back the one that is kept: the first that came."""
+    def _keep(self, entry: TapeEntry) -> TapeEntry:
+        """Keep an answer, and return the kept one: the first for its key."""
         if self._recorder is None:
-            self._recorder = TapeWriter(self.path, self._about, anew=self.record == "all")
+            self._recorder = TapeWriter(self.path, self._model_header, anew=self.record == "all")
             if self.record != "all":
                 self._entries = {**self._recorder.earlier, **self._entries}
         kept = self._entries.setdefault(entry.key, entry)
-        # What is asked again is not appended, because there would be two answers then: it comes with the order.
+        # A new answer to a known question is not appended, which would give two answers; close() writes it.
         if kept is entry and entry.key not in self._recorder.earlier:
             self._recorder.append(entry)
         return kept
 
-    def _behind(self) -> Model:
-        """The model, which has seen what it wanted to see."""
+    def _open_model(self) -> Model:
+        """Return the model, opened, after it has studied the cases."""
         if isinstance(self._model, str):
             self._model = open_model(self._model)
-            self._check()
+            self._check_model()
         if self._model is None:
-            raise UsageError("There is no model to record.", next_step=_RECORD)
+            raise UsageError("No model to record.", next_step=_RECORD)
         if self._studied is not None and isinstance(self._model, Studious):
             self._model.study(self._studied)
         self._studied = None
         return self._model
 
-    def _check(self) -> None:
-        """The tape must be of this model, as far as that can be told without opening it."""
+    def _check_model(self) -> None:
+        """Raise CassetteError if the tape belongs to another model, as far as known without opening it."""
         header, model = self._header, self._model
         if header is None or model is None:
             return
         if not isinstance(model, str) and model.name != header.model:
-            raise of_another_model(self.path, model.name, header.model)
+            raise wrong_model_error(self.path, model.name, header.model)
         if isinstance(model, str) and header.chosen not in (None, model):
-            raise of_another_model(self.path, model, header.chosen or "")
+            raise wrong_model_error(self.path, model, header.chosen or "")
 
-    def _unanswered(self, role: Role, question: str) -> CassetteError:
+    def _missing_answer(self, role: Role, question: str) -> CassetteError:
         same = any(entry.question == question for entry in self._entries.values())
-        why = " It has one to the same words, so that the rules or the prompt have changed." if same else ""
+        why = " It has an answer to the same text, so the rules or the prompt have changed." if same else ""
         return CassetteError(
-            f"The tape has no answer to this {_CALLED[role]}: {question}.{why}",
+            f"The tape has no answer to this {_ROLE_NAMES[role]}: {question}.{why}",
             where=str(self.path),
             next_step=_RECORD,
         )
@@ -210,12 +210,12 @@ def _mode(model: Model | str | None, record: Record | None) -> Record:
         if record not in (None, "none"):
             raise UsageError("A tape can't be recorded without a model.", next_step=_RECORD)
         return "none"
-    said = record or os.environ.get(_VARIABLE) or "new"
+    mode = record or os.environ.get(_VARIABLE) or "new"
     for known in get_args(Record):
-        if said == known:
+        if mode == known:
             return cast("Record", known)
     where = _VARIABLE if record is None else "record"
-    raise ConfigError(f"{said!r} is no way to record.", where=where, next_step="There are: none, new, all.")
+    raise ConfigError(f"Unknown recording mode {mode!r}.", where=where, next_step="Use one of: none, new, all.")
 
 
 async def _entry(key: str, role: Role, question: str, answer: Awaitable[Completion]) -> TapeEntry:
@@ -225,12 +225,12 @@ async def _entry(key: str, role: Role, question: str, answer: Awaitable[Completi
         return TapeEntry(key, role, question, error=redact_secrets(str(error)))
 
 
-def _beginning(request: RolloutRequest | ReflectionRequest) -> str:
-    """The first words of what is asked, and which draw it is."""
+def _question_text(request: RolloutRequest | ReflectionRequest) -> str:
+    """Return the first words of the question and its sampling parameters."""
     if isinstance(request, RolloutRequest):
         words = " ".join(request.evidence.values())
-        draw = f"temperature {request.decode.temperature:g}, sample {request.decode.sample}"
+        sampling = f"temperature {request.decode.temperature:g}, sample {request.decode.sample}"
     else:
         words = " ".join(case.ticket_key for case in request.cases)
-        draw = f"attempt {request.attempt}"
-    return f"{one_line(redact_secrets(words), _WORDS)} ({draw})"
+        sampling = f"attempt {request.attempt}"
+    return f"{one_line(redact_secrets(words), _WORDS)} ({sampling})"

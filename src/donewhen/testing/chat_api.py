@@ -1,13 +1,13 @@
-"""A server of chat models on loopback that follows a script, in the dialects of OpenAI and of Anthropic.
+"""A scripted chat server on loopback with the APIs of OpenAI and Anthropic.
 
-A client finds it by its base URL; any key will do, unless the server is told which one it wants::
+Clients use its base URL; any key is accepted, unless the server gets one::
 
     with ChatServer([throttled(retry_after=0), Reply("Verdict: pass\nReason: it is there")]) as server:
         model = open_model(f"openai:any@{server.base_url}")  # or f"anthropic:any@{server.root_url}"
         asyncio.run(model.roll(request))
     assert len(server.calls) == 2
 
-Whoever asks for a stream gets one, in as many pieces as the reply says.
+Streams are supported; the reply sets the number of chunks.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = ["ChatCall", "ChatServer", "Dialect", "Midway", "Reply", "hanging", "o
 Dialect = Literal["openai", "anthropic", "other"]
 Finish = Literal["stop", "length", "refused"]
 Midway = Literal["error", "garbage", "silence", "end"]
-"""What becomes of a stream half-way: an event says that the server is overloaded; something comes that is no event;
-nothing comes any more; or it is over, without the mark of its end."""
+"""What happens in the middle of a stream: an overload error event; an invalid event; silence; or an early end without
+the end marker."""
 
 _PATHS: Mapping[str, Dialect] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
 _FINISHED = {
@@ -50,13 +50,13 @@ _GONE = HttpAnswer((), status=0)
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the model, or of a server that fails.
+    """One answer of the model, or an error of the server.
 
-    A ``status`` other than 200 is an error whose message is ``text``. ``delay`` is in seconds, before the first byte.
-    ``body`` is sent as it is, whatever it is. ``broken_off`` closes the connection in mid-answer, and ``gone`` before
-    the first byte. A stream has the text in so many ``pieces``, with a ``pause`` of so many seconds between one event
-    and the next; 0 is for a server that does not stream, whatever it is asked. ``tokens`` are those of the text, each
-    with the log-probabilities of the likeliest at its place, for whoever asks for them.
+    A ``status`` other than 200 is an error with the message ``text``. ``delay`` is in seconds, before the first byte.
+    ``body`` is sent unchanged. ``broken_off`` closes the connection in the middle of the answer, ``gone`` before the
+    first byte. A stream has the text in ``pieces`` chunks with a ``pause`` in seconds between events; 0 pieces is a
+    server that never streams. ``tokens`` are the tokens of the text, each with the top log-probabilities at its
+    position, for requests with logprobs.
     """
 
     text: str = ""
@@ -76,17 +76,17 @@ class Reply:
 
 
 def throttled(status: int = 429, retry_after: float | None = None) -> Reply:
-    """It is too much for the server (429, 503, 529)."""
+    """The server is overloaded (429, 503, 529)."""
     return Reply("Slow down.", status=status, retry_after=retry_after)
 
 
 def unknown(option: str) -> Reply:
-    """The server does not know something that it was told."""
+    """The server does not support an option."""
     return Reply(f"Unsupported parameter: '{option}' is not supported with this model.", status=400)
 
 
 def out_of_money() -> Reply:
-    """What was paid for is used up, which looks like too many calls."""
+    """The quota is exhausted; has the same status as a rate limit."""
     return Reply(
         "You exceeded your current quota, please check your plan and billing details.",
         status=429,
@@ -95,13 +95,13 @@ def out_of_money() -> Reply:
 
 
 def hanging() -> Reply:
-    """No answer for as long as the server is there."""
+    """No answer while the server runs."""
     return Reply(delay=_FOREVER)
 
 
 @dataclass(frozen=True)
 class ChatCall(RecordedRequest):
-    """One request, in whichever dialect."""
+    """One request, in either API."""
 
     @property
     def dialect(self) -> Dialect:
@@ -113,35 +113,35 @@ class ChatCall(RecordedRequest):
 
     @property
     def system(self) -> str:
-        """What the model is told before anything else."""
+        """The system prompt."""
         if self.dialect == "anthropic":
             return _text_of(self.body.get("system", ""))
-        return self._said_by("system")
+        return self._text_by("system")
 
     @property
     def user(self) -> str:
-        """What the model is asked."""
-        return self._said_by("user")
+        """The user's text."""
+        return self._text_by("user")
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """What the answer is held to, if it is."""
+        """The JSON Schema of the answer, if the request has one."""
         if self.dialect == "anthropic":
-            found = (self.body.get("output_config") or {}).get("format", {}).get("schema")
+            schema = (self.body.get("output_config") or {}).get("format", {}).get("schema")
         else:
-            found = (self.body.get("response_format") or {}).get("json_schema", {}).get("schema")
-        return found if isinstance(found, dict) else None
+            schema = (self.body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        return schema if isinstance(schema, dict) else None
 
-    def _said_by(self, role: str) -> str:
+    def _text_by(self, role: str) -> str:
         return "\n".join(
-            _text_of(one.get("content", "")) for one in self.body.get("messages", ()) if one["role"] == role
+            _text_of(entry.get("content", "")) for entry in self.body.get("messages", ()) if entry["role"] == role
         )
 
 
 class ChatServer(LoopbackServer[ChatCall, Reply]):
-    """Answers ``POST /v1/chat/completions`` and ``POST /v1/messages`` by a script: as a stream or in one piece.
+    """Answers ``POST /v1/chat/completions`` and ``POST /v1/messages`` from a script, streamed or whole.
 
-    With a ``key``, whoever comes with another one is refused, and the script is not asked; it may be changed meanwhile.
+    With a ``key``, requests with another key are rejected without using the script; the key can be changed later.
     """
 
     _record = ChatCall
@@ -158,16 +158,16 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
 
     @property
     def base_url(self) -> str:
-        """For clients of OpenAI; those of Anthropic want ``root_url``."""
+        """For OpenAI clients; Anthropic clients use ``root_url``."""
         return f"{self.root_url}/v1"
 
     @property
     def calls(self) -> tuple[ChatCall, ...]:
-        """The questions to a model, in the order of arrival."""
+        """The model calls, in order of arrival."""
         return tuple(request for request in self.requests if request.dialect != "other")
 
     def stop(self) -> None:
-        """Be gone: nobody listens any more, and what is under way is not answered."""
+        """Stop listening; open requests get no answer."""
         self._http.closing.set()
         self._http.shutdown()
         self._http.server_close()
@@ -175,7 +175,7 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
     def _exchange(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> HttpAnswer:
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         if self.key not in (None, given):
-            # As real servers do, with the key in the message.
+            # Like real servers, with the key in the message.
             return self._refuse(401, f"Incorrect API key provided: {given}.")
         answer = super()._exchange(method, path, headers, raw)
         if answer is _GONE:
@@ -241,7 +241,7 @@ class ChatServer(LoopbackServer[ChatCall, Reply]):
 
 
 def _error(status: int, message: str, code: str | None = None) -> dict[str, Any]:
-    """An error that clients of both dialects can read."""
+    """Return an error body that clients of both APIs can read."""
     kind = code or ("api_error" if status >= 500 else "invalid_request_error")
     return {"type": "error", "error": {"message": message or kind, "type": kind, "param": None, "code": code}}
 
@@ -275,7 +275,7 @@ def _logprobs(reply: Reply) -> dict[str, Any]:
             "token": token,
             "logprob": top.get(token, 0.0),
             "bytes": None,
-            "top_logprobs": [{"token": one, "logprob": logprob, "bytes": None} for one, logprob in top.items()],
+            "top_logprobs": [{"token": option, "logprob": logprob, "bytes": None} for option, logprob in top.items()],
         }
         for token, top in reply.tokens
     ]
@@ -283,7 +283,7 @@ def _logprobs(reply: Reply) -> dict[str, Any]:
 
 
 def _parts(whole: Mapping[str, Any], pieces: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
-    """A completion as that API streams it: who speaks, the text, why it ended, and what it cost where that is asked."""
+    """Yield a completion as stream chunks: role, text, finish reason, and usage if requested."""
     shared = {**whole, "object": "chat.completion.chunk"}
     del shared["usage"]
     (choice,) = whole["choices"]
@@ -302,7 +302,7 @@ def _message(number: int, model: str, reply: Reply) -> dict[str, Any]:
 
 
 def _text_of(content: object) -> str:
-    """The text of a message, which is a string or a list of parts."""
+    """Return the text of a message, which is a string or a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content)
     return str(content)

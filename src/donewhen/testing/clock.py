@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class ManualClock:
-    """Stands still until it is told to go on. The wall clock can jump without time passing."""
+    """A clock that moves only on request. The wall clock can jump without time passing."""
 
     def __init__(self, now: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = now
@@ -24,5 +24,5 @@ class ManualClock:
         self._monotonic += seconds
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock, forwards or back, as a person or a time server may."""
+        """Set the wall clock forwards or back, as a person or a time server may do."""
         self._now += timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Contexts for tests of a checker."""
+"""Builds contexts for tests of checkers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def make_context(
     adapter: ProviderAdapter | None = None,
     stop_reason: StopReason = "end_turn",
 ) -> TaskCompletionContext:
-    """A context whose session holds ``state`` (each value in the slice of its type) and whose files are ``files``."""
+    """Return a context with ``state`` in its session (each value in the slice of its type) and these ``files``."""
     session = Session()
     for value in state:
         session[type(value)].append(value)

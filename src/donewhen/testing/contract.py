@@ -1,7 +1,7 @@
-"""What every adapter must do: derive from :class:`AdapterContract`, implement its ``play``, and run pytest.
+"""Contract tests for adapters: derive from :class:`AdapterContract`, implement ``play``, and run pytest.
 
-The scenarios speak of an agent's turns and of what its model was told; how a turn reaches the runtime is the harness's
-business. Each asserts on what the *model's side* received, because that is what holds an agent back.
+The scenarios are turns of an agent and the messages that its model received; the harness brings the turns to the
+runtime. The tests assert on what the *model's side* received, because only that holds an agent back.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from donewhen.runtime import Budget, CompletionChecked, Deadline, Session, Token
 __all__ = ["AdapterContract", "Played", "Scene", "Turns"]
 
 Turns = Sequence[Turn | ModelError] | Callable[[int], Turn]
-"""The model's turns in order, or a function of the turn's number (from 0) for a model that never ends by itself."""
+"""The model's turns in order, or a function of the turn number (from 0) for a model that never stops by itself."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a scenario gives the harness to play."""
+    """The input of a scenario for the harness."""
 
     turns: Turns
     prompt: Prompt[Any]
@@ -47,7 +47,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Played:
-    """What came of it: the response, and for each turn of the model all that it was told just before."""
+    """The result: the response, and for each turn of the model the text it received just before."""
 
     response: PromptResponse[Any]
     told: tuple[str, ...]
@@ -69,7 +69,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Note:
-    """What the scenarios' tool writes; it stays in the session."""
+    """What the scenarios' tool writes and keeps in the session."""
 
     path: str
     text: str
@@ -79,7 +79,7 @@ class Note:
 def contract_write(params: Note, context: ToolContext) -> ToolResult[Note]:
     """Write a file of the workspace."""
     if context.filesystem is None:
-        return ToolResult.error("There is no workspace.")
+        return ToolResult.error("No workspace.")
     context.filesystem.write_text(params.path, params.text)
     return ToolResult(f"Wrote {params.path}.", params)
 
@@ -102,7 +102,7 @@ def contract_prompt(output: type[Any] | None = None, checker: Checkable | None =
 
 
 class Watching:
-    """A checker that remembers what it was given."""
+    """A checker that records its contexts."""
 
     def __init__(self, inner: FileExistsChecker) -> None:
         self._inner = inner
@@ -114,7 +114,7 @@ class Watching:
 
 
 class Raising:
-    """A checker that is broken."""
+    """A checker that raises."""
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         raise RuntimeError("the checker is broken")
@@ -123,7 +123,7 @@ class Raising:
 # The assertions below are the product: this class is a test kit.
 # ruff: noqa: S101
 class AdapterContract(ABC):
-    """The scenarios. A fresh workspace, without ``out.txt``, for each."""
+    """The scenarios. Each gets a fresh workspace without ``out.txt``."""
 
     @abstractmethod
     def play(self, scene: Scene) -> Played:
@@ -155,8 +155,10 @@ class AdapterContract(ABC):
         scene = self.scene([say("Done!"), WRITE, say("Done, really.")])
         self.play(scene)
         assert scene.session[Note].latest() == Note("out.txt", "the work")
-        assert [(one.name, one.success) for one in scene.session[ToolInvoked].all()] == [("contract_write", True)]
-        checks = [(one.complete, one.allowed, one.stop_reason) for one in scene.session[CompletionChecked].all()]
+        assert [(event.name, event.success) for event in scene.session[ToolInvoked].all()] == [("contract_write", True)]
+        checks = [
+            (event.complete, event.allowed, event.stop_reason) for event in scene.session[CompletionChecked].all()
+        ]
         assert checks == [(False, False, "end_turn"), (True, True, "end_turn")]
 
     def test_structured_output_is_denied_until_the_work_is_done(self) -> None:
@@ -181,7 +183,7 @@ class AdapterContract(ABC):
 
     def test_an_agent_that_makes_no_progress_is_let_go_as_capped(self) -> None:
         played = self.play(self.scene(lambda turn: say("Done!"), policy=GuardPolicy(max_stalled=3)))
-        assert [MISSING in told for told in played.told] == [False, True, True, True]
+        assert [MISSING in text for text in played.told] == [False, True, True, True]
         assert played.report.status == "capped"
         assert played.report.attempts == 4
         assert MISSING in (played.report.feedback or "")

@@ -1,6 +1,6 @@
-"""An Anthropic Messages API on loopback that follows a script, for tests with real clients.
+"""A scripted Anthropic Messages API on loopback, for tests with real clients.
 
-A client finds it by ``ANTHROPIC_BASE_URL``; any ``ANTHROPIC_API_KEY`` will do::
+Clients use ``ANTHROPIC_BASE_URL``; any ``ANTHROPIC_API_KEY`` is accepted::
 
     with MessagesServer([Reply(tools=(ToolCall("Bash", {"command": "ls"}),)), Reply("Done.")]) as server:
         run_the_client(base_url=server.base_url)
@@ -25,12 +25,11 @@ __all__ = ["CallKind", "MessagesRequest", "MessagesServer", "Reply", "ToolOutcom
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the model, or of an API that fails. Without tools it is an attempt to stop.
+    """One answer of the model, or an error of the API. Without tools it is an attempt to stop.
 
-    ``stop_reason`` is ``tool_use`` with tools and ``end_turn`` without, unless it is given. A ``status`` other than
-    200 is an error whose message is ``text``; clients try 401, 429 and 5xx again, and may wait
-    ``retry_after`` seconds before. ``delay`` is in seconds, before the first byte. ``broken_off`` closes the
-    connection in mid-answer.
+    ``stop_reason`` defaults to ``tool_use`` with tools and ``end_turn`` without. A ``status`` other than 200 is an
+    error with the message ``text``; clients retry 401, 429 and 5xx, possibly after ``retry_after`` seconds. ``delay``
+    is in seconds, before the first byte. ``broken_off`` closes the connection in the middle of the answer.
     """
 
     text: str = ""
@@ -44,10 +43,10 @@ class Reply:
 
 
 class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
-    """Answers ``POST /v1/messages`` by a script: as a stream where the client asks for one, else in one piece.
+    """Answers ``POST /v1/messages`` from a script, streamed if the client asks for it.
 
-    The script speaks for the conversation and its sub-agents; ``auxiliary`` answers the client's other model calls,
-    and the rest of the API is there but has nothing to say.
+    The script answers the conversation and its sub-agents; ``auxiliary`` answers the client's other model calls. All
+    other endpoints return an empty object.
     """
 
     _record = MessagesRequest
@@ -64,11 +63,11 @@ class MessagesServer(LoopbackServer[MessagesRequest, Reply]):
 
     @property
     def base_url(self) -> str:
-        """What a client is configured with; it adds ``/v1`` itself."""
+        """The base URL for clients, which add ``/v1`` themselves."""
         return self.root_url
 
     def calls(self, *kinds: CallKind) -> tuple[MessagesRequest, ...]:
-        """The requests of these kinds; those of the main conversation when none is named."""
+        """Return the requests of these kinds (default: the main conversation)."""
         return tuple(request for request in self.requests if request.kind in (kinds or ("main",)))
 
     def _answer(self, request: MessagesRequest) -> HttpAnswer:

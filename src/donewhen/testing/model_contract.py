@@ -1,7 +1,7 @@
-"""What every model must do: derive from :class:`ModelContract`, say how it is made, and run pytest.
+"""Contract tests for models: derive from :class:`ModelContract`, implement ``model``, and run pytest.
 
-The checks ask for what the judge and the learner rely on. What an answer says is the model's business; that it is
-one, that it can be counted, and that a failure is a ``ModelError`` is not.
+The tests cover what the judge and the learner rely on: answers can be parsed and counted, and failures are a
+``ModelError``. They don't check the content of answers.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 # The assertions below are the product: this class is a test kit.
 # ruff: noqa: S101
 class ModelContract(ABC):
-    """The checks. A new model for each, which is let go of at its end."""
+    """The checks. Each gets a new model and closes it at the end."""
 
     @abstractmethod
     def model(self) -> Model:
         """The model under test, ready to answer."""
 
     def failing_model(self) -> Model | None:
-        """The same model where it can't answer, and says so in reasonable time; None where that can't happen."""
+        """The same model, set up to fail within reasonable time; None if it can't fail."""
         return None
 
-    # What is asked; a model that wants other words overrides these.
+    # The requests; override them for a model that needs other words.
 
     def rollout(self, temperature: float = 0.1, sample: int = 0) -> RolloutRequest:
         """A judgement of one ticket."""
@@ -88,8 +88,8 @@ class ModelContract(ABC):
             Case("a::fail", "fail", {"text": "Two tests were skipped."}, "pass", "no rule speaks of it", 3),
             Case("b::pass", "pass", {"text": "All tests were run."}, "pass", "no rule speaks of it", 3),
         )
-        shown = "\n".join(f"{case.ticket_key} ({case.label}): {case.evidence['text']}" for case in cases)
-        prompt = Prompt(f"Answer with one JSON object: {json.dumps(_SCHEMAS[kind])}", shown)
+        listing = "\n".join(f"{case.ticket_key} ({case.label}): {case.evidence['text']}" for case in cases)
+        prompt = Prompt(f"Answer with one JSON object: {json.dumps(_SCHEMAS[kind])}", listing)
         return ReflectionRequest(prompt, _RULES, cases, "en", _SCHEMAS[kind], 2, attempt)
 
     # The checks.
@@ -98,7 +98,7 @@ class ModelContract(ABC):
         model = self.model()
         assert model.name.strip() == model.name != ""
         assert isinstance(model.free, bool)
-        assert self.model().name == model.name, "the same model has the same name: answers are kept under it"
+        assert self.model().name == model.name, "the same model must have the same name: answers are stored under it"
 
     def test_a_verdict_can_be_read(self) -> None:
         model = self.model()
@@ -133,7 +133,7 @@ class ModelContract(ABC):
     def test_what_an_answer_cost_can_be_added_up(self) -> None:
         model = self.model()
         completion = self.played(model, model.roll(self.rollout()))
-        assert all(type(one) is int for one in completion.usage), completion.usage
+        assert all(type(count) is int for count in completion.usage), completion.usage
         assert min(completion.usage) >= 0
         assert completion.usage.cached_tokens <= completion.usage.prompt_tokens
         assert completion.cost >= 0.0
@@ -145,7 +145,7 @@ class ModelContract(ABC):
         async def asked() -> list[Completion]:
             return await asyncio.gather(*(model.roll(self.rollout(0.7, sample)) for sample in range(16)))
 
-        assert all(one.text.strip() for one in self.played(model, asked()))
+        assert all(completion.text.strip() for completion in self.played(model, asked()))
 
     def test_a_failure_is_a_model_error(self) -> None:
         model = self.failing_model()
@@ -160,9 +160,9 @@ class ModelContract(ABC):
             )
             return list(await asyncio.gather(*calls, return_exceptions=True))
 
-        for found in self.played(model, asked()):
-            assert isinstance(found, ModelError), f"not a ModelError: {found!r}"
-            assert str(found).strip()
+        for result in self.played(model, asked()):
+            assert isinstance(result, ModelError), f"not a ModelError: {result!r}"
+            assert str(result).strip()
 
     def test_whoever_gives_up_leaves_nothing_pending(self) -> None:
         model = self.model()
@@ -170,12 +170,12 @@ class ModelContract(ABC):
         async def given_up() -> tuple[int, Completion]:
             before = len(asyncio.all_tasks())
             calls = [asyncio.ensure_future(model.roll(self.rollout(0.7, sample))) for sample in range(8)]
-            # So that some are at it and some have not begun.
+            # So that some calls have started and some have not.
             for call in calls:
                 await asyncio.sleep(0)
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-            await _closed(model)
+            await _close(model)
             left = len(asyncio.all_tasks()) - before
             return left, await model.roll(self.rollout())
 
@@ -187,10 +187,10 @@ class ModelContract(ABC):
         model = self.model()
 
         async def asked() -> Completion:
-            await _closed(model)
+            await _close(model)
             await model.roll(self.rollout())
-            await _closed(model)
-            await _closed(model)
+            await _close(model)
+            await _close(model)
             return await model.roll(self.rollout())
 
         assert self.played(model, asked()).text.strip()
@@ -203,17 +203,17 @@ class ModelContract(ABC):
 
     @staticmethod
     def played(model: Model, asked: Coroutine[Any, Any, T]) -> T:
-        """Ask in an event loop of its own, and let go of the model at its end."""
+        """Run in a new event loop, and close the model at the end."""
 
-        async def whole() -> T:
+        async def run() -> T:
             try:
                 return await asked
             finally:
-                await _closed(model)
+                await _close(model)
 
-        return asyncio.run(whole())
+        return asyncio.run(run())
 
 
-async def _closed(model: Model) -> None:
+async def _close(model: Model) -> None:
     if isinstance(model, Closable):
         await model.aclose()

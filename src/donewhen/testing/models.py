@@ -1,4 +1,4 @@
-"""A model made of functions: for programs that judge or learn, where the model must say what the test wants."""
+"""A model made of functions, for tests of programs that judge or learn."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 from donewhen.models.roles import Completion, ReflectionRequest, RolloutRequest, Usage
 
-Said: TypeAlias = "str | Completion | dict[str, Any]"
-Answer: TypeAlias = "Said | Awaitable[Said]"
+AnswerValue: TypeAlias = "str | Completion | dict[str, Any]"
+Answer: TypeAlias = "AnswerValue | Awaitable[AnswerValue]"
 
 
 class ScriptedJudge:
-    """Answers by functions of what it is asked, and remembers what that was.
+    """Answers with functions of the request, and records all requests.
 
     A function returns the text of the answer, a value that becomes JSON, or a whole ``Completion``; it may raise.
     """
@@ -38,27 +38,27 @@ class ScriptedJudge:
 
     @property
     def calls(self) -> int:
-        """How often it was asked anything."""
+        """Number of requests so far."""
         return len(self.rollouts) + len(self.decisions) + len(self.proposals)
 
     async def roll(self, request: RolloutRequest) -> Completion:
         self.rollouts.append(request)
-        return await _completed(self._roll(request))
+        return await _completion(self._roll(request))
 
     async def decide(self, request: ReflectionRequest) -> Completion:
         self.decisions.append(request)
-        return await _completed(self._decide(request))
+        return await _completion(self._decide(request))
 
     async def propose(self, request: ReflectionRequest) -> Completion:
         self.proposals.append(request)
-        return await _completed(self._propose(request))
+        return await _completion(self._propose(request))
 
 
-async def _completed(answer: Answer) -> Completion:
-    said = await answer if isinstance(answer, Awaitable) else answer
-    if isinstance(said, Completion):
-        return said
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+async def _completion(answer: Answer) -> Completion:
+    value = await answer if isinstance(answer, Awaitable) else answer
+    if isinstance(value, Completion):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Completion(text, Usage(10, max(1, len(text) // 4)))
 
 

@@ -1,6 +1,6 @@
-"""An OpenAI Responses API on loopback that follows a script, for tests with real clients.
+"""A scripted OpenAI Responses API on loopback, for tests with real clients.
 
-A client finds it by its base URL; any key will do::
+Clients use its base URL; any key is accepted::
 
     with ResponsesServer([shell("echo hello"), Reply("Done.")]) as server:
         run_the_client(base_url=server.base_url)
@@ -21,16 +21,16 @@ from donewhen.testing._loopback import HttpAnswer, LoopbackServer, RecordedReque
 __all__ = ["CallKind", "Reply", "ResponsesRequest", "ResponsesServer", "ToolOutcome", "shell"]
 
 CallKind = Literal["main", "subagent", "other"]
-"""Whose call it is: the conversation's own; that of a sub-agent of Codex; or no model call at all."""
+"""Origin of a call: the main conversation; a sub-agent of Codex; or no model call."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the model, or of an API that fails. Without tools it is an attempt to stop.
+    """One answer of the model, or an error of the API. Without tools it is an attempt to stop.
 
-    A ``status`` other than 200 is an error whose message is ``text``; clients try 429 and 5xx again, after
-    ``retry_after`` seconds where that is given. ``delay`` is in seconds, before the first byte. ``broken_off``
-    closes the connection in mid-answer. A tool in a namespace is called ``namespace.tool``.
+    A ``status`` other than 200 is an error with the message ``text``; clients retry 429 and 5xx, after ``retry_after``
+    seconds if given. ``delay`` is in seconds, before the first byte. ``broken_off`` closes the connection in the middle
+    of the answer. A tool in a namespace is called ``namespace.tool``.
     """
 
     text: str = ""
@@ -49,7 +49,7 @@ def shell(command: str) -> Reply:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What the client reports about a tool that the model has called."""
+    """The result of a tool call, as reported by the client."""
 
     name: str
     text: str
@@ -57,7 +57,7 @@ class ToolOutcome:
 
 @dataclass(frozen=True)
 class ResponsesRequest(RecordedRequest):
-    """One request, and what is new in the conversation that it carries."""
+    """One request, with access to what is new in its conversation."""
 
     @property
     def kind(self) -> CallKind:
@@ -76,12 +76,12 @@ class ResponsesRequest(RecordedRequest):
 
     @property
     def last_user_texts(self) -> tuple[str, ...]:
-        """What the user's side has said since the model spoke last; tool results are not among it."""
+        """The user texts since the model's last message, without tool results."""
         return tuple(_text_of(item["content"]) for item in self._new_items() if item.get("role") == "user")
 
     @property
     def tool_results(self) -> tuple[ToolOutcome, ...]:
-        """The tool results that the client has added since the model spoke last."""
+        """The tool results since the model's last message."""
         names = {item["call_id"]: item.get("name", "") for item in self._items() if "arguments" in item}
         return tuple(
             ToolOutcome(names.get(item["call_id"], ""), _text_of(item["output"]))
@@ -100,10 +100,7 @@ class ResponsesRequest(RecordedRequest):
 
 
 class ResponsesServer(LoopbackServer[ResponsesRequest, Reply]):
-    """Answers ``POST /v1/responses`` by a script: as a stream where the client asks for one, else in one piece.
-
-    The script speaks for the conversation and its sub-agents.
-    """
+    """Answers ``POST /v1/responses`` from a script, streamed if the client asks for it."""
 
     _record = ResponsesRequest
 
@@ -112,7 +109,7 @@ class ResponsesServer(LoopbackServer[ResponsesRequest, Reply]):
         return f"{self.root_url}/v1"
 
     def calls(self, *kinds: CallKind) -> tuple[ResponsesRequest, ...]:
-        """The requests of these kinds; those of the main conversation when none is named."""
+        """Return the requests of these kinds (default: the main conversation)."""
         return tuple(request for request in self.requests if request.kind in (kinds or ("main",)))
 
     def _answer(self, request: ResponsesRequest) -> HttpAnswer:
@@ -138,7 +135,7 @@ def _error(status: int, message: str) -> dict[str, Any]:
 
 
 def _response(number: int, model: str, reply: Reply) -> dict[str, Any]:
-    """The reply as the API's response object; ``number`` makes its ids unique."""
+    """Return the reply as a response object; ``number`` makes its ids unique."""
     usage = reply.usage
     return {
         "id": f"resp_{number}",
@@ -183,7 +180,7 @@ def _output(number: int, reply: Reply) -> Iterator[dict[str, Any]]:
 
 
 def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The response as the API streams it: announced, item by item (each opened, filled, closed), completed."""
+    """Yield the response as stream events: created, then each item (added, deltas, done), then completed."""
     opened = {**response, "status": "in_progress", "output": [], "usage": None}
     yield {"type": "response.created", "response": opened}
     yield {"type": "response.in_progress", "response": opened}
@@ -220,7 +217,7 @@ def _tool_names(tools: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _text_of(content: object) -> str:
-    """The text of a message or of a tool's output, which is a string or a list of parts."""
+    """Return the text of a message or of a tool's output, which is a string or a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content)
     return str(content)

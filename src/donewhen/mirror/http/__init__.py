@@ -1,1 +1,1 @@
-"""Talking to the GitHub API: addresses and tokens, requests, retries, caching, typed answers."""
+"""GitHub API client: address and token, requests, retries, caching, typed responses."""

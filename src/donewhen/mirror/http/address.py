@@ -1,4 +1,4 @@
-"""Where GitHub is, what repository is meant, and by what token one asks: from the environment, never from a file."""
+"""The GitHub API address, the repository and the token. The token comes from the environment, never from a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REMOTE = re.compile(
 
 @dataclass(frozen=True)
 class Address:
-    """A server, and the token for it. The token is shown nowhere."""
+    """A server and its token. The token never appears in the repr."""
 
     api: str
     token: str = field(repr=False)
@@ -40,7 +40,7 @@ class Address:
 
     @property
     def web(self) -> str:
-        """Where people look at what the API gives."""
+        """The address of the server's web pages."""
         return web_of(self.api)
 
     @property
@@ -49,27 +49,27 @@ class Address:
 
 
 def address_of(setting: str | None, environ: Mapping[str, str] = os.environ) -> Address:
-    """The server: as the environment says, else as the settings say, else github.com; with the token for it.
+    """Return the server (from the environment, else the settings, else github.com) and the token for it.
 
-    A token for github.com is not sent anywhere else because a file says so. Whoever sets GITHUB_API_URL sets the token
-    beside it.
+    A setting in a file alone never sends a github.com token to another server. GITHUB_API_URL does, because the same
+    environment supplies the token.
     """
-    told = environ.get(VARIABLE, "").strip()
-    api = check_address(told or setting or PUBLIC, VARIABLE if told else "github.api_url")
-    names = TOKENS if _public(api) else ENTERPRISE_TOKENS + (TOKENS if told else ())
+    from_environment = environ.get(VARIABLE, "").strip()
+    api = check_address(from_environment or setting or PUBLIC, VARIABLE if from_environment else "github.api_url")
+    names = TOKENS if _is_public(api) else ENTERPRISE_TOKENS + (TOKENS if from_environment else ())
     token = next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
     if not token:
         raise ConfigError(
-            f"There is no token for {urlsplit(api).netloc} in the environment.",
-            next_step=f"Set {' or '.join(names[:2])} to one that may write issues.",
+            f"No token for {urlsplit(api).netloc} in the environment.",
+            next_step=f"Set {' or '.join(names[:2])} to a token that can write issues.",
         )
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError("The token in the environment has characters that no token has.", next_step="Set it anew.")
+        raise ConfigError("The token in the environment contains invalid characters.", next_step="Set it again.")
     return Address(api, token)
 
 
 def check_address(url: str, where: str) -> str:
-    """An address that a token may be sent to: encrypted, or on this very machine."""
+    """Return the URL if a token may be sent to it (https, or http on loopback); raise ConfigError otherwise."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -79,46 +79,48 @@ def check_address(url: str, where: str) -> str:
     odd = parts.username is not None or parts.password is not None or parts.query or parts.fragment or port == 0
     if not parts.hostname or not safe or odd or not url.strip().isprintable() or " " in url.strip():
         raise ConfigError(
-            f"{one_line(_without_secrets(url), 120)!r} is no address for the API.",
+            f"{one_line(_without_secrets(url), 120)!r} is not a valid API address.",
             where=where,
-            next_step="Give one such as https://HOST/api/v3; without https only on this machine.",
+            next_step="Use a URL such as https://HOST/api/v3. Plain http is allowed only on loopback.",
         )
     return url.strip().rstrip("/")
 
 
 def web_of(api: str) -> str:
-    """The server's pages: github.com for api.github.com, the host itself for an Enterprise server."""
+    """Return the web address of a server: github.com for api.github.com, the host itself for Enterprise."""
     parts = urlsplit(api)
     host = parts.netloc
-    if _public(api):
+    if _is_public(api):
         host = host.removeprefix("api.")
     return f"{parts.scheme}://{host}"
 
 
 def check_repository_name(name: str, where: str | None = None) -> str:
-    """``owner/name``."""
+    """Return the name if it has the form ``owner/name``; raise UsageError otherwise."""
     if _REPOSITORY.fullmatch(name) is None or name.rpartition("/")[2] in (".", ".."):
-        raise UsageError(f"{one_line(name, 120)!r} is no repository.", where=where, next_step="Write it as owner/name.")
+        raise UsageError(
+            f"{one_line(name, 120)!r} is not a repository name.", where=where, next_step="Write it as owner/name."
+        )
     return name
 
 
 def repository_of(folder: Path, api: str) -> str:
-    """The repository that the git remote ``origin`` names, if it is on that server."""
+    """Return the repository of the git remote ``origin``; raise UsageError if it is not on that server."""
     answer = git(folder, "config", "--get", "remote.origin.url")
     url = "" if answer is None else answer.decode("utf-8", "replace").strip()
     step = "Name it: donewhen github enable --repo owner/name"
     if not url:
-        raise UsageError("No repository is named, and there is no git remote `origin`.", next_step=step)
-    found = _REMOTE.fullmatch(url)
+        raise UsageError("No repository given, and the git remote `origin` is not set.", next_step=step)
+    match = _REMOTE.fullmatch(url)
     wanted = urlsplit(web_of(api)).hostname or ""
-    host = "" if found is None else found["host"] or found["short"]
-    if found is None or host.casefold() not in (wanted.casefold(), f"ssh.{wanted}".casefold()):
-        shown = one_line(_without_secrets(url), 120)
-        raise UsageError(f"The git remote `origin` ({shown}) is no repository on {wanted}.", next_step=step)
-    return check_repository_name(found["path"], "git remote origin")
+    host = "" if match is None else match["host"] or match["short"]
+    if match is None or host.casefold() not in (wanted.casefold(), f"ssh.{wanted}".casefold()):
+        safe_url = one_line(_without_secrets(url), 120)
+        raise UsageError(f"The git remote `origin` ({safe_url}) is not a repository on {wanted}.", next_step=step)
+    return check_repository_name(match["path"], "git remote origin")
 
 
-def _public(api: str) -> bool:
+def _is_public(api: str) -> bool:
     host = (urlsplit(api).hostname or "").casefold()
     return host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com"))
 

@@ -1,4 +1,4 @@
-"""Asking the REST API: with patience, and without ever handing the token to anybody else."""
+"""REST client with retries and rate-limit waits. It never sends the token to another server."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ API_VERSION = "2022-11-28"
 MAX_WAIT = 300.0
 _MOST_REDIRECTS = 5
 _MOST_PAGES = 2000
-# Shorter pauses are not worth a line.
-_TOLD_FROM = 2.0
+# Shorter waits are not reported.
+_REPORT_WAIT_FROM = 2.0
 
 
 @dataclass
 class Client:
-    """One server. ``max_wait`` is how many seconds one may wait in all for its rate limits."""
+    """Client of one server. ``max_wait`` limits the total seconds spent waiting for rate limits."""
 
     address: Address
     transport: Transport | None = None
@@ -47,53 +47,53 @@ class Client:
             self.transport = HttpTransport(direct=self.address.loopback)
 
     def get(self, path: str, **query: str | int) -> Any:
-        """One thing."""
+        """Return one resource."""
         return self._read(self._url(path, query))[0]
 
     def pages(self, path: str, **query: str | int) -> Iterator[Any]:
-        """Everything in a list, page by page. A next page on another server is not asked for."""
+        """Yield the items of a list, page by page. A next page on another server is never requested."""
         url: str | None = self._url(path, {**query, "per_page": 100})
         seen: set[str] = set()
         while url is not None:
             if url in seen or len(seen) >= _MOST_PAGES:
-                raise UnavailableError("The server's list has no end.", where=self.address.host)
+                raise UnavailableError("Too many pages in the server's list.", where=self.address.host)
             seen.add(url)
             data, link = self._read(url)
             if not isinstance(data, list):
-                raise self._senseless("no list where one was asked for")
+                raise self._bad_response("with something that is not a list")
             yield from data
             following = next_page({"link": link})
-            url = None if following is None else self._own(urljoin(url, following))
+            url = None if following is None else self._check_same_server(urljoin(url, following))
 
     def create(self, path: str, values: Mapping[str, Any]) -> Any:
-        """Make something. Where nobody says whether it was made, UncertainError says so, and nothing is repeated."""
-        return self._parsed(self._ask("POST", self._url(path, {}), values, repeatable=False))
+        """Create a resource. Never retried: raises UncertainError if it is unknown whether it was created."""
+        return self._parse(self._ask("POST", self._url(path, {}), values, repeatable=False))
 
     def change(self, path: str, values: Mapping[str, Any]) -> Any:
-        """Change something; twice is the same as once."""
-        return self._parsed(self._ask("PATCH", self._url(path, {}), values))
+        """Update a resource (idempotent)."""
+        return self._parse(self._ask("PATCH", self._url(path, {}), values))
 
     def add(self, path: str, values: Mapping[str, Any]) -> Any:
-        """Add something to a set; twice is the same as once."""
-        return self._parsed(self._ask("POST", self._url(path, {}), values))
+        """Add to a set (idempotent)."""
+        return self._parse(self._ask("POST", self._url(path, {}), values))
 
     def remove(self, path: str) -> None:
         self._ask("DELETE", self._url(path, {}), None)
 
     def pause(self, attempt: int) -> None:
-        """Let a moment go by before looking again."""
+        """Sleep before the next attempt."""
         self.sleep(backoff_seconds(attempt, self.jitter()))
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> str:
         return f"{self.address.api}{path}{f'?{urlencode(query)}' if query else ''}"
 
     def _read(self, url: str) -> tuple[Any, str]:
-        """What stands at an address, and its Link header."""
-        kept = self.cache.get(url) if self.cache is not None else None
-        answer = self._ask("GET", url, None, etag=kept.etag if kept else None)
-        if answer.status == 304 and kept is not None:
-            return self._json(kept.body.encode()), kept.link
-        data, link = self._parsed(answer), answer.headers.get("link", "")
+        """Return the content of a URL and its Link header."""
+        cached = self.cache.get(url) if self.cache is not None else None
+        answer = self._ask("GET", url, None, etag=cached.etag if cached else None)
+        if answer.status == 304 and cached is not None:
+            return self._load_json(cached.body.encode()), cached.link
+        data, link = self._parse(answer), answer.headers.get("link", "")
         etag = answer.headers.get("etag")
         if self.cache is not None and etag is not None and answer.status == 200:
             self.cache.put(url, CachedResponse(etag, link, answer.body.decode("utf-8", "replace")))
@@ -114,13 +114,13 @@ class Client:
             try:
                 answer = self._send(method, url, values, etag)
             except NoResponse as failure:
-                self._again_after(failure, attempt, repeatable=repeatable)
+                self._wait_after_failure(failure, attempt, repeatable=repeatable)
                 continue
             if answer.status in (301, 302, 307, 308) and "location" in answer.headers:
                 redirects += 1
                 if redirects > _MOST_REDIRECTS or (method != "GET" and answer.status in (301, 302)):
-                    raise UnavailableError("The server sends one from address to address.", where=self.address.host)
-                url, attempt = self._own(urljoin(url, answer.headers["location"])), 0
+                    raise UnavailableError("Too many redirects.", where=self.address.host)
+                url, attempt = self._check_same_server(urljoin(url, answer.headers["location"])), 0
                 continue
             wait = wait_before_retry(answer, attempt, self.clock.now().timestamp(), self.jitter())
             if wait is None:
@@ -128,7 +128,7 @@ class Client:
                     raise refusal_error(answer, method, urlsplit(url).path, self.address)
                 return answer
             if not wait.limited and not repeatable:
-                raise UncertainError(f"It is not known whether it was made: {wait.why}.", where=self.address.host)
+                raise UncertainError(f"Unknown whether it was created: {wait.why}.", where=self.address.host)
             self._wait(wait, attempt)
 
     def _send(self, method: str, url: str, values: Mapping[str, Any] | None, etag: str | None) -> HttpResponse:
@@ -145,26 +145,22 @@ class Client:
             headers["Content-Type"] = "application/json"
         return self.transport.send(method, url, headers, None if values is None else json.dumps(values).encode())
 
-    def _again_after(self, failure: NoResponse, attempt: int, *, repeatable: bool) -> None:
+    def _wait_after_failure(self, failure: NoResponse, attempt: int, *, repeatable: bool) -> None:
         where = self.address.host
         if failure.sent and not repeatable:
-            raise UncertainError(f"It is not known whether it was made: {failure.why}.", where=where) from failure
+            raise UncertainError(f"Unknown whether it was created: {failure.why}.", where=where) from failure
         if failure.hopeless or attempt >= ATTEMPTS:
-            step = (
-                "Look at the address (GITHUB_API_URL, github.api_url) and at the network, then go on: nothing is lost."
-            )
-            raise UnavailableError(
-                f"The server can't be used: {failure.why}.", where=where, next_step=step
-            ) from failure
+            step = "Check the address (GITHUB_API_URL, github.api_url) and the network, then retry: nothing is lost."
+            raise UnavailableError(f"The request failed: {failure.why}.", where=where, next_step=step) from failure
         self.sleep(backoff_seconds(attempt, self.jitter()))
 
     def _wait(self, wait: RetryWait, attempt: int) -> None:
         if not wait.limited:
             if attempt >= ATTEMPTS:
                 raise UnavailableError(
-                    f"It was tried {attempt} times, and {wait.why}.",
+                    f"Gave up after {attempt} attempts: {wait.why}.",
                     where=self.address.host,
-                    next_step="Go on later: what was done is kept.",
+                    next_step="Run it again later: completed steps are kept.",
                 )
             self.sleep(wait.seconds)
             return
@@ -172,35 +168,35 @@ class Client:
         when = until.strftime("%Y-%m-%d %H:%M:%S UTC")
         if self._waited + wait.seconds > self.max_wait:
             raise UnavailableError(
-                f"Stopped, because {wait.why}, until {when}, and waiting is limited to {self.max_wait:g} seconds.",
+                f"Stopped: {wait.why}. The wait until {when} exceeds the limit of {self.max_wait:g} seconds.",
                 where=self.address.host,
-                next_step=f"Go on after {when}, or wait longer with --max-wait: what was done is kept.",
+                next_step=f"Run it again after {when}, or raise --max-wait: completed steps are kept.",
             )
         self._waited += wait.seconds
-        if wait.seconds >= _TOLD_FROM:
+        if wait.seconds >= _REPORT_WAIT_FROM:
             self.on_progress(f"Waiting until {when}: {wait.why}.")
         self.sleep(wait.seconds)
 
-    def _own(self, url: str) -> str:
-        """An address that the server gave, if it is its own: the token goes nowhere else."""
+    def _check_same_server(self, url: str) -> str:
+        """Return a URL that the server sent if it is on the same server; the token must not go elsewhere."""
         ours, theirs = urlsplit(self.address.api), urlsplit(url)
         if (theirs.scheme, theirs.netloc) != (ours.scheme, ours.netloc):
             raise UnavailableError(
-                "The server sends one to another server, and the token is not taken there.",
+                "The server redirects to another server, and the token is not sent there.",
                 where=self.address.host,
-                next_step="If the server has moved, set GITHUB_API_URL or github.api_url to its address.",
+                next_step="If the server has moved, set GITHUB_API_URL or github.api_url to its new address.",
             )
         return url
 
-    def _parsed(self, answer: HttpResponse) -> Any:
-        return self._json(answer.body)
+    def _parse(self, answer: HttpResponse) -> Any:
+        return self._load_json(answer.body)
 
-    def _json(self, body: bytes) -> Any:
+    def _load_json(self, body: bytes) -> Any:
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise self._senseless("something that is not JSON") from error
+            raise self._bad_response("with something that is not JSON") from error
 
-    def _senseless(self, told: str) -> UnavailableError:
-        step = "Look whether the address is that of the API: https://HOST/api/v3 on an Enterprise server."
-        return UnavailableError(f"The server answered {told}.", where=self.address.host, next_step=step)
+    def _bad_response(self, what: str) -> UnavailableError:
+        step = "Check that the address is the API's: https://HOST/api/v3 on an Enterprise server."
+        return UnavailableError(f"The server answered {what}.", where=self.address.host, next_step=step)

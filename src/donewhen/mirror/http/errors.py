@@ -1,4 +1,4 @@
-"""What can go wrong with a mirror, by what can be done about it."""
+"""Errors of the mirror, grouped by what the user can do about them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 
 
 class MirrorError(DonewhenError):
-    """Something here, or in the rights that one has there, has to be put right first."""
+    """Something in the project or in the token's permissions has to be fixed first."""
 
     code = "github"
     exit_code = ExitCode.USAGE
 
 
 class UnavailableError(MirrorError):
-    """The server can't be used just now. What was done is kept, and the next sync goes on from there."""
+    """The server is unavailable. Completed steps are kept, and the next sync continues from there."""
 
     code = "github_unavailable"
     exit_code = ExitCode.INTERNAL
 
 
 class UncertainError(UnavailableError):
-    """Nobody answered to a request that makes something: it may have been made."""
+    """A create request got no response, so the resource may or may not exist."""
 
 
 class RefusedError(MirrorError):
-    """The server refuses this one request, and would refuse it again."""
+    """The server rejected this request and would reject it again."""
 
 
 class GoneError(MirrorError):
-    """What was asked for is not there, or one may not see it."""
+    """The resource does not exist, or the token can't see it."""

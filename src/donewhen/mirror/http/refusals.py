@@ -1,4 +1,4 @@
-"""What a refusal means, in a sentence, and what to do next. A server's words are cleaned before they are shown."""
+"""Errors for HTTP error statuses, with a next step. Server messages are redacted before they are shown."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from donewhen.mirror.http.transport import HttpResponse
 
 
 def refusal_error(answer: HttpResponse, method: str, path: str, address: Address) -> MirrorError:
-    """The error for an answer that is a refusal."""
-    told = _said(answer, address)
+    """Return the error for a response with an error status."""
+    message = _server_message(answer, address)
     where = f"{address.host}{one_line(path, 160)}"
     match answer.status:
         case 401:
             return MirrorError(
-                f"The server does not accept the token{told}.",
+                f"The server rejected the token{message}.",
                 where=where,
-                next_step="Make a new one that may write issues, and set it in the environment.",
+                next_step="Create a token that can write issues, and set it in the environment.",
             )
         case 403:
             return MirrorError(
-                f"The token may not do this{told}.",
+                f"The token lacks permission{message}.",
                 where=where,
-                next_step="Give it the right to read and write issues of this repository.",
+                next_step="Give it permission to read and write issues of this repository.",
             )
         case 404:
             return GoneError(
-                f"It is not there, or the token may not see it{told}.",
+                f"Not found, or the token has no access{message}.",
                 where=where,
-                next_step="Look at github_repo in the project's plan, and at what the token may see.",
+                next_step="Check github_repo in the project's plan and the token's access.",
             )
         case 410:
             return GoneError(
-                f"It is gone{told}.",
+                f"Gone{message}.",
                 where=where,
-                next_step="If issues are switched off, switch them on in the repository's settings.",
+                next_step="If issues are disabled, enable them in the repository's settings.",
             )
         case _:
-            return RefusedError(f"The server refuses {method} with status {answer.status}{told}.", where=where)
+            return RefusedError(f"The server rejected {method} with status {answer.status}{message}.", where=where)
 
 
-def _said(answer: HttpResponse, address: Address) -> str:
+def _server_message(answer: HttpResponse, address: Address) -> str:
     try:
         data: Any = json.loads(answer.body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""One request, one answer: whole, small enough and in time. Nothing is followed and nothing is repeated here."""
+"""Send one HTTP request and read the whole response, with limits on size and time. No redirects, no retries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from donewhen.foundation.plain_text import one_line
 
 _CHUNK = 1 << 16
 LARGEST = 32 << 20
-"""A hundred issues with the longest bodies that there can be take less."""
+"""Maximum response size: more than a hundred issues with the longest possible bodies."""
 
 
 class HttpResponse(NamedTuple):
-    """What a server answered; the names of headers are in lower case."""
+    """A response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,8 +27,7 @@ class HttpResponse(NamedTuple):
 
 
 class NoResponse(Exception):  # noqa: N818 - what happened, not a mistake of ours
-    """There was no whole answer. ``sent`` says whether the server may have got the request, ``hopeless`` whether
-    another try is in vain."""
+    """No complete response. ``sent``: the server may have received the request. ``hopeless``: a retry can't help."""
 
     def __init__(self, why: str, *, sent: bool, hopeless: bool = False) -> None:
         super().__init__(why)
@@ -38,18 +37,18 @@ class NoResponse(Exception):  # noqa: N818 - what happened, not a mistake of our
 
 
 class Transport(Protocol):
-    """What sends a request."""
+    """Sends requests."""
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse: ...
 
 
 class HttpTransport:
-    """The standard library's client. ``timeout`` is for the whole answer, however slowly it drips."""
+    """The standard library's client. ``timeout`` applies to the whole response."""
 
     def __init__(self, *, timeout: float = 30.0, direct: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
         self._timeout = timeout
         self._clock = clock
-        # A server on this machine is not asked through a proxy.
+        # No proxy for a server on loopback.
         proxies = urllib.request.ProxyHandler({}) if direct else urllib.request.ProxyHandler()
         self._opener = urllib.request.OpenerDirector()
         for handler in (proxies, urllib.request.HTTPHandler(), urllib.request.HTTPSHandler()):
@@ -61,13 +60,13 @@ class HttpTransport:
         until = self._clock.monotonic() + self._timeout
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
-                shown = {name.lower(): value for name, value in answer.headers.items()}
-                return HttpResponse(answer.status, shown, self._read(answer, shown, until))
+                response_headers = {name.lower(): value for name, value in answer.headers.items()}
+                return HttpResponse(answer.status, response_headers, self._read(answer, response_headers, until))
         except urllib.error.URLError as error:
             reason = error.reason if isinstance(error.reason, OSError) else error
-            raise _explained(reason) from error
+            raise _no_response(reason) from error
         except (OSError, http.client.HTTPException) as error:
-            raise _explained(error) from error
+            raise _no_response(error) from error
 
     def _read(self, answer: IO[bytes], headers: Mapping[str, str], until: float) -> bytes:
         parts: list[bytes] = []
@@ -76,25 +75,25 @@ class HttpTransport:
             parts.append(chunk)
             size += len(chunk)
             if size > LARGEST:
-                raise NoResponse(f"its answer is longer than {LARGEST >> 20} MiB", sent=True, hopeless=True)
+                raise NoResponse(f"the response is larger than {LARGEST >> 20} MiB", sent=True, hopeless=True)
             if self._clock.monotonic() > until:
-                raise NoResponse(f"its answer was not there after {self._timeout:g} seconds", sent=True)
+                raise NoResponse(f"no complete response after {self._timeout:g} seconds", sent=True)
         announced = headers.get("content-length", "")
         if announced.isdigit() and size < int(announced):
-            raise NoResponse("the connection was cut in the middle of its answer", sent=True)
+            raise NoResponse("the connection was closed in the middle of the response", sent=True)
         return b"".join(parts)
 
 
-def _explained(error: Exception) -> NoResponse:
+def _no_response(error: Exception) -> NoResponse:
     if isinstance(error, ssl.SSLCertVerificationError):
-        message = f"its certificate is not trusted ({one_line(error.verify_message, 120)})"
+        message = f"the certificate is not trusted ({one_line(error.verify_message, 120)})"
         return NoResponse(message, sent=False, hopeless=True)
     if isinstance(error, socket.gaierror):
-        return NoResponse("its name can't be found", sent=False)
+        return NoResponse("the host name can't be resolved", sent=False)
     if isinstance(error, ConnectionRefusedError):
-        return NoResponse("it takes no connections", sent=False)
+        return NoResponse("connection refused", sent=False)
     if isinstance(error, TimeoutError):
-        return NoResponse("it did not answer in time", sent=True)
+        return NoResponse("timed out", sent=True)
     if isinstance(error, ConnectionError | http.client.RemoteDisconnected | http.client.IncompleteRead):
-        return NoResponse("the connection was cut", sent=True)
+        return NoResponse("the connection was closed", sent=True)
     return NoResponse(f"the connection failed ({type(error).__name__}: {one_line(str(error), 120)})", sent=True)

@@ -1,1 +1,1 @@
-"""Bringing issues up to date with jobs: what is there, what differs, the plan, and carrying it out."""
+"""Sync issues with jobs: read, compare, plan, apply."""

@@ -1,4 +1,4 @@
-"""Switching a project's mirror on, in its plan."""
+"""Enable a project's mirror in its plan."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from donewhen.mirror.http.address import VARIABLE, check_address, check_reposito
 
 
 def enable_mirror(workspace: Workspace, repo: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """Write that jobs are mirrored, and where; ``repo`` or what the plan or the git remote says. Gives its name."""
+    """Write to the plan that jobs are mirrored to ``repo`` (default: plan, then git remote); return its name."""
     path = workspace.project_file
-    told = environ.get(VARIABLE, "").strip()
-    api = check_address(told or workspace.settings().github.api_url, VARIABLE if told else "github.api_url")
+    from_environment = environ.get(VARIABLE, "").strip()
+    api = check_address(
+        from_environment or workspace.settings().github.api_url, VARIABLE if from_environment else "github.api_url"
+    )
     with workspace.locked(path):
         project = workspace.project()
         name = check_repository_name(repo or project.github_repo or repository_of(workspace.root, api))

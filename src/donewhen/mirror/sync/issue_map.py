@@ -1,4 +1,4 @@
-"""``notes/github-map.json``: which job is which issue. A broken one is said to be broken, and is never overwritten."""
+"""``notes/github-map.json``: the issue of each job. A broken file is reported and never overwritten."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEW: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class IssueMap:
-    """The map as it was read; what others keep in it stays."""
+    """The map as it was read; unknown keys are preserved."""
 
     data: Mapping[str, Any]
 
@@ -37,13 +37,13 @@ class IssueMap:
         return str(self.data.get("repo") or "")
 
     def issue(self, job: str) -> int | None:
-        """The number of a job's issue."""
-        found = self.data["issues"].get(job)
-        return None if found is None else int(found["number"])
+        """Return the number of a job's issue, if it is known."""
+        entry = self.data["issues"].get(job)
+        return None if entry is None else int(entry["number"])
 
     def milestone(self, wave: str) -> int | None:
-        found = self.data["milestones"].get(wave)
-        return None if found is None else int(found["number"])
+        entry = self.data["milestones"].get(wave)
+        return None if entry is None else int(entry["number"])
 
     def with_issue(self, job: str, number: int, url: str) -> IssueMap:
         return self._with("issues", job, {"number": number, "url": url})
@@ -52,7 +52,7 @@ class IssueMap:
         return self._with("milestones", wave, {"number": number, "url": url, "title": title})
 
     def synced(self, repo: str, at: str) -> IssueMap:
-        """The map after a sync with this repository."""
+        """Return the map after a sync with this repository."""
         return replace(self, data={**self.data, "repo": repo, "enabled": True, "last_sync_at": at})
 
     def _with(self, table: str, name: str, values: Mapping[str, Any]) -> IssueMap:
@@ -65,42 +65,42 @@ def map_path(workspace: Workspace) -> Path:
 
 
 def read_map(workspace: Workspace) -> IssueMap:
-    """The map; an empty one where there is no file."""
+    """Read the map; return an empty one if there is no file."""
     path = map_path(workspace)
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(workspace.root)):
-        raise _broken(workspace, "is in a folder that is a link out of the project")
+        raise _broken_map(workspace, "is in a folder that links outside the project")
     try:
         raw = read_regular(path)
     except FileNotFoundError:
         return IssueMap(_NEW)
     except OSError as error:
-        raise _broken(workspace, f"can't be read: {error.strerror}") from error
+        raise _broken_map(workspace, f"can't be read: {error.strerror}") from error
     try:
         data = json.loads(raw, object_pairs_hook=refuse_duplicate_keys)
     except (ValueError, RecursionError) as error:
-        raise _broken(workspace, f"is not JSON ({type(error).__name__})") from error
+        raise _broken_map(workspace, f"is not JSON ({type(error).__name__})") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise _broken(workspace, f"is no map of the schema {SCHEMA}")
+        raise _broken_map(workspace, f"does not have the schema {SCHEMA}")
     data = {**_NEW, **data}
     for table in ("issues", "milestones"):
         if not isinstance(data[table], dict):
-            raise _broken(workspace, f"has no table of {table}")
-        for name, one in data[table].items():
-            number = one.get("number") if isinstance(one, dict) else None
+            raise _broken_map(workspace, f"has no {table} table")
+        for name, entry in data[table].items():
+            number = entry.get("number") if isinstance(entry, dict) else None
             if type(number) is not int or number <= 0:
-                raise _broken(workspace, f"has no number for {name[:100]!r} in {table}")
+                raise _broken_map(workspace, f"has no valid number for {name[:100]!r} in {table}")
     return IssueMap(data)
 
 
-def write_map(workspace: Workspace, found: IssueMap) -> None:
+def write_map(workspace: Workspace, issue_map: IssueMap) -> None:
     path = map_path(workspace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    workspace.put(path, (json.dumps(dict(found.data), indent=2, ensure_ascii=False) + "\n").encode())
+    workspace.put(path, (json.dumps(dict(issue_map.data), indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def _broken(workspace: Workspace, problem: str) -> MirrorError:
+def _broken_map(workspace: Workspace, problem: str) -> MirrorError:
     return MirrorError(
-        f"The map of issues {problem}. It is left as it is.",
+        f"The issue map {problem}. It was not changed.",
         where=workspace.where(map_path(workspace)),
         next_step="Restore it from version control, or move it away: issues are found again by their marks.",
     )

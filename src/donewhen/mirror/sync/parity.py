@@ -1,4 +1,4 @@
-"""What is wanted against what is there, field by field, each gap in one sentence."""
+"""Compare each issue with what it should be, field by field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Field = Literal["issue", "title", "body", "status", "workstream", "milestone", "
 
 
 class Gap(NamedTuple):
-    """One way in which an issue is not what it should be."""
+    """A field in which an issue differs from what it should be."""
 
     job: str
     field: Field
@@ -25,22 +25,22 @@ class Gap(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A job, and what its issue should be."""
+    """A job and the content its issue should have."""
 
     job: str
     wanted: IssueContent
     milestones: frozenset[str]
-    """The milestones that are ours."""
+    """The milestones that this project manages."""
 
 
 class AbsentIssue(NamedTuple):
-    """There is no issue, and why it is known that there is none."""
+    """The job has no issue, and why."""
 
     why: str
 
 
 class UnclearIssue(NamedTuple):
-    """There is something under the number, but it can't be taken for the job's issue. Only a person can tell."""
+    """The number exists but can't be identified as the job's issue; a person has to decide."""
 
     why: str
     next: str
@@ -50,7 +50,7 @@ Found = Issue | AbsentIssue | MovedIssue | UnclearIssue
 
 
 def seen_content(issue: Issue, target: Target) -> IssueContent:
-    """Our part of an issue, as the server shows it. Where nothing of ours is wanted, what is there is others'."""
+    """Return the managed part of an issue. Labels and milestones that are not managed here are left out."""
     status, workstreams = _statuses(issue), _workstreams(issue)
     return IssueContent(
         title=issue.title,
@@ -65,13 +65,13 @@ def seen_content(issue: Issue, target: Target) -> IssueContent:
 
 
 def surplus_labels(issue: Issue, wanted: IssueContent) -> tuple[str, ...]:
-    """Labels of ours that an issue has and should not have; all others are other people's."""
-    ours = _statuses(issue) + (_workstreams(issue) if wanted.workstream else ())
-    return tuple(our for our in ours if our.casefold() not in wanted.labels)
+    """Return the managed labels that an issue should not have. Other labels are never touched."""
+    managed = _statuses(issue) + (_workstreams(issue) if wanted.workstream else ())
+    return tuple(label for label in managed if label.casefold() not in wanted.labels)
 
 
 def _statuses(issue: Issue) -> tuple[str, ...]:
-    known = {f"{STATUS_LABEL}{one}" for one in STATUSES}
+    known = {f"{STATUS_LABEL}{status}" for status in STATUSES}
     return tuple(label for label in issue.labels if label.casefold() in known)
 
 
@@ -80,7 +80,7 @@ def _workstreams(issue: Issue) -> tuple[str, ...]:
 
 
 def split_body(body: str, job: str) -> tuple[str, str, str]:
-    """What others wrote before our part, our part, and what they wrote after it; ours is empty where a mark is gone."""
+    """Split a body into before, managed block, after. The block is empty if one of its marks is missing."""
     begin, end = begin_mark(job), end_mark(job)
     start = body.find(begin)
     stop = body.find(end, start + len(begin)) if start >= 0 else -1
@@ -91,27 +91,29 @@ def split_body(body: str, job: str) -> tuple[str, str, str]:
 
 
 def merged_body(body: str, block: str, job: str) -> str:
-    """A body with our part brought up to date; every other word stays where it is."""
-    before, ours, after = split_body(body, job)
-    if ours:
+    """Return the body with the managed block replaced; all other text is kept."""
+    before, managed, after = split_body(body, job)
+    if managed:
         return f"{before}{block}{after}"
-    # A mark that lost its other half says nothing any more, and would be found in place of ours.
-    rest = body.replace(begin_mark(job), "").replace(end_mark(job), "").strip()
-    return f"{block}\n\n{rest}" if rest else block
+    # A mark without its counterpart would be found in place of the new block.
+    other_text = body.replace(begin_mark(job), "").replace(end_mark(job), "").strip()
+    return f"{block}\n\n{other_text}" if other_text else block
 
 
 def parity_gaps(target: Target, found: Found) -> tuple[Gap, ...]:
-    """Every way in which what is there differs from what is wanted."""
+    """Return every difference between the issue and what it should be."""
     job = target.job
     if isinstance(found, AbsentIssue):
         if target.wanted.status == "cancelled":
-            # Nobody needs an issue for what is not going to be done.
+            # A cancelled job needs no issue.
             return ()
         return (Gap(job, "issue", "an issue", "none", f"{job} has no issue: {found.why}."),)
     if isinstance(found, MovedIssue):
-        return (Gap(job, "issue", "an issue here", found.where, f"The issue of {job} was moved to {found.where}."),)
+        return (
+            Gap(job, "issue", "an issue here", found.where, f"The issue of {job} was transferred to {found.where}."),
+        )
     if isinstance(found, UnclearIssue):
-        return (Gap(job, "issue", "an issue", "something else", f"{job} has no issue that is known: {found.why}."),)
+        return (Gap(job, "issue", "an issue", "something else", f"{job} has no identifiable issue: {found.why}."),)
     return tuple(_differences(job, target.wanted, seen_content(found, target), found.number))
 
 
@@ -120,36 +122,40 @@ def _differences(job: str, wanted: IssueContent, seen: IssueContent, number: int
     if seen.title != wanted.title:
         yield Gap(job, "title", wanted.title, seen.title, f"{issue} is titled {_quoted(seen.title)}.", number)
     if seen.body != wanted.body:
-        told = f"{issue} does not have our part in its text." if not seen.body else _other_line(issue, wanted, seen)
-        yield Gap(job, "body", wanted.body, seen.body, told, number)
+        message = (
+            f"{issue} lacks the managed block in its body." if not seen.body else _first_difference(issue, wanted, seen)
+        )
+        yield Gap(job, "body", wanted.body, seen.body, message, number)
     if seen.status != wanted.status:
-        says = f"still says {seen.status}" if seen.status else "says no status, or more than one"
-        told = f"{issue} {one_line(says, 80)}, and the job is {wanted.status}."
-        yield Gap(job, "status", wanted.status, seen.status, told, number)
+        says = f"still says {seen.status}" if seen.status else "has no status label, or more than one"
+        message = f"{issue} {one_line(says, 80)}, but the job is {wanted.status}."
+        yield Gap(job, "status", wanted.status, seen.status, message, number)
     if seen.workstream != wanted.workstream:
-        told = f"{issue} has {_label(seen.workstream)}, and {_label(wanted.workstream)} is wanted."
-        yield Gap(job, "workstream", wanted.workstream, seen.workstream, told, number)
+        message = f"{issue} has {_label(seen.workstream)}, expected {_label(wanted.workstream)}."
+        yield Gap(job, "workstream", wanted.workstream, seen.workstream, message, number)
     if seen.milestone != wanted.milestone:
-        told = f"{issue} is in {_milestone(seen.milestone)}, and {_milestone(wanted.milestone)} is wanted."
-        yield Gap(job, "milestone", wanted.milestone, seen.milestone, told, number)
+        message = f"{issue} has {_milestone(seen.milestone)}, expected {_milestone(wanted.milestone)}."
+        yield Gap(job, "milestone", wanted.milestone, seen.milestone, message, number)
     if seen.state != wanted.state:
-        told = f"{issue} is {_word(seen.state)}, and should be {_word(wanted.state)}: the job is {wanted.status}."
-        yield Gap(job, "state", _word(wanted.state), _word(seen.state), told, number)
+        message = (
+            f"{issue} is {_state_text(seen.state)}, expected {_state_text(wanted.state)}: the job is {wanted.status}."
+        )
+        yield Gap(job, "state", _state_text(wanted.state), _state_text(seen.state), message, number)
 
 
-def _other_line(issue: str, wanted: IssueContent, seen: IssueContent) -> str:
-    """The first line that is not what it should be."""
-    theirs, ours = seen.body.split("\n"), wanted.body.split("\n")
-    place = next((n for n, pair in enumerate(zip(theirs, ours, strict=False)) if pair[0] != pair[1]), None)
-    if place is None:
-        return f"{issue} has {len(theirs)} lines in our part of its text, and {len(ours)} are wanted."
-    return f"{issue} says {_quoted(theirs[place])} in our part of its text, where {_quoted(ours[place])} is wanted."
+def _first_difference(issue: str, wanted: IssueContent, seen: IssueContent) -> str:
+    """Describe the first line that differs."""
+    actual, expected = seen.body.split("\n"), wanted.body.split("\n")
+    line = next((n for n, pair in enumerate(zip(actual, expected, strict=False)) if pair[0] != pair[1]), None)
+    if line is None:
+        return f"{issue} has {len(actual)} lines in its managed block, expected {len(expected)}."
+    return f"{issue} has {_quoted(actual[line])} in its managed block, expected {_quoted(expected[line])}."
 
 
 def _state(issue: Issue) -> State:
     if issue.state == "open":
         return "open"
-    # A reason that we never give, such as a duplicate, is not that the work is done.
+    # Other reasons, such as duplicate, don't mean that the work is done.
     return "completed" if issue.state_reason in (None, "completed") else "not_planned"
 
 
@@ -158,12 +164,12 @@ def _quoted(text: str) -> str:
 
 
 def _label(name: str) -> str:
-    return f"the label {one_line(name, 60)}" if name else "no label of a workstream"
+    return f"the label {one_line(name, 60)}" if name else "no workstream label"
 
 
 def _milestone(name: str) -> str:
-    return f"the milestone {_quoted(name)}" if name else "no milestone of ours"
+    return f"the milestone {_quoted(name)}" if name else "no managed milestone"
 
 
-def _word(state: State) -> str:
+def _state_text(state: State) -> str:
     return "open" if state == "open" else f"closed as {state.replace('_', ' ')}"

@@ -1,4 +1,4 @@
-"""What is there: each job's issue, found by its number or by its mark. Nothing is written here, there or on disk."""
+"""Find each job's issue by its number or its mark. Read-only."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _TITLE = re.compile(r"\A\[([A-Za-z0-9][A-Za-z0-9._-]{0,99})\] ")
 
 
 class RemoteIssues(NamedTuple):
-    """The jobs with what is wanted of each, and what was found there."""
+    """The jobs, the issue each should have, and what was found on GitHub."""
 
     jobs: Mapping[str, Job]
     targets: tuple[Target, ...]
     found: Mapping[str, Found]
     entries: Mapping[str, Entry | None]
-    """The newest entry about each job's issue."""
+    """The newest ledger entry about each job's issue."""
     labels: frozenset[str]
     milestones: tuple[Milestone, ...]
     doubled: Mapping[str, tuple[int, ...]]
-    """Issues beyond the first that carry a job's mark."""
+    """Duplicate issues: all but the first that carry a job's mark."""
     unreadable: tuple[DonewhenError, ...]
 
 
 def read_remote_issues(
     workspace: Workspace, project: Project, api: GitHubApi, known: IssueMap, only: str | None = None
 ) -> RemoteIssues:
-    """Look at one job's issue, or at those of all jobs. A plan that can't be read keeps nobody from the others."""
-    ours = frozenset(wave.milestone for wave in waves_of(project))
+    """Read the issue of one job or of all jobs. Plans that can't be read are collected and skipped."""
+    managed = frozenset(wave.milestone for wave in waves_of(project))
     jobs: dict[str, Job] = {}
     targets: list[Target] = []
     entries: dict[str, Entry | None] = {}
@@ -49,7 +49,7 @@ def read_remote_issues(
         try:
             job = workspace.job_at(path)
             chain = workspace.ledger.read(job.id).entries
-            targets.append(Target(job.id, wanted_issue_of(workspace, project, job, chain), ours))
+            targets.append(Target(job.id, wanted_issue_of(workspace, project, job, chain), managed))
         except DonewhenError as error:
             if only is not None:
                 raise
@@ -58,15 +58,15 @@ def read_remote_issues(
         jobs[job.id] = job
         entries[job.id] = newest_mirror_entry(chain)
     finder = _Finder(workspace, api, known, whole=only is None)
-    found = {target.job: finder.found(target.job, entries[target.job]) for target in targets}
+    found = {target.job: finder.find(target.job, entries[target.job]) for target in targets}
     milestones = api.milestones() if any(target.wanted.milestone for target in targets) else ()
     return RemoteIssues(
-        jobs, tuple(targets), found, entries, api.labels(), milestones, finder.doubled(found), tuple(unreadable)
+        jobs, tuple(targets), found, entries, api.labels(), milestones, finder.find_duplicates(found), tuple(unreadable)
     )
 
 
 class _Finder:
-    """Finds issues in one list of all, or for a single job by its number, and in the list only where that fails."""
+    """Finds issues in the full list; for a single job first by its number, then in the list."""
 
     def __init__(self, workspace: Workspace, api: GitHubApi, known: IssueMap, *, whole: bool) -> None:
         self._workspace = workspace
@@ -74,77 +74,76 @@ class _Finder:
         self._known = known
         self._whole = whole
         self._listed: dict[int, Issue] | None = None
-        self._bearing: dict[str, list[Issue]] = {}
+        self._by_mark: dict[str, list[Issue]] = {}
 
-    def found(self, job: str, newest: Entry | None) -> Found:
+    def find(self, job: str, newest: Entry | None) -> Found:
         recorded = _recorded_number(newest, self._api.repo)
         why = "it was never mirrored"
-        for number in dict.fromkeys(one for one in (self._known.issue(job), recorded) if one is not None):
-            there = self._numbered(number)
-            if isinstance(there, MovedIssue):
-                return there
-            if there is None:
+        candidates = (self._known.issue(job), recorded)
+        for number in dict.fromkeys(candidate for candidate in candidates if candidate is not None):
+            issue = self._issue_by_number(number)
+            if isinstance(issue, MovedIssue):
+                return issue
+            if issue is None:
                 why = f"issue {number} was deleted"
-            elif there.pull_request:
-                return self._strange(job, f"number {number} is a pull request")
-            elif number == recorded or _bears(there, job):
-                return there
+            elif issue.pull_request:
+                return self._unclear(job, f"number {number} is a pull request")
+            elif number == recorded or _has_mark(issue, job):
+                return issue
             else:
-                return self._strange(job, f"issue {number} bears no mark of this job")
-        marked = self._marked(job)
-        return marked[0] if marked else AbsentIssue(why)
+                return self._unclear(job, f"issue {number} does not have this job's mark")
+        matches = self._issues_with_mark(job)
+        return matches[0] if matches else AbsentIssue(why)
 
-    def doubled(self, found: Mapping[str, Found]) -> dict[str, tuple[int, ...]]:
+    def find_duplicates(self, found: Mapping[str, Found]) -> dict[str, tuple[int, ...]]:
         if self._listed is None:
             return {}
-        more: dict[str, tuple[int, ...]] = {}
-        for job, one in found.items():
-            others = [
+        duplicates: dict[str, tuple[int, ...]] = {}
+        for job, issue in found.items():
+            numbers = [
                 other.number
-                for other in self._marked(job)
-                if isinstance(one, Issue) and other.number != one.number and begin_mark(job) in other.body
+                for other in self._issues_with_mark(job)
+                if isinstance(issue, Issue) and other.number != issue.number and begin_mark(job) in other.body
             ]
-            if others:
-                more[job] = tuple(others)
-        return more
+            if numbers:
+                duplicates[job] = tuple(numbers)
+        return duplicates
 
-    def _numbered(self, number: int) -> Issue | MovedIssue | None:
+    def _issue_by_number(self, number: int) -> Issue | MovedIssue | None:
         if self._whole:
-            there = self._issues().get(number)
-            if there is not None:
-                return there
+            issue = self._issues().get(number)
+            if issue is not None:
+                return issue
         try:
             return self._api.issue(number)
         except GoneError:
             return None
 
-    def _marked(self, job: str) -> list[Issue]:
-        """The issues of people of the project that carry the job's mark, or at least its title; the oldest first."""
+    def _issues_with_mark(self, job: str) -> list[Issue]:
+        """Return the trusted issues with the job's mark or title, oldest first."""
         self._issues()
-        return sorted(self._bearing.get(job, ()), key=lambda one: (begin_mark(job) not in one.body, one.number))
+        return sorted(self._by_mark.get(job, ()), key=lambda issue: (begin_mark(job) not in issue.body, issue.number))
 
     def _issues(self) -> Mapping[int, Issue]:
         if self._listed is None:
-            self._listed = {one.number: one for one in self._api.issues()}
+            self._listed = {issue.number: issue for issue in self._api.issues()}
             for issue in self._listed.values():
-                # One look at each body, however many jobs there are.
+                # Scan each body once, however many jobs there are.
                 named = {*_MARK.findall(issue.body), *_TITLE.findall(issue.title)} if issue.trusted else set()
                 for job in named:
-                    self._bearing.setdefault(job, []).append(issue)
+                    self._by_mark.setdefault(job, []).append(issue)
         return self._listed
 
-    def _strange(self, job: str, why: str) -> UnclearIssue:
-        return UnclearIssue(
-            why, f"Look at it, and take {job} out of {self._workspace.where(map_path(self._workspace))}."
-        )
+    def _unclear(self, job: str, why: str) -> UnclearIssue:
+        return UnclearIssue(why, f"Check it, and remove {job} from {self._workspace.where(map_path(self._workspace))}.")
 
 
-def _bears(issue: Issue, job: str) -> bool:
+def _has_mark(issue: Issue, job: str) -> bool:
     return begin_mark(job) in issue.body or issue.title.startswith(f"[{job}] ")
 
 
 def _recorded_number(newest: Entry | None, repo: str) -> int | None:
-    """The number that the ledger has, if it is of this repository."""
+    """Return the issue number in the ledger if it belongs to this repository."""
     if newest is None:
         return None
     number = newest.data.get("number")

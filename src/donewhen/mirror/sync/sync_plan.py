@@ -1,4 +1,4 @@
-"""From gaps to steps: what a sync would do, in its order. Pure, so that a dry run and a real one plan the same."""
+"""Turn differences into ordered sync steps. Pure, so that a dry run and a real run plan the same."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class MakeLabel(NamedTuple):
 
     @property
     def told(self) -> str:
-        return f"make the label {self.name}"
+        return f"create the label {self.name}"
 
     @property
     def description(self) -> str:
-        return "A workstream" if self.name.startswith(WORKSTREAM_LABEL) else "What the job's record says"
+        return "A workstream" if self.name.startswith(WORKSTREAM_LABEL) else "The job's status"
 
 
 class MakeMilestone(NamedTuple):
@@ -45,7 +45,7 @@ class MakeMilestone(NamedTuple):
 
     @property
     def told(self) -> str:
-        return f"make the milestone {one_line(self.title)}"
+        return f"create the milestone {one_line(self.title)}"
 
 
 class ChangeMilestone(NamedTuple):
@@ -57,7 +57,7 @@ class ChangeMilestone(NamedTuple):
     @property
     def told(self) -> str:
         due = f", due {self.due_on[:10]}" if self.due_on else ""
-        return f"change milestone {self.number} to {one_line(self.title)}{due}"
+        return f"update milestone {self.number} to {one_line(self.title)}{due}"
 
 
 class MakeIssue(NamedTuple):
@@ -66,7 +66,7 @@ class MakeIssue(NamedTuple):
 
     @property
     def told(self) -> str:
-        return f"make an issue for {self.target.job} ({self.why})"
+        return f"create an issue for {self.target.job} ({self.why})"
 
 
 class ChangeIssue(NamedTuple):
@@ -76,36 +76,36 @@ class ChangeIssue(NamedTuple):
 
     @property
     def told(self) -> str:
-        return f"change issue {self.number} of {self.target.job}: {', '.join(gap.field for gap in self.gaps)}"
+        return f"update issue {self.number} of {self.target.job}: {', '.join(gap.field for gap in self.gaps)}"
 
 
 class LinkIssue(NamedTuple):
-    """Nothing is to be done there; here it is to be written down."""
+    """The issue is correct on GitHub; only the local record needs to be written."""
 
     target: Target
     issue: Issue
 
     @property
     def told(self) -> str:
-        return f"note that issue {self.issue.number} of {self.target.job} is as it should be"
+        return f"record that issue {self.issue.number} of {self.target.job} is up to date"
 
 
 Step: TypeAlias = MakeLabel | MakeMilestone | ChangeMilestone | MakeIssue | ChangeIssue | LinkIssue
 
 
 class SyncPlan(NamedTuple):
-    """What a sync would do, and what it can't do anything about."""
+    """The steps of a sync, and the differences it can't fix."""
 
     steps: tuple[Step, ...]
     left: tuple[Gap, ...]
 
 
-def plan_sync(looked: RemoteIssues, known: IssueMap, waves: tuple[Wave, ...], repo: str) -> SyncPlan:
-    """The steps that close every gap that can be closed."""
+def plan_sync(remote: RemoteIssues, known: IssueMap, waves: tuple[Wave, ...], repo: str) -> SyncPlan:
+    """Return the steps that fix every difference that can be fixed."""
     issues: list[Step] = []
     left: list[Gap] = []
-    for target in looked.targets:
-        found = looked.found[target.job]
+    for target in remote.targets:
+        found = remote.found[target.job]
         differences = parity_gaps(target, found)
         if isinstance(found, AbsentIssue):
             if differences:
@@ -114,32 +114,32 @@ def plan_sync(looked: RemoteIssues, known: IssueMap, waves: tuple[Wave, ...], re
             left += differences
         elif differences:
             issues.append(ChangeIssue(target, found.number, differences))
-        elif known.issue(target.job) != found.number or not _on_record(looked, target, found, repo):
+        elif known.issue(target.job) != found.number or not _is_recorded(remote, target, found, repo):
             issues.append(LinkIssue(target, found))
     touched = [issue.target for issue in issues if isinstance(issue, MakeIssue | ChangeIssue)]
-    # The end of a wave may have changed while every issue stays as it is.
-    there = [one for one in looked.targets if isinstance(looked.found[one.job], Issue)]
-    milestones = _milestones(looked, [*there, *touched], known, waves)
-    return SyncPlan((*_labels(looked, touched), *milestones, *issues), tuple(left))
+    # The end of a wave may change without a change to any issue.
+    existing = [target for target in remote.targets if isinstance(remote.found[target.job], Issue)]
+    milestones = _milestones(remote, [*existing, *touched], known, waves)
+    return SyncPlan((*_labels(remote, touched), *milestones, *issues), tuple(left))
 
 
-def _on_record(looked: RemoteIssues, target: Target, issue: Issue, repo: str) -> bool:
-    newest = looked.entries[target.job]
+def _is_recorded(remote: RemoteIssues, target: Target, issue: Issue, repo: str) -> bool:
+    newest = remote.entries[target.job]
     if newest is None or newest.data.get("number") != issue.number or newest.data.get("repo") != repo:
         return False
     observed, wanted = newest.data.get("observed"), newest.data.get("wanted")
     return observed == seen_content(issue, target).marks() and wanted == target.wanted.marks()
 
 
-def _labels(looked: RemoteIssues, targets: list[Target]) -> Iterator[MakeLabel]:
+def _labels(remote: RemoteIssues, targets: list[Target]) -> Iterator[MakeLabel]:
     for name in dict.fromkeys(label for target in targets for label in target.wanted.labels):
-        if name.casefold() not in looked.labels:
+        if name.casefold() not in remote.labels:
             status = name.removeprefix(STATUS_LABEL)
             yield MakeLabel(name, _STATUS_COLORS.get(status, _WORKSTREAM_COLOR))
 
 
 def _milestones(
-    looked: RemoteIssues, targets: list[Target], known: IssueMap, waves: tuple[Wave, ...]
+    remote: RemoteIssues, targets: list[Target], known: IssueMap, waves: tuple[Wave, ...]
 ) -> Iterator[MakeMilestone | ChangeMilestone]:
     wanted = {target.wanted.milestone for target in targets}
     for wave in waves:
@@ -147,12 +147,14 @@ def _milestones(
             continue
         due_on = _due(wave)
         number = known.milestone(wave.id)
-        there = next((milestone for milestone in looked.milestones if milestone.number == number), None)
-        there = there or next((milestone for milestone in looked.milestones if milestone.title == wave.milestone), None)
-        if there is None:
+        existing = next((milestone for milestone in remote.milestones if milestone.number == number), None)
+        existing = existing or next(
+            (milestone for milestone in remote.milestones if milestone.title == wave.milestone), None
+        )
+        if existing is None:
             yield MakeMilestone(wave.id, wave.milestone, due_on)
-        elif there.title != wave.milestone or (due_on is not None and there.due != due_on[:10]) or number is None:
-            yield ChangeMilestone(wave.id, there.number, wave.milestone, due_on)
+        elif existing.title != wave.milestone or (due_on is not None and existing.due != due_on[:10]) or number is None:
+            yield ChangeMilestone(wave.id, existing.number, wave.milestone, due_on)
 
 
 def _due(wave: Wave) -> str | None:
@@ -162,6 +164,6 @@ def _due(wave: Wave) -> str | None:
         return f"{date.fromisoformat(wave.end[:10]).isoformat()}T23:59:59Z"
     except ValueError:
         raise MirrorError(
-            f"The wave {one_line(wave.id, 60)} ends on {one_line(wave.end, 60)!r}, which is no day.",
+            f"The wave {one_line(wave.id, 60)} ends on {one_line(wave.end, 60)!r}, which is not a date.",
             next_step="Write the end of a wave as YYYY-MM-DD in the project's plan.",
         ) from None

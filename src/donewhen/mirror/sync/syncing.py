@@ -1,4 +1,4 @@
-"""Carrying the steps out, one at a time. After each, what was done is on disk: a run goes on where it stopped."""
+"""Apply sync steps one at a time. Each result is saved, so that an interrupted sync can continue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LONGEST_BODY = 65_536
 
 
 class SyncResult(NamedTuple):
-    """What a sync did, and what it left open."""
+    """The steps that a sync completed, and the differences that remain."""
 
     looked: RemoteIssues
     done: tuple[Step, ...]
@@ -45,35 +45,35 @@ class SyncResult(NamedTuple):
 
 
 def read_and_plan(mirror: Mirror, known: IssueMap, only: str | None = None) -> tuple[RemoteIssues, SyncPlan]:
-    """Look, and say what a sync would do; nothing is written anywhere."""
-    looked = read_remote_issues(mirror.workspace, mirror.project, mirror.api, known, only)
-    return looked, plan_sync(looked, known, waves_of(mirror.project), mirror.api.repo)
+    """Read the issues and plan a sync. Writes nothing."""
+    remote = read_remote_issues(mirror.workspace, mirror.project, mirror.api, known, only)
+    return remote, plan_sync(remote, known, waves_of(mirror.project), mirror.api.repo)
 
 
 def sync(
     mirror: Mirror, by: Actor, *, only: str | None = None, on_progress: Callable[[Step], None] = lambda _: None
 ) -> SyncResult:
-    """Bring the issues up to date, and put on record what is there then. Two syncs don't run at once."""
+    """Update the issues and record their state. A lock prevents two syncs at once."""
     workspace = mirror.workspace
     workspace.prepare()
     with locked(workspace.folder / "state" / "locks" / "github.lock"):
         known = mirror.known_here(read_map(workspace))
-        looked, steps = read_and_plan(mirror, known, only)
-        applying = _Applying(mirror, known, by)
+        remote, steps = read_and_plan(mirror, known, only)
+        runner = _StepRunner(mirror, known, by)
         left: list[Gap] = [*steps.left]
         done: list[Step] = []
         for step in steps.steps:
-            remaining = applying.apply(step)
+            remaining = runner.apply(step)
             left += remaining
             if not remaining:
                 done.append(step)
                 on_progress(step)
-        write_map(workspace, applying.known.synced(mirror.api.repo, workspace.now()))
-    return SyncResult(looked, tuple(done), tuple(left))
+        write_map(workspace, runner.known.synced(mirror.api.repo, workspace.now()))
+    return SyncResult(remote, tuple(done), tuple(left))
 
 
 @dataclass
-class _Applying:
+class _StepRunner:
     mirror: Mirror
     known: IssueMap
     by: Actor
@@ -83,56 +83,56 @@ class _Applying:
         return self.mirror.api
 
     def apply(self, step: Step) -> tuple[Gap, ...]:
-        """Do one step; what is still not as it should be afterwards, is given back."""
+        """Apply one step, and return the differences that remain."""
         match step:
             case MakeLabel():
                 self._api.create_label(step.name, step.color, step.description)
             case MakeMilestone():
-                self._milestone(step.wave, self._api.create_milestone(step.title, step.due_on).number, step.title)
+                self._save_milestone(step.wave, self._api.create_milestone(step.title, step.due_on).number, step.title)
             case ChangeMilestone():
                 self._api.update_milestone(step.number, step.title, step.due_on)
-                self._milestone(step.wave, step.number, step.title)
+                self._save_milestone(step.wave, step.number, step.title)
             case MakeIssue(target) | ChangeIssue(target) | LinkIssue(target):
                 try:
-                    issue = self._issue(step)
+                    issue = self._apply_to_issue(step)
                 except (RefusedError, GoneError) as error:
-                    # This one can't be had; the others can.
+                    # Report this issue and continue with the others.
                     message = f"The issue of {target.job} could not be written: {error.message}"
                     return (Gap(target.job, "issue", "an issue", "a refusal", message),)
-                self._note(target, issue)
+                self._record(target, issue)
                 return parity_gaps(target, issue)
         return ()
 
-    def _issue(self, step: MakeIssue | ChangeIssue | LinkIssue) -> Issue:
+    def _apply_to_issue(self, step: MakeIssue | ChangeIssue | LinkIssue) -> Issue:
         if isinstance(step, LinkIssue):
             return step.issue
         target = step.target
         if isinstance(step, ChangeIssue):
-            # What others wrote since the list was read must not be lost.
-            fresh = self._api.issue(step.number)
-            if isinstance(fresh, MovedIssue):
-                raise GoneError(f"Issue {step.number} was moved to {fresh.where}.")
-            return self._brought_up_to_date(target, fresh)
+            # Read it again, so that edits since the list was read are not lost.
+            current = self._api.issue(step.number)
+            if isinstance(current, MovedIssue):
+                raise GoneError(f"Issue {step.number} was transferred to {current.where}.")
+            return self._update(target, current)
         wanted = target.wanted
         milestone = self._milestone_number(wanted)
-        made, found = self._api.create_issue(
+        issue, existed = self._api.create_issue(
             wanted.title, wanted.body, wanted.labels, milestone, begin_mark(target.job)
         )
-        # Here already: whatever comes next, it is not made twice.
-        self._remember(target.job, made.number)
-        return self._brought_up_to_date(target, made) if found or wanted.state != "open" else made
+        # Save the number now, so that a later failure does not create a second issue.
+        self._save_issue(target.job, issue.number)
+        return self._update(target, issue) if existed or wanted.state != "open" else issue
 
-    def _brought_up_to_date(self, target: Target, issue: Issue) -> Issue:
+    def _update(self, target: Target, issue: Issue) -> Issue:
         wanted = target.wanted
         fields: set[str] = {gap.field for gap in parity_gaps(target, issue)}
-        there = {one.casefold() for one in issue.labels}
-        missing = [one for one in wanted.labels if one.casefold() not in there]
+        present = {label.casefold() for label in issue.labels}
+        missing = [label for label in wanted.labels if label.casefold() not in present]
         surplus = surplus_labels(issue, wanted)
         if missing:
             self._api.add_labels(issue.number, missing)
         for label in surplus:
             self._api.remove_label(issue.number, label)
-        values = self._values(target, issue, fields)
+        values = self._changed_values(target, issue, fields)
         if values:
             return self._api.update_issue(issue.number, values)
         if missing or surplus:
@@ -140,7 +140,7 @@ class _Applying:
             return issue if isinstance(after, MovedIssue) else after
         return issue
 
-    def _values(self, target: Target, issue: Issue, fields: set[str]) -> dict[str, Any]:
+    def _changed_values(self, target: Target, issue: Issue, fields: set[str]) -> dict[str, Any]:
         wanted = target.wanted
         values: dict[str, Any] = {}
         if "title" in fields:
@@ -149,8 +149,8 @@ class _Applying:
             values["body"] = merged_body(issue.body, wanted.body, target.job)
             if len(values["body"]) > LONGEST_BODY:
                 raise RefusedError(
-                    f"With our part, its text would have {len(values['body'])} characters, "
-                    f"and GitHub takes {LONGEST_BODY}."
+                    f"With the managed block, the body would have {len(values['body'])} characters; "
+                    f"GitHub allows {LONGEST_BODY}."
                 )
         if "milestone" in fields:
             values["milestone"] = self._milestone_number(wanted)
@@ -160,14 +160,14 @@ class _Applying:
         return values
 
     def _milestone_number(self, wanted: IssueContent) -> int | None:
-        wave = next((one for one in waves_of(self.mirror.project) if one.milestone == wanted.milestone), None)
+        wave = next((wave for wave in waves_of(self.mirror.project) if wave.milestone == wanted.milestone), None)
         return None if wave is None else self.known.milestone(wave.id)
 
-    def _milestone(self, wave: str, number: int, title: str) -> None:
+    def _save_milestone(self, wave: str, number: int, title: str) -> None:
         self.known = self.known.with_milestone(wave, number, self._api.milestone_url(number), title)
         self._save()
 
-    def _remember(self, job: str, number: int) -> None:
+    def _save_issue(self, job: str, number: int) -> None:
         if self.known.issue(job) != number:
             self.known = self.known.with_issue(job, number, self._api.url(number))
             self._save()
@@ -177,9 +177,9 @@ class _Applying:
             self.known = self.known.synced(self._api.repo, "")
         write_map(self.mirror.workspace, self.known)
 
-    def _note(self, target: Target, issue: Issue) -> None:
-        """Put on record what the server shows now, whatever was wished for."""
-        self._remember(target.job, issue.number)
+    def _record(self, target: Target, issue: Issue) -> None:
+        """Record the issue as the server returned it."""
+        self._save_issue(target.job, issue.number)
         workspace: Workspace = self.mirror.workspace
         url = self._api.url(issue.number)
         data: dict[str, Any] = {

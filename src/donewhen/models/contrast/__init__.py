@@ -1,7 +1,7 @@
-"""Contrast: a judge that follows written rules and a reflector that finds them, with nothing to download and no key.
+"""Contrast: a rule-based judge, and a reflector that finds rules. Needs no download and no key.
 
-It reads rules of the language in ``sentences``, and ignores what it can't read. It understands nothing: it counts and
-compares. What it reaches is what rules about the wording of tickets can reach, and a model has to beat that.
+It reads rules in the language of ``sentences`` and ignores others. It only counts and compares, so its result is the
+baseline that rules about wording can reach, and that a model has to beat.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, R
 __all__ = ["Contrast", "default_rule", "unreadable_rules"]
 
 _REMEMBERED = 16_000_000
-"""Characters of tickets whose features are kept."""
-_TOLD = 3
-"""Rules that a reason cites at most."""
+"""Size of the feature cache, in characters of tickets."""
+_CITED = 3
+"""Maximum number of rules that a reason cites."""
 
 
 class Contrast:
-    """The model without a model."""
+    """A model without weights: rules and counting."""
 
     name = "contrast/1"
     free = True
@@ -37,39 +37,39 @@ class Contrast:
         self._proposer = Proposer(self.features)
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """What the rules say of the ticket."""
-        told = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
+        """Judge the ticket by the rules."""
+        judged = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
         words = rule_sentences(request.language)
-        reasons = [f"{key}: {' '.join(request.rules[key].split())}" for key in told.applied[:_TOLD]]
+        reasons = [f"{key}: {' '.join(request.rules[key].split())}" for key in judged.applied[:_CITED]]
         if not reasons:
             reasons.append(words.no_rule)
         ignored = unreadable_rules(request.rules)
         if ignored:
             reasons.append(words.unread.format(keys=", ".join(ignored)))
         form = request.form
-        verdict = form.pass_ if told.verdict == "pass" else form.fail
-        return Completion(f"{form.verdict}: {verdict}\n{form.reason}: {' '.join(reasons)}", margin=told.margin)
+        verdict = form.pass_ if judged.verdict == "pass" else form.fail
+        return Completion(f"{form.verdict}: {verdict}\n{form.reason}: {' '.join(reasons)}", margin=judged.margin)
 
     def decides(self, request: RolloutRequest) -> bool:
-        """Whether rules that can be read say something of the ticket, and no rule that binds more is left unread."""
-        told = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
+        """Whether readable rules decide the ticket, and no unreadable rule takes precedence."""
+        judged = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
         binding = any(key.startswith("S") for key in unreadable_rules(request.rules))
-        return not told.default and not (binding and any(not key.startswith("S") for key in told.applied))
+        return not judged.default and not (binding and any(not key.startswith("S") for key in judged.applied))
 
     def study(self, cases: Sequence[Case]) -> None:
-        """See all training cases of an epoch."""
+        """Receive all training cases of an epoch."""
         self._proposer.study(cases)
 
     async def decide(self, request: ReflectionRequest) -> Completion:
-        """Which cases show nothing that goes with their label."""
+        """Return the cases without evidence for their label."""
         return Completion(self._proposer.decide(request))
 
     async def propose(self, request: ReflectionRequest) -> Completion:
-        """Rules that would judge the cases better."""
+        """Propose rules that would judge the cases better."""
         return Completion(self._proposer.propose(request))
 
     def features(self, evidence: Mapping[str, str]) -> Features:
-        """What can be asked of a ticket, worked out once; the oldest are forgotten when there are too many."""
+        """Return the features of a ticket, from a cache of limited size."""
         key = tuple(evidence.items())
         known = self._features.get(key)
         if known is None:
@@ -81,7 +81,7 @@ class Contrast:
 
 
 def default_rule(verdict: Binary, language: str) -> str:
-    """The sentence that says which verdict holds where no rule applies."""
+    """Return the sentence for the verdict if no rule applies."""
     return write_rule(DefaultRule(verdict), language)
 
 

@@ -1,7 +1,7 @@
-"""What could separate pass from fail among some cases: conditions, each with the cases for which it holds.
+"""Candidate conditions that may separate pass from fail, each with the cases for which it holds.
 
-A set of cases is an integer with one bit a case, so that a condition is weighed against labels with a few machine
-instructions. Terms count only when several clusters use them: the vocabulary of one task is no rule for the next.
+A set of cases is an integer with one bit per case, which makes comparisons fast. Terms count only if several clusters
+use them: the vocabulary of one task does not carry over to the next.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _COUNTS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
 _PER_HUNDRED = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5)
 _STATISTICS: tuple[Statistic, ...] = ("first", "last", "highest", "lowest", "mean")
 _UNITS: tuple[Unit, ...] = ("words", "lines", "sections")
-_TELLING = re.compile(r"[^\W\d_]{4}|^(?:no|not)$|[\u3040-\u30ff\u3400-\u9fff]")
+_MEANINGFUL = re.compile(r"[^\W\d_]{4}|^(?:no|not)$|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class StudiedCase(NamedTuple):
-    """A case as candidates are weighed on it."""
+    """A case with its features, label and cluster."""
 
     features: Features
     label: Binary
@@ -50,14 +50,14 @@ class StudiedCase(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A condition, and the cases for which it holds."""
+    """A condition and the cases for which it holds."""
 
     condition: Condition
     mask: int
 
 
 class CaseSets(NamedTuple):
-    """The cases, as sets."""
+    """Sets of cases by label and cluster."""
 
     everyone: int
     failing: int
@@ -70,7 +70,7 @@ class CaseSets(NamedTuple):
 
 
 def case_sets(cases: Sequence[StudiedCase]) -> CaseSets:
-    """The sets that candidates are weighed against."""
+    """Return the sets of cases by label and cluster."""
     failing = _mask(case.label == "fail" for case in cases)
     everyone = (1 << len(cases)) - 1
     by_cluster: dict[str, int] = {}
@@ -80,12 +80,12 @@ def case_sets(cases: Sequence[StudiedCase]) -> CaseSets:
 
 
 def clusters_in(mask: int, field: CaseSets) -> int:
-    """How many clusters a set of cases touches."""
+    """Return how many clusters have a case in the set."""
     return sum(1 for cluster in field.clusters if mask & cluster)
 
 
 def contrast_score(mask: int, field: CaseSets) -> float:
-    """How much more often failing cases are in a set than passing ones, in standard errors; negative if less often."""
+    """Return how much more often failing cases are in a set than passing ones, in standard errors (signed)."""
     fails, passes = max(1, field.failing.bit_count()), max(1, field.passing.bit_count())
     failed, passed = (mask & field.failing).bit_count(), (mask & field.passing).bit_count()
     share = (failed + passed) / (fails + passes)
@@ -94,15 +94,17 @@ def contrast_score(mask: int, field: CaseSets) -> float:
 
 
 def candidates_of(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> list[Candidate]:
-    """All single conditions worth weighing; no two with the same set of cases."""
-    found: dict[int, Candidate] = {}
-    for candidate in _all(cases, field, forbidden):
+    """Return all candidate conditions, at most one per set of cases."""
+    by_mask: dict[int, Candidate] = {}
+    for candidate in _all_conditions(cases, field, forbidden):
         if 0 < candidate.mask < field.everyone:
-            found.setdefault(candidate.mask, candidate)
-    return list(found.values())
+            by_mask.setdefault(candidate.mask, candidate)
+    return list(by_mask.values())
 
 
-def _all(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
+def _all_conditions(
+    cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]
+) -> Iterator[Candidate]:
     yield from _lengths(cases)
     yield from _numbers(cases, forbidden)
     yield from _sections(cases, field, forbidden)
@@ -120,7 +122,7 @@ def _mask(flags: Iterable[bool]) -> int:
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Thresholds between values, as round as they can be: every value where there are few, else about ten quantiles."""
+    """Return rounded thresholds between values: every value if there are few, else about 20 quantiles."""
     distinct = sorted(set(values))
     if len(distinct) <= 12 and all(value == int(value) for value in distinct):
         return distinct[1:]
@@ -169,7 +171,7 @@ def _numbers(cases: Sequence[StudiedCase], forbidden: Callable[[str], bool]) -> 
 def _sections(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
     for name in sorted({name for case in cases for name in case.features.sections}):
         mask = _mask(name in case.features.sections for case in cases)
-        if _common(mask, field) and not forbidden(name):
+        if _is_common(mask, field) and not forbidden(name):
             yield Candidate(SectionCondition(name, present=True), mask)
             yield Candidate(SectionCondition(name, present=False), field.everyone & ~mask)
 
@@ -180,8 +182,8 @@ def _boxes(cases: Sequence[StudiedCase]) -> Iterator[Candidate]:
         yield Candidate(condition, _mask(condition.holds(case.features) for case in cases))
 
 
-def _common(mask: int, field: CaseSets) -> bool:
-    """Enough cases of enough clusters are in the set, and enough are not."""
+def _is_common(mask: int, field: CaseSets) -> bool:
+    """Whether enough cases of enough clusters are in the set, and enough are not."""
     least = max(_LEAST_CLUSTERS, _LEAST_SHARE * field.size)
     return least <= mask.bit_count() <= field.size - least and clusters_in(mask, field) >= _LEAST_CLUSTERS
 
@@ -189,7 +191,7 @@ def _common(mask: int, field: CaseSets) -> bool:
 def _terms(
     cases: Sequence[StudiedCase], field: CaseSets, where: Where, forbidden: Callable[[str], bool]
 ) -> list[tuple[str, int]]:
-    """Phrases by how well they separate, with the cases that have them."""
+    """Return phrases with the cases that contain them, best separation first."""
     masks: dict[tuple[str, ...], int] = {}
     for index, case in enumerate(cases):
         bit = 1 << index
@@ -199,7 +201,7 @@ def _terms(
     spread = max(_LEAST_CLUSTERS, _LEAST_SHARE * field.size)
     rated = []
     for gram, mask in masks.items():
-        if mask.bit_count() >= spread and _telling(gram):
+        if mask.bit_count() >= spread and _is_meaningful(gram):
             phrase = join_words(gram)
             if clusters_in(mask, field) >= _LEAST_CLUSTERS and not forbidden(phrase):
                 rated.append((-abs(contrast_score(mask, field)), len(gram), phrase, mask))
@@ -211,17 +213,17 @@ def _terms(
 
 
 def _grams(words: list[str]) -> set[tuple[str, ...]]:
-    found: set[tuple[str, ...]] = set()
+    grams: set[tuple[str, ...]] = set()
     for size in range(1, _LONGEST_PHRASE + 1):
-        found.update(zip(*(words[start:] for start in range(size)), strict=False))
-    return found
+        grams.update(zip(*(words[start:] for start in range(size)), strict=False))
+    return grams
 
 
-def _telling(gram: tuple[str, ...]) -> bool:
-    """A word that means something, and no digits, which are identifiers more often than not. A character is no word."""
+def _is_meaningful(gram: tuple[str, ...]) -> bool:
+    """Whether a gram has a meaningful word and no digits (mostly identifiers); single characters don't count."""
     if len(gram) == 1 and len(gram[0]) == 1:
         return False
-    return any(_TELLING.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
+    return any(_MEANINGFUL.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
 
 
 def _amounts(cases: Sequence[StudiedCase], where: Where, phrases: Iterable[str]) -> Iterator[Candidate]:

@@ -1,4 +1,4 @@
-"""How each language says a rule: data, one template a form of condition.
+"""Sentence templates of rules in each language, one per form of condition.
 
 In the items of a list ``early`` and ``late`` stand for the start and the end of the text, and a percentage for how many
 occurrences there are in 100 words.
@@ -19,7 +19,7 @@ Form = Literal[
 
 
 class Grammar(NamedTuple):
-    """How one language says it."""
+    """The templates of one language."""
 
     forms: dict[Form, str]
     items: dict[Form, str]
@@ -35,11 +35,11 @@ class Grammar(NamedTuple):
     default: str
     also: str
     next: str
-    """What stands between the items of a list."""
+    """Separator between the items of a list."""
     either: str
     quotes: tuple[str, str]
     lenient: tuple[tuple[str, str], ...]
-    """Other ways to write the same, as patterns, and what they are read as."""
+    """Patterns of alternative spellings, and their replacements."""
 
 
 ENGLISH = Grammar(
@@ -150,10 +150,10 @@ GRAMMARS: dict[str, Grammar] = {"en": ENGLISH, "zh": CHINESE}
 
 
 def base_language(language: str) -> str:
-    """A language without its region: zh for zh-CN."""
+    """Return a language without its region: zh for zh-CN."""
     return language.replace("_", "-").partition("-")[0].lower()
 
 
 def grammar_of(language: str) -> Grammar:
-    """The grammar of a mission's language; English for those without one."""
+    """Return the grammar of a language; English if it has none."""
     return GRAMMARS.get(base_language(language), ENGLISH)

@@ -1,11 +1,10 @@
-"""The judge: it does what the rules say, and nothing else.
+"""The rule-based judge.
 
-Every rule that applies is a sign for its verdict, with a weight that its sentence tells. Signs are added up; the sign
-of the sum is the verdict, and where it is zero the default speaks. Scaffold rules are added up first: if they have
-something to say, the others are not asked.
+Every rule that applies adds its weight for its verdict. The sign of the sum is the verdict; if the sum is zero, the
+default applies. Scaffold rules are added up first: if their sum is not zero, the guidance is not used.
 
-Temperature: from 0.5 upwards weak signs are left out. So a ticket whose verdict hangs on weak signs alone gets
-different verdicts at low and at high temperature, and no other ticket does. Nothing is random.
+Temperature: from 0.5 upwards weak rules are ignored. So tickets that only weak rules decide get different verdicts at
+low and at high temperature, and no other ticket does. Nothing is random.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from donewhen.models.contrast.sentences import read_rule, sentences_of
 from donewhen.models.roles import Binary
 
 HOT = 0.5
-"""The temperature from which weak signs are left out."""
+"""The temperature from which weak rules are ignored."""
 
 FALLBACK: Binary = "fail"
-"""The default where no rule states one: what is not shown to be done is not done."""
+"""The default if no rule states one: work without evidence is not done."""
 
 
 class RuleVerdict(NamedTuple):
-    """A verdict, the rules that made it, and how far it was from the other one."""
+    """A verdict, its margin, and the rules that decided it."""
 
     verdict: Binary
     margin: float
     applied: tuple[str, ...]
-    """The keys of the rules that were added up; none where the default spoke."""
+    """Keys of the rules that were added up; empty for the default."""
     default: bool
 
 
 class ReadRules(NamedTuple):
-    """Rules, read once."""
+    """Parsed rules."""
 
     scaffold: tuple[tuple[str, Rule, int], ...]
     guidance: tuple[tuple[str, Rule, int], ...]
@@ -46,12 +45,12 @@ class ReadRules(NamedTuple):
 
 
 def judge_by_rules(rules: Mapping[str, str], features: Features, temperature: float = 0.0) -> RuleVerdict:
-    """The verdict of the rules on a text."""
+    """Return the verdict of the rules on a text."""
     read = read_rules(tuple(rules.items()))
     least = 2 if temperature >= HOT else 1
-    for some in (read.scaffold, read.guidance):
+    for group in (read.scaffold, read.guidance):
         total, applied = 0, []
-        for key, rule, weight in some:
+        for key, rule, weight in group:
             if abs(weight) >= least and applies(rule, features):
                 total += weight
                 applied.append(key)
@@ -61,18 +60,18 @@ def judge_by_rules(rules: Mapping[str, str], features: Features, temperature: fl
 
 
 def unreadable_rules(rules: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys of rules that hold a sentence the judge can't read. It ignores those."""
+    """Return the keys of rules with a sentence that the judge can't parse and therefore ignores."""
     return read_rules(tuple(rules.items())).unread
 
 
 @lru_cache(maxsize=4096)
 def read_rules(rules: tuple[tuple[str, str], ...]) -> ReadRules:
-    """The rules, split by what binds first. The first default counts, the scaffold's before the others'."""
+    """Parse rules into scaffold and guidance. The first default counts, scaffold before guidance."""
     scaffold: list[tuple[str, Rule, int]] = []
     guidance: list[tuple[str, Rule, int]] = []
     defaults: list[Binary] = []
     prose: list[str] = []
-    for key, text in sorted(rules, key=lambda one: not one[0].startswith("S")):
+    for key, text in sorted(rules, key=lambda item: not item[0].startswith("S")):
         for sentence in sentences_of(text):
             rule = _read(sentence)
             if isinstance(rule, DefaultRule):

@@ -1,8 +1,7 @@
-"""The reflector: what separates pass from fail among the studied cases, said as rules with evidence and a falsifier.
+"""The reflector: proposes rules that separate pass from fail among the studied cases.
 
-An answer depends on the studied cases and on the request, and on nothing else: asked again, it is the same. Requests
-with the same rules but other cases start at other places of the same ranking, so that a rule that the trial refuses
-does not stand in the way of the next.
+Deterministic: an answer depends only on the studied cases and the request. Requests with the same rules but other cases
+start at other positions of the same ranking, so that a rule that the trial rejects does not block the next.
 """
 
 from __future__ import annotations
@@ -21,42 +20,42 @@ from donewhen.models.roles import Binary, Case, ReflectionRequest
 
 _HYPOTHESES = 4
 _ROTATED = 12
-"""Among so many of the best a request may start."""
+"""A request starts at one of this many best moves."""
 _SIGNS = 9
-"""A case that shows none of so many signs of its label has no evidence for it."""
+"""A case with none of this many signs of its label has no evidence for it."""
 _REMEMBERED = 64
 
 
 class Proposer:
-    """Holds what was studied; everything else is worked out when it is asked.
+    """Holds the studied cases; everything else is computed on request.
 
-    ``open_to_others``: somebody else judges what the rules leave open. Then it is their verdicts that a rule would
-    turn, and not a default. Only additions are proposed, since what would be without a rule is not known.
+    ``open_to_others``: another model judges what the rules leave open, so a rule would change its verdicts instead of
+    a default. Only additions are proposed, since the verdicts without an existing rule are not known.
     """
 
     def __init__(self, features_of: Callable[[Mapping[str, str]], Features], *, open_to_others: bool = False) -> None:
         self._features_of = features_of
         self._others = open_to_others
         self._known: Sequence[object] = ()
-        self._study = self._studied(())
+        self._study = self._make_study(())
         self._pools: dict[str, list[FoundRule]] = {}
         self._moves: dict[tuple[object, ...], list[RuleMove]] = {}
 
     def study(self, cases: Sequence[Case]) -> None:
-        """Take in the training cases of an epoch, in whatever order. The same as before are known already."""
+        """Set the training cases of an epoch, in any order. Does nothing if they are unchanged."""
         cases = sorted(cases, key=lambda case: case.ticket_key)
         known = [
             (case.ticket_key, case.evidence, case.cluster, case.verdict if self._others else None) for case in cases
         ]
         if known != self._known:
             self._known = known
-            self._study = self._studied(cases)
+            self._study = self._make_study(cases)
             self._pools.clear()
             self._moves.clear()
 
     def decide(self, request: ReflectionRequest) -> str:
-        """The answer of the decision pass."""
-        study = self._for(request)
+        """Return the answer of the decision pass."""
+        study = self._study_for(request)
         lacking = [case.ticket_key for case in request.cases if _lacks_signs(case, study)]
         words = rule_sentences(request.language)
         template = words.decided if lacking else words.all_shown
@@ -64,20 +63,20 @@ class Proposer:
         return _json({"no_evidence_group_ids": lacking, "decision_analysis": analysis})
 
     def propose(self, request: ReflectionRequest) -> str:
-        """The answer of the ops pass."""
-        study = self._for(request)
+        """Return the answer of the ops pass."""
+        study = self._study_for(request)
         rules = dict(request.rules)
         operations: list[Json] = []
         covered: set[str] = set()
-        turn = _number("\n".join(case.ticket_key for case in request.cases))
+        turn = _hash_number("\n".join(case.ticket_key for case in request.cases))
         while len(operations) < request.max_operations:
-            # Each operation supposes those before it.
-            found = self._next(rules, request, study, turn + len(operations))
-            if found is None:
+            # Each operation builds on those before it.
+            operation = self._next_operation(rules, request, study, turn + len(operations))
+            if operation is None:
                 break
-            operations.append(found)
-            covered.update(found["evidence"])
-            _apply(found, rules)
+            operations.append(operation)
+            covered.update(operation["evidence"])
+            _apply(operation, rules)
         hypotheses = list(self._hypotheses(rules, request, study, covered))
         asked = [case.ticket_key for case in request.cases]
         words = rule_sentences(request.language)
@@ -97,12 +96,14 @@ class Proposer:
             }
         )
 
-    def _next(self, rules: dict[str, str], request: ReflectionRequest, study: Study, turn: int) -> Json | None:
-        """One operation: a repair and an addition in turn, as far as there are any."""
+    def _next_operation(
+        self, rules: dict[str, str], request: ReflectionRequest, study: Study, turn: int
+    ) -> Json | None:
+        """Return the next operation, alternating between repairs and additions, or None."""
         additions: list[Json] = []
         repairs: list[Json] = []
         for move in self._ranked(rules, request.language, study):
-            evidence = _keys(move.helped, request, study)
+            evidence = _ticket_keys(move.helped, request, study)
             if not evidence:
                 continue
             if move.op["op"] == "add":
@@ -112,7 +113,7 @@ class Proposer:
         chosen = repairs if repairs and (turn % 2 or not additions) else additions
         if not chosen:
             return None
-        # The best while nothing is learned, and what does harm; then one of the best.
+        # Take the best move while nothing is learned, and for deletions; afterwards rotate among the best.
         learned = bool(read_rules(tuple(rules.items())).guidance)
         rotates = learned and chosen[0]["op"] != "delete"
         return chosen[turn // 2 % min(len(chosen), _ROTATED) if rotates else 0]
@@ -120,12 +121,12 @@ class Proposer:
     def _hypotheses(
         self, rules: dict[str, str], request: ReflectionRequest, study: Study, covered: set[str]
     ) -> Iterator[Json]:
-        """Rules for the cases that the operations leave out. Adds to what is covered."""
+        """Yield hypotheses for cases that the operations don't cover, and add those cases to ``covered``."""
         taken: list[int] = []
         for move in self._ranked(rules, request.language, study):
             if move.find is None or len(taken) == _HYPOTHESES:
                 continue
-            evidence = _keys(move.helped, request, study)
+            evidence = _ticket_keys(move.helped, request, study)
             if covered.issuperset(evidence) or any(nearly_same(move.find.mask, other) for other in taken):
                 continue
             taken.append(move.find.mask)
@@ -150,30 +151,34 @@ class Proposer:
             self._moves[key] = moves(rules, self._pools[language], study, language)
         return self._moves[key]
 
-    def _for(self, request: ReflectionRequest) -> Study:
-        """What was studied; the request's own cases where it has others."""
+    def _study_for(self, request: ReflectionRequest) -> Study:
+        """Return the current study, or a study of the request's cases if they are not part of it."""
         known = self._study.places
-        return self._study if all(case.ticket_key in known for case in request.cases) else self._studied(request.cases)
+        return (
+            self._study if all(case.ticket_key in known for case in request.cases) else self._make_study(request.cases)
+        )
 
-    def _studied(self, cases: Sequence[Case]) -> Study:
+    def _make_study(self, cases: Sequence[Case]) -> Study:
         studied = tuple(
             StudiedCase(self._features_of(case.evidence), case.label, case.cluster or case.ticket_key) for case in cases
         )
         field = case_sets(studied)
         candidates = candidates_of(studied, field, is_unfit_phrase) if cases else []
         both: tuple[Binary, Binary] = ("pass", "fail")
-        found = {verdict: best_signs(candidates, field, verdict, field.everyone)[:_SIGNS] for verdict in both}
-        passed = sum(1 << at for at, case in enumerate(cases) if case.verdict == "pass")
-        return Study({case.ticket_key: at for at, case in enumerate(cases)}, studied, field, candidates, found, passed)
+        signs = {verdict: best_signs(candidates, field, verdict, field.everyone)[:_SIGNS] for verdict in both}
+        passed = sum(1 << index for index, case in enumerate(cases) if case.verdict == "pass")
+        return Study(
+            {case.ticket_key: index for index, case in enumerate(cases)}, studied, field, candidates, signs, passed
+        )
 
 
 def _lacks_signs(case: Case, study: Study) -> bool:
-    found = study.signs[case.label]
+    signs = study.signs[case.label]
     bit = 1 << study.places[case.ticket_key]
-    return len(found) == _SIGNS and not any(find.mask & bit for find in found)
+    return len(signs) == _SIGNS and not any(find.mask & bit for find in signs)
 
 
-def _keys(mask: int, request: ReflectionRequest, study: Study) -> list[str]:
+def _ticket_keys(mask: int, request: ReflectionRequest, study: Study) -> list[str]:
     return [case.ticket_key for case in request.cases if mask >> study.places[case.ticket_key] & 1]
 
 
@@ -186,7 +191,7 @@ def _apply(op: Json, rules: dict[str, str]) -> None:
         rules[f"G{1 + max((int(key[1:]) for key in rules if key.startswith('G')), default=0)}"] = op["text"]
 
 
-def _number(text: str) -> int:
+def _hash_number(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 

@@ -1,4 +1,4 @@
-"""Which changes of the rules would help on the studied cases? Rules to add, to put in place of others, to take away."""
+"""Finds changes of the rules (add, replace, delete) that would help on the studied cases."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from donewhen.models.roles import Binary
 
 FIRST = "G0"
 _LEAST = 1
-"""A rule is replaced only by one that is worth so much more."""
+"""Minimum gain for replacing a rule."""
 
 Json = dict[str, Any]
 
 
 class Study(NamedTuple):
-    """The cases of an epoch, ready to be compared."""
+    """The cases of an epoch, prepared for comparison."""
 
     places: dict[str, int]
     cases: tuple[StudiedCase, ...]
@@ -38,23 +38,23 @@ class Study(NamedTuple):
     candidates: list[Candidate]
     signs: dict[Binary, list[FoundRule]]
     passed: int = 0
-    """The cases that were judged to pass, as a set."""
+    """The cases with the verdict pass, as a set."""
 
 
 class RuleMove(NamedTuple):
     """A change of the rules that would help on the studied cases."""
 
     op: Json
-    """The operation, but for its evidence."""
+    """The operation, without its evidence."""
     find: FoundRule | None
-    """The rule, where it is a new one."""
+    """The new rule, if it is an addition."""
     helped: int
-    """The cases that it is good for, as a set."""
+    """The cases that it helps, as a set."""
     worth: float
 
 
 def helpful_moves(rules: Mapping[str, str], pool: Sequence[FoundRule], study: Study, language: str) -> list[RuleMove]:
-    """Every change that would help, the best first."""
+    """Return every change that would help, best first."""
     now = state_under_rules(rules, study.cases)
     words = rule_sentences(language)
     moves = [
@@ -63,14 +63,14 @@ def helpful_moves(rules: Mapping[str, str], pool: Sequence[FoundRule], study: St
         *_removals(rules, now, study, words),
         *_defaults(rules, now, study, language, words),
     ]
-    # What does harm goes first.
+    # Deletions of harmful rules first.
     return sorted(moves, key=lambda move: (move.op["op"] != "delete", -move.worth))
 
 
 def helpful_additions(
     rules: Mapping[str, str], pool: Sequence[FoundRule], study: Study, language: str
 ) -> list[RuleMove]:
-    """The rules that would help where somebody else judges what the rules leave open, the best first."""
+    """Return the helpful additions if another model judges what the rules leave open, best first."""
     now = state_as_judged(rules, study.cases, study.passed)
     return list(_additions(rules, now, pool, study, language, rule_sentences(language)))
 
@@ -87,8 +87,8 @@ def _additions(
         text = write_rule(find.rule, language)
         if text not in rules.values():
             right, wrong = _turns(find.mask, find.rule, now, study.field)
-            op = {"op": "add", "text": text, "rationale": _told(words.add, study, right, wrong)}
-            yield RuleMove(op, find, _spoken_for(find.mask, find.rule, study), find.worth)
+            op = {"op": "add", "text": text, "rationale": _rationale(words.add, study, right, wrong)}
+            yield RuleMove(op, find, _correct_cases(find.mask, find.rule, study), find.worth)
 
 
 def _replacements(
@@ -99,7 +99,7 @@ def _replacements(
     language: str,
     words: RuleSentences,
 ) -> Iterator[RuleMove]:
-    """Better rules than those that are there, of the same verdict and strength."""
+    """Yield better rules for existing ones, with the same verdict and strength."""
     for key, old in _learned(rules):
         held = now.masks[key]
         before = state_under_rules(rules, study.cases, without=key)
@@ -117,31 +117,31 @@ def _replacements(
                 rule = Rule(find.rule.conditions, old.verdict, old.strength, find.rule.enough)
                 text = write_rule(rule, language)
                 if better.bit_count() > worse.bit_count() + 1 and text not in rules.values() and len(text) <= LONGEST:
-                    rationale = _told(words.update, study, better, worse)
+                    rationale = _rationale(words.update, study, better, worse)
                     op = {"op": "update", "key": key, "text": text, "rationale": rationale}
-                    yield RuleMove(op, None, _spoken_for(find.mask, rule, study), more)
+                    yield RuleMove(op, None, _correct_cases(find.mask, rule, study), more)
 
 
 def _removals(rules: Mapping[str, str], now: RuleState, study: Study, words: RuleSentences) -> Iterator[RuleMove]:
-    """Rules without which more is right."""
+    """Yield deletions of rules that do more harm than good."""
     for key, old in _learned(rules):
         right, wrong = _turns(now.masks[key], old, state_under_rules(rules, study.cases, without=key), study.field)
         more = wrong.bit_count() - right.bit_count()
         if more > 0:
-            op = {"op": "delete", "key": key, "rationale": _told(words.delete, study, wrong, right)}
+            op = {"op": "delete", "key": key, "rationale": _rationale(words.delete, study, wrong, right)}
             yield RuleMove(op, None, wrong, float(more))
 
 
 def _defaults(
     rules: Mapping[str, str], now: RuleState, study: Study, language: str, words: RuleSentences
 ) -> Iterator[RuleMove]:
-    """The other default, where rules are learned and the cases that none decides mostly have the other label."""
+    """Yield the other default if rules are learned and most undecided cases have the other label."""
     other: Binary = "fail" if now.default == "pass" else "pass"
     silent = now.levels.get(0, 0)
     right = silent & (study.field.failing if other == "fail" else study.field.passing)
     more = 2 * right.bit_count() - silent.bit_count()
     if more > 1 and now.masks and FIRST in rules:
-        # What else the first rule says is not for the learner to take away.
+        # Keep the other sentences of the first rule.
         kept = [sentence for sentence in sentences_of(rules[FIRST]) if not isinstance(read_rule(sentence), DefaultRule)]
         text = " ".join((*kept, write_rule(DefaultRule(other), language)))
         if len(text) <= LONGEST:
@@ -151,7 +151,7 @@ def _defaults(
 
 
 def _learned(rules: Mapping[str, str]) -> Iterator[tuple[str, Rule]]:
-    """The rules that may be changed: those of the guidance that are one sentence of the language, and no prose."""
+    """Yield the rules that may be changed: guidance rules of one parseable sentence."""
     for key, text in rules.items():
         rule = read_rule(text) if key.startswith("G") and key != FIRST else None
         if isinstance(rule, Rule):
@@ -159,16 +159,16 @@ def _learned(rules: Mapping[str, str]) -> Iterator[tuple[str, Rule]]:
 
 
 def _turns(mask: int, rule: Rule, before: RuleState, field: CaseSets) -> tuple[int, int]:
-    """The cases that a rule turns to the right and to the wrong verdict, given the others."""
+    """Return the cases that a rule turns to the right and to the wrong verdict, given the other rules."""
     moved = mask & cases_turned(before, rule.verdict, WEIGHTS[rule.strength])
     wanted = field.failing if rule.verdict == "fail" else field.passing
     return moved & wanted, moved & ~wanted
 
 
-def _spoken_for(mask: int, rule: Rule, study: Study) -> int:
-    """The cases that a rule applies to and judges as they are labelled."""
+def _correct_cases(mask: int, rule: Rule, study: Study) -> int:
+    """Return the cases that a rule applies to and judges as labelled."""
     return mask & (study.field.failing if rule.verdict == "fail" else study.field.passing)
 
 
-def _told(template: str, study: Study, right: int, wrong: int) -> str:
+def _rationale(template: str, study: Study, right: int, wrong: int) -> str:
     return template.format(n=len(study.cases), right=right.bit_count(), wrong=wrong.bit_count())

@@ -1,4 +1,4 @@
-"""What a rule says, apart from the language it is written in."""
+"""Rules and conditions as data, independent of the language they are written in."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Unit = Literal["words", "lines", "sections"]
 Strength = Literal["weak", "plain", "strong"]
 
 WEIGHTS: dict[Strength, int] = {"weak": 1, "plain": 2, "strong": 4}
-"""A strong sign outweighs a plain one and a weak one together."""
+"""A strong rule outweighs a plain and a weak one together."""
 
 
 class PhraseCondition(msgspec.Struct, frozen=True):
-    """One of some phrases occurs often enough, or too seldom."""
+    """Phrases occur at least, or less than, a number of times in total."""
 
     phrases: tuple[str, ...]
     where: Where = "text"
@@ -34,7 +34,7 @@ class PhraseCondition(msgspec.Struct, frozen=True):
 
 
 class NumberCondition(msgspec.Struct, frozen=True):
-    """A labelled number against a threshold; where the label has no number, neither side holds."""
+    """A labelled number is compared with a threshold; never holds if the label has no number."""
 
     label: str
     statistic: Statistic
@@ -47,7 +47,7 @@ class NumberCondition(msgspec.Struct, frozen=True):
 
 
 class SectionCondition(msgspec.Struct, frozen=True):
-    """A section is there, or is not."""
+    """A section is present, or missing."""
 
     name: str
     present: bool
@@ -57,7 +57,7 @@ class SectionCondition(msgspec.Struct, frozen=True):
 
 
 class ChecklistCondition(msgspec.Struct, frozen=True):
-    """A checklist has an open item, or all of its items are checked."""
+    """A checklist has an unchecked item, or all items are checked."""
 
     checked: bool
 
@@ -67,7 +67,7 @@ class ChecklistCondition(msgspec.Struct, frozen=True):
 
 
 class LengthCondition(msgspec.Struct, frozen=True):
-    """The text is long, or short."""
+    """The text has at least, or less than, a certain length."""
 
     unit: Unit
     at_least: bool
@@ -81,17 +81,17 @@ Condition: TypeAlias = PhraseCondition | NumberCondition | SectionCondition | Ch
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """When the conditions hold, the text is a sign for the verdict."""
+    """If the conditions hold, the rule counts for its verdict."""
 
     conditions: tuple[Condition, ...]
     verdict: Binary
     strength: Strength = "plain"
     enough: int = 0
-    """How many of the conditions are enough; 0 when all must hold."""
+    """How many conditions must hold; 0 for all."""
 
 
 class DefaultRule(msgspec.Struct, frozen=True):
-    """The verdict where no rule decides."""
+    """The verdict if no rule decides."""
 
     verdict: Binary
 
@@ -111,12 +111,12 @@ def applies(rule: Rule, features: Features) -> bool:
 
 
 def signed_weight(rule: Rule) -> int:
-    """What a rule adds to the balance: above zero for a pass."""
+    """Return the weight of a rule: positive for pass, negative for fail."""
     return WEIGHTS[rule.strength] if rule.verdict == "pass" else -WEIGHTS[rule.strength]
 
 
 def statistic_of(values: tuple[float, ...], statistic: Statistic) -> float:
-    """One number for several."""
+    """Return a statistic of the values."""
     if statistic == "first":
         return values[0]
     if statistic == "last":
@@ -129,14 +129,14 @@ def statistic_of(values: tuple[float, ...], statistic: Statistic) -> float:
 
 
 def length_of(features: Features, unit: Unit) -> int:
-    """How long a text is."""
+    """Return the length of a text in a unit."""
     if unit == "words":
         return len(features.words)
     return features.lines if unit == "lines" else len(features.sections)
 
 
 def condition_subjects(condition: Condition) -> frozenset[str]:
-    """What a condition looks at: two that share a word or a label are no independent signs."""
+    """Return the words or labels of a condition: conditions that share one are not independent."""
     match condition:
         case PhraseCondition(phrases):
             return frozenset(word for phrase in phrases for word in split_words(phrase))

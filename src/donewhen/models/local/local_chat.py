@@ -1,7 +1,7 @@
 """A chat model on this machine: weights in a GGUF file, run in this process by llama.cpp.
 
-One question at a time, each with all the cores there are: on a CPU more at once only share them. What two questions
-have in common at their beginning is worked out once.
+One question at a time with all cores: on a CPU, parallel questions would only share them. A prefix shared by two
+questions is computed once.
 """
 
 from __future__ import annotations
@@ -30,69 +30,69 @@ CONTEXT = 8192
 CONTEXT_VARIABLE = "DONEWHEN_LOCAL_CONTEXT"
 _MAGIC = b"GGUF"
 _LIKELIEST = 40
-"""So many tokens are looked at for the two options."""
-_WEIGHED = 512
-"""Answers that are remembered: the draws of a ticket at several temperatures are one and the same question here."""
+"""Number of top tokens searched for the two options."""
+_CACHED_ANSWERS = 512
+"""Size of the answer cache: all samples of a ticket, at any temperature, are the same question here."""
 _SILENT = -1
 _PROMPTS = 256
-"""Mebibytes for prompts that may come again."""
+"""Mebibytes for the prompt cache."""
 _SAMPLES, _SAMPLE = 64, 1 << 16
 
 
 class LocalChat:
-    """One file of weights. They are loaded for the first question, and stay until nobody holds this any more."""
+    """One file of weights, loaded on the first question and kept in memory until this object is released."""
 
     abilities: frozenset[Ability] = frozenset({"schema", "choice"})
     priced = True
 
     def __init__(self, path: Path, *, context: int | None = None, threads: int | None = None) -> None:
         try:
-            import xllamacpp  # noqa: F401 - is it there?
+            import xllamacpp  # noqa: F401 - only checks that it is installed
         except ImportError:
-            raise MissingExtraError("A model on this machine", "local") from None
+            raise MissingExtraError("A local model", "local") from None
         self.path = path
         self._fingerprint = fingerprint(path)
         self._context = context or _number_in(CONTEXT_VARIABLE) or CONTEXT
         self._threads = threads or _number_in("OMP_NUM_THREADS") or os.cpu_count() or 1
         self._server: Server | None = None
         self._turn = ThreadPoolExecutor(1, thread_name_prefix="donewhen-local")
-        self._weighed: OrderedDict[bytes, ChatAnswer] = OrderedDict()
+        self._answers: OrderedDict[bytes, ChatAnswer] = OrderedDict()
 
     @property
     def name(self) -> str:
         return f"local/1:{self.path.name}#{self._fingerprint}"
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Answer when it is this question's turn. Given up, it ends at the next token."""
-        asked = _name_of(request)
-        # Nothing is drawn here: what is asked again gets the same answer.
-        same = request.choice is not None or request.temperature <= 0.0
-        known = self._weighed.get(asked) if same else None
-        if known is not None:
-            self._weighed.move_to_end(asked)
-            return known._replace(usage=known.usage._replace(cached_tokens=known.usage.prompt_tokens))
+        """Answer one question at a time. A cancelled question ends at the next token."""
+        key = _cache_key(request)
+        # Without sampling, the same question always gets the same answer.
+        deterministic = request.choice is not None or request.temperature <= 0.0
+        cached = self._answers.get(key) if deterministic else None
+        if cached is not None:
+            self._answers.move_to_end(key)
+            return cached._replace(usage=cached.usage._replace(cached_tokens=cached.usage.prompt_tokens))
         given_up = threading.Event()
         try:
-            answer = await asyncio.get_running_loop().run_in_executor(self._turn, self._answered, request, given_up)
+            answer = await asyncio.get_running_loop().run_in_executor(self._turn, self._answer, request, given_up)
         except asyncio.CancelledError:
             given_up.set()
             raise
-        if same:
-            self._weighed[asked] = answer
-            if len(self._weighed) > _WEIGHED:
-                self._weighed.popitem(last=False)
+        if deterministic:
+            self._answers[key] = answer
+            if len(self._answers) > _CACHED_ANSWERS:
+                self._answers.popitem(last=False)
         return answer
 
     async def aclose(self) -> None:
-        """Nothing belongs to an event loop. The weights stay for the next question."""
+        """Do nothing: the weights stay loaded and belong to no event loop."""
 
-    def _answered(self, request: ChatRequest, given_up: threading.Event) -> ChatAnswer:
+    def _answer(self, request: ChatRequest, given_up: threading.Event) -> ChatAnswer:
         if given_up.is_set():
-            raise ModelError("Nobody waits for this answer any more.")
-        server = self._loaded()
-        return _weighed(server, request) if request.choice is not None else _written(server, request, given_up)
+            raise ModelError("The question was cancelled.")
+        server = self._load()
+        return _compare_options(server, request) if request.choice is not None else _generate(server, request, given_up)
 
-    def _loaded(self) -> Server:
+    def _load(self) -> Server:
         if self._server is None:
             import xllamacpp
 
@@ -102,10 +102,10 @@ class LocalChat:
             settings.n_parallel = 1
             settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self._threads
             settings.warmup = False
-            # Beside the prompt that it is at: it would take gigabytes.
+            # In addition to the current prompt; the default would take gigabytes.
             settings.cache_ram_mib = _PROMPTS
             settings.verbosity = _SILENT
-            # It listens on loopback, whether or not anybody wants it to: nobody else on this machine may ask it.
+            # The server always listens on loopback; a random key keeps other processes out.
             settings.api_keys = [secrets.token_hex(16)]
             settings.ui = settings.endpoint_slots = False
             try:
@@ -114,34 +114,34 @@ class LocalChat:
                 raise ConfigError(
                     f"The weights can't be loaded: {one_line(str(error), 200)}.",
                     where=str(self.path),
-                    next_step="Is it a whole GGUF file of a chat model, and is there enough memory for it?",
+                    next_step="Check that it is a complete GGUF file of a chat model and that there is enough memory.",
                 ) from error
         return self._server
 
 
 def fingerprint(path: Path) -> str:
-    """What tells these weights from others: the size, and pieces from all over a file that may have gigabytes."""
-    found = sha256()
+    """Return a fingerprint of the weights from the size and samples of the file, which may have gigabytes."""
+    digest = sha256()
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise ConfigError("This is not a GGUF file.", where=str(path))
             size = file.seek(0, os.SEEK_END)
-            found.update(str(size).encode())
+            digest.update(str(size).encode())
             for number in range(_SAMPLES):
                 file.seek(max(0, size - _SAMPLE) * number // (_SAMPLES - 1))
-                found.update(file.read(_SAMPLE))
+                digest.update(file.read(_SAMPLE))
     except OSError as error:
         raise ConfigError(
             f"The weights can't be read: {error.strerror}.", where=str(path), next_step="donewhen models list"
         ) from error
-    return found.hexdigest()[:12]
+    return digest.hexdigest()[:12]
 
 
-def _weighed(server: Server, request: ChatRequest) -> ChatAnswer:
-    """How likely each of two words is to come next: the prompt is read, and nothing is written."""
-    assert request.choice is not None  # noqa: S101 - whoever calls has looked
-    found = _told(
+def _compare_options(server: Server, request: ChatRequest) -> ChatAnswer:
+    """Return the margin between the two options; evaluates the prompt and generates no text."""
+    assert request.choice is not None  # noqa: S101 - checked by the caller
+    response = _checked_response(
         server.handle_chat_completions(
             {
                 "messages": _messages(request, request.choice.after),
@@ -154,35 +154,35 @@ def _weighed(server: Server, request: ChatRequest) -> ChatAnswer:
         )
     )
     try:
-        choice = found["choices"][0]
+        choice = response["choices"][0]
         first = choice["logprobs"]["content"][0]
-        top = [(str(one["token"]), float(one["logprob"])) for one in first["top_logprobs"]]
+        top = [(str(token["token"]), float(token["logprob"])) for token in first["top_logprobs"]]
         text = f"{request.choice.after}{first['token']}"
     except (KeyError, IndexError, TypeError) as error:
-        # The model had nothing to say after that.
+        # The model ended its answer there.
         raise ModelError("The model ended its answer before the verdict.") from error
-    return ChatAnswer(text, _usage(found), "stop", logprob_margin(top, request.choice.options))
+    return ChatAnswer(text, _usage(response), "stop", logprob_margin(top, request.choice.options))
 
 
-def _written(server: Server, request: ChatRequest, given_up: threading.Event) -> ChatAnswer:
-    """An answer token by token, so that it can be ended in between."""
+def _generate(server: Server, request: ChatRequest, given_up: threading.Event) -> ChatAnswer:
+    """Generate an answer token by token, so that it can be cancelled in between."""
     pieces: list[str] = []
     last: dict[str, Any] = {}
     problem: list[object] = []
 
-    def piece(told: Any) -> bool:
-        for one in told if isinstance(told, list) else [told]:
-            if "error" in one:
-                problem.append(one)
+    def receive(data: Any) -> bool:
+        for chunk in data if isinstance(data, list) else [data]:
+            if "error" in chunk:
+                problem.append(chunk)
                 return True
-            last.update({name: value for name, value in one.items() if value})
-            for choice in one.get("choices") or ():
+            last.update({name: value for name, value in chunk.items() if value})
+            for choice in chunk.get("choices") or ():
                 pieces.append((choice.get("delta") or {}).get("content") or "")
                 if choice.get("finish_reason"):
                     last["finish_reason"] = choice["finish_reason"]
         return given_up.is_set()
 
-    asked: dict[str, Any] = {
+    body: dict[str, Any] = {
         "messages": _messages(request, request.begun),
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
@@ -193,52 +193,52 @@ def _written(server: Server, request: ChatRequest, given_up: threading.Event) ->
     }
     if request.schema is not None:
         form = {"name": "answer", "schema": dict(request.schema)}
-        asked["response_format"] = {"type": "json_schema", "json_schema": form}
-    server.handle_chat_completions(asked, piece)
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    server.handle_chat_completions(body, receive)
     if problem:
-        _told(problem[0])
+        _checked_response(problem[0])
     if given_up.is_set():
-        raise ModelError("Nobody waits for this answer any more.")
+        raise ModelError("The question was cancelled.")
     reason: FinishReason = "length" if last.get("finish_reason") == "length" else "stop"
-    # What was begun comes back with the answer.
+    # The answer repeats the given beginning.
     text = "".join(pieces).removeprefix(request.begun)
     return ChatAnswer(text, _usage(last), reason)
 
 
 def _messages(request: ChatRequest, begun: str) -> list[dict[str, str]]:
-    """The turns; what the answer begins with is a turn that is not over."""
-    turns = [{"role": message.role, "content": message.content} for message in request.messages]
-    return [*turns, {"role": "assistant", "content": begun}] if begun else turns
+    """Return the messages; a given beginning becomes an unfinished assistant message."""
+    messages = [{"role": message.role, "content": message.content} for message in request.messages]
+    return [*messages, {"role": "assistant", "content": begun}] if begun else messages
 
 
-def _told(found: Any) -> Mapping[str, Any]:
-    """An answer, unless it is an error."""
-    error = found.get("error") if isinstance(found, Mapping) else {"message": "something that is no answer"}
+def _checked_response(response: Any) -> Mapping[str, Any]:
+    """Return the response; raise ModelError if it is an error."""
+    error = response.get("error") if isinstance(response, Mapping) else {"message": "an invalid response"}
     if error is not None:
-        told = one_line(str(error.get("message", error)), 200)
-        more = f" {CONTEXT_VARIABLE} sets how much fits." if error.get("type") == "exceed_context_size_error" else ""
-        raise ModelError(f"The model on this machine answered: {told}.{more}")
-    assert isinstance(found, Mapping)  # noqa: S101 - anything else is the error above
-    return found
+        reason = one_line(str(error.get("message", error)), 200)
+        more = f" {CONTEXT_VARIABLE} sets the context size." if error.get("type") == "exceed_context_size_error" else ""
+        raise ModelError(f"The local model returned an error: {reason}.{more}")
+    assert isinstance(response, Mapping)  # noqa: S101 - anything else is the error above
+    return response
 
 
-def _usage(found: Mapping[str, Any]) -> Usage:
-    used = found.get("usage") or {}
+def _usage(response: Mapping[str, Any]) -> Usage:
+    used = response.get("usage") or {}
     details = used.get("prompt_tokens_details") or {}
     return Usage(
         int(used.get("prompt_tokens", 0)), int(used.get("completion_tokens", 0)), int(details.get("cached_tokens", 0))
     )
 
 
-def _name_of(request: ChatRequest) -> bytes:
+def _cache_key(request: ChatRequest) -> bytes:
     return sha256(repr(request._replace(temperature=0.0, sample=0)).encode()).digest()
 
 
 def _number_in(variable: str) -> int | None:
-    """A positive number in the environment."""
-    told = os.environ.get(variable, "").strip()
-    if not told:
+    """Return the positive number in an environment variable, if it is set."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
         return None
-    if not told.isdecimal() or not int(told):
-        raise ConfigError(f"{variable} is not a positive number: {told!r}.")
-    return int(told)
+    if not value.isdecimal() or not int(value):
+        raise ConfigError(f"{variable} must be a positive integer, not {value!r}.")
+    return int(value)

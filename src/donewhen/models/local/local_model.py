@@ -1,9 +1,8 @@
-"""A small model on this machine, and code at its side where it is weak.
+"""A small local model, combined with code where it is weak.
 
-A small model can weigh evidence, and can't be relied on to count, or to do what a rule says. So rules that code can
-follow are followed by code, and the model weighs what they leave open. And it has few ideas of its own: what is
-proposed comes from the contrast between accepted and refused work, with one idea of the model's beside it. The trial
-decides about both alike.
+A small model can weigh evidence but can't reliably count or follow rules. So code applies the rules it can read, and
+the model judges the rest. Proposals come from comparing accepted and rejected work, plus one idea of the model; the
+trial evaluates both alike.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from donewhen.models.contrast.grammars import base_language
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.roles import Binary, Case, Completion, ModelError, ReflectionRequest, RolloutRequest, Usage
 
-_SHOWN = 3
-"""Cases of each label that the model is shown for an idea."""
+_CASES_PER_LABEL = 3
+"""Cases of each label in the prompt for an idea."""
 _CASE_CHARACTERS = 500
 _IDEA_TOKENS = 160
 _CONDITION = 90
 
 
 class LocalModel:
-    """Both roles, played by a chat model that can weigh two words, with code at its side."""
+    """Both roles, with a chat model that can compare two words, and rule-based code."""
 
     free = False
     priced = True
@@ -46,28 +45,28 @@ class LocalModel:
         await self.chat.aclose()
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """What the rules say that code can follow; where they leave it open, what the model finds likelier."""
+        """Judge by the rules that code can read; ask the model if they don't decide."""
         if self._contrast.decides(request):
             return await self._contrast.roll(request)
         return await self._judge.roll(request)
 
     def study(self, cases: Sequence[Case]) -> None:
-        """See all training cases of an epoch."""
+        """Receive all training cases of an epoch."""
         self._proposer.study(cases)
 
     async def decide(self, request: ReflectionRequest) -> Completion:
-        """Which cases show nothing that goes with their label: a matter of counting."""
+        """Return the cases without evidence for their label, found by counting."""
         return Completion(self._proposer.decide(request))
 
     async def propose(self, request: ReflectionRequest) -> Completion:
-        """What the contrast shows, and an idea of the model's as a hypothesis."""
+        """Return the proposals of Contrast, and one idea of the model as a hypothesis."""
         completion = Completion(self._proposer.propose(request))
         words = _WORDS.get(base_language(request.language))
-        # An idea does not get better by being asked for again.
+        # Asking again would not improve the idea.
         if request.attempt or words is None:
             return completion
         try:
-            idea, usage = await self._idea(request, words)
+            idea, usage = await self._ask_for_idea(request, words)
         except ModelError:
             return completion
         if idea is None:
@@ -81,22 +80,26 @@ class LocalModel:
         coverage["uncovered_ticket_keys"] = [key for key in coverage["uncovered_ticket_keys"] if key not in new]
         return Completion(json.dumps(proposed, ensure_ascii=False), usage)
 
-    async def _idea(self, request: ReflectionRequest, words: _Words) -> tuple[dict[str, Any] | None, Usage]:
-        """One rule that the model thinks of, held to a schema; None where it names no case that bears it out."""
-        shown = [*_some(request.cases, "pass"), *_some(request.cases, "fail")]
-        if len({case.label for case in shown}) < 2:
+    async def _ask_for_idea(self, request: ReflectionRequest, words: _Words) -> tuple[dict[str, Any] | None, Usage]:
+        """Ask the model for one rule, constrained by a schema; None if it names no case that supports it."""
+        examples = [*_examples(request.cases, "pass"), *_examples(request.cases, "fail")]
+        if len({case.label for case in examples}) < 2:
             return None, Usage()
-        cases = "\n\n".join(_told(number, case, words) for number, case in enumerate(shown, 1))
+        cases = "\n\n".join(_case_text(number, case, words) for number, case in enumerate(examples, 1))
         question = ChatRequest(
-            (ChatMessage("system", words.task), ChatMessage("user", cases)), 0.0, 0, _IDEA_TOKENS, _schema(len(shown))
+            (ChatMessage("system", words.task), ChatMessage("user", cases)),
+            0.0,
+            0,
+            _IDEA_TOKENS,
+            _schema(len(examples)),
         )
         answer = await self.chat.complete(question)
         if answer.finish_reason != "stop":
             return None, answer.usage
-        told = json.loads(answer.text)
-        verdict: Binary = told["verdict"]
-        condition = " ".join(str(told["condition"]).split()).rstrip(".。 ")
-        named = [shown[one - 1] for one in dict.fromkeys(told["cases"])]
+        idea = json.loads(answer.text)
+        verdict: Binary = idea["verdict"]
+        condition = " ".join(str(idea["condition"]).split()).rstrip(".。 ")
+        named = [examples[number - 1] for number in dict.fromkeys(idea["cases"])]
         evidence = [case.ticket_key for case in named if case.label == verdict]
         if not condition or not evidence:
             return None, answer.usage
@@ -110,13 +113,13 @@ class LocalModel:
         }, answer.usage
 
 
-def _some(cases: Sequence[Case], label: Binary) -> Iterator[Case]:
-    """A few cases of a label, those that were judged wrong first."""
+def _examples(cases: Sequence[Case], label: Binary) -> Iterator[Case]:
+    """Yield a few cases of a label, wrongly judged ones first."""
     ranked = sorted((case for case in cases if case.label == label), key=lambda case: case.verdict == label)
-    yield from ranked[:_SHOWN]
+    yield from ranked[:_CASES_PER_LABEL]
 
 
-def _told(number: int, case: Case, words: _Words) -> str:
+def _case_text(number: int, case: Case, words: _Words) -> str:
     text = "\n".join(case.evidence.values())
     if len(text) > _CASE_CHARACTERS:
         half = _CASE_CHARACTERS // 2

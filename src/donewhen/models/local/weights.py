@@ -1,4 +1,4 @@
-"""Which weights are there for the local model, and where do they lie? The catalogue is data."""
+"""Catalogue of weights for the local model, and where they are stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
 class WeightsError(DonewhenError):
-    """Weights can't be put together."""
+    """Weights can't be downloaded or assembled."""
 
     code = "weights"
 
@@ -48,14 +48,14 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Sha256
     description: str
     licence: str
-    """Of the weights, as whoever trained them says."""
+    """Licence of the weights, as stated by their authors."""
     parts: tuple[WeightsPart, ...]
     note: str = ""
 
     def __post_init__(self) -> None:
-        held = sum(part.size for part in self.parts)
-        if held != self.size:
-            raise ValueError(f"the parts of {self.name} hold {held} bytes, not {self.size}")
+        total = sum(part.size for part in self.parts)
+        if total != self.size:
+            raise ValueError(f"the parts of {self.name} have {total} bytes, not {self.size}")
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,53 +64,51 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def weights_catalogue() -> tuple[Weights, ...]:
-    """All weights that can be fetched."""
+    """Return all weights that can be fetched."""
     return _read(SHIPPED).weights
 
 
 def default_weights() -> Weights:
-    """The weights that ``--model local`` means."""
+    """Return the weights that ``--model local`` uses."""
     return find_weights(_read(SHIPPED).default)
 
 
 def find_weights(name: str) -> Weights:
-    """The weights of that name."""
-    known = {one.name: one for one in weights_catalogue()}
+    """Return the weights of that name."""
+    known = {weights.name: weights for weights in weights_catalogue()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"There are no weights {name!r}.{hint}", next_step=f"There is: {', '.join(known)}.")
+    raise ConfigError(f"Unknown weights {name!r}.{hint}", next_step=f"Known weights: {', '.join(known)}.")
 
 
 def weights_folder() -> Path:
-    """Where weights are kept: the folder that DONEWHEN_MODELS names, else one in the user's cache."""
+    """Return the folder for weights: DONEWHEN_MODELS, else a folder in the user's cache."""
     own = os.environ.get(VARIABLE)
     cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # One that is relative would be another in each folder; the standard says to ignore it.
+    # The XDG standard says to ignore relative paths.
     if not cache_home.is_absolute():
         cache_home = Path("~/.cache")
     chosen = Path(own) if own else cache_home / "donewhen" / "models"
     try:
         return chosen.expanduser().absolute()
     except RuntimeError as error:
-        raise ConfigError(
-            f"There is no home folder to keep weights in: {error}", next_step=f"Set {VARIABLE}."
-        ) from error
+        raise ConfigError(f"No home folder to store weights in: {error}", next_step=f"Set {VARIABLE}.") from error
 
 
 def weights_path(weights: Weights) -> Path:
-    """Where these weights are, or would be."""
+    """Return the path of these weights, whether or not they exist."""
     return weights_folder() / weights.file
 
 
 def are_weights_present(weights: Weights) -> bool:
-    """Whether they are in place, by their size alone: nothing that was not checked gets the name."""
+    """Whether the weights exist. Checks only the size: a file gets its name after verification."""
     return has_size(weights_path(weights), weights.size)
 
 
 def human_size(size: int) -> str:
-    """A number of bytes for people, as it stands on a disk's box: 1.12 GB, 98 MB."""
+    """Format a number of bytes in decimal units: 1.12 GB, 98 MB."""
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size:,} bytes"
 
 
@@ -129,4 +127,4 @@ def _read(path: Path) -> _File:
     except OSError as error:
         raise ConfigError(f"The catalogue of weights can't be read: {error.strerror}.", where=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ConfigError(f"The catalogue of weights can't be used: {error}.", where=str(path)) from error
+        raise ConfigError(f"The catalogue of weights is invalid: {error}.", where=str(path)) from error

@@ -1,7 +1,7 @@
-"""The connection to a Ray cluster: one that is there, or one of our own on this machine.
+"""The connection to a Ray cluster, an existing one or a private one on this machine.
 
-A process has one connection, so that all models in it share it. Whatever else Ray does to a process, such as printing,
-taking over signals and listening to the world, is kept from it here.
+All models of a process share one connection. This module also stops Ray from printing, from replacing signal handlers
+and from listening on public interfaces.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.secrets import redact_secrets
 
 _REACHING = 10.0
-"""Seconds for a first connection to a cluster. Ray itself would try for minutes."""
+"""Seconds for the first connection to a cluster. Ray itself would retry for minutes."""
 _ON_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-_NOT_TOLD = "RAY_DEDUP_LOGS_SKIP_REGEX"
+_SKIP_LOGS = "RAY_DEDUP_LOGS_SKIP_REGEX"
 _TRIES = "RAY_NUM_REDIS_GET_RETRIES"
 
 
 class ExecutorError(DonewhenError):
-    """The cluster, or all of its workers, can't be used."""
+    """The cluster, or all of its workers, is unavailable."""
 
     code = "executor"
     exit_code = ExitCode.USAGE
 
 
 _CONNECTED: WeakKeyDictionary[object, str | None] = WeakKeyDictionary()
-"""Who uses the connection that was made here, and to which address. The last to leave closes it."""
+"""Users of the connection made here, with its address. The last one to leave closes it."""
 
 
 def import_ray(*, own: bool) -> Any:
-    """Ray, which looks at its environment when it is imported. ``own``: for a cluster of our own."""
-    # It prints to standard output that a worker was lost: in the middle of the verdicts.
-    os.environ.setdefault(_NOT_TOLD, ".")
+    """Import Ray after setting the variables that it reads on import. ``own``: for a private cluster."""
+    # Ray would print lost workers to stdout, between the verdicts.
+    os.environ.setdefault(_SKIP_LOGS, ".")
     if own:
-        # It is nobody else's, and tells nobody of itself. Ray would listen on all interfaces, except where it takes
-        # clusters to be impossible.
+        # Private: no usage statistics. Ray listens on all interfaces, except on systems where it does not support
+        # clusters.
         os.environ.setdefault(_ON_LOOPBACK, "0")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     else:
-        # Each try takes most of a minute where somebody listens who is not Ray; it would make twenty.
+        # An attempt takes most of a minute if the port is not Ray's, and the default is twenty.
         os.environ.setdefault(_TRIES, "1")
     try:
         import ray
@@ -57,11 +57,11 @@ def import_ray(*, own: bool) -> Any:
 
 
 def connect_to_cluster(ray: Any, user: object, address: str | None) -> None:
-    """Connect this process, unless it is. Without an address, to a cluster that is made for it."""
+    """Connect this process unless it is connected. Without an address, start a private cluster."""
     if ray.is_initialized():
-        if any(one != address for one in _CONNECTED.values()):
-            raise ExecutorError("This process is connected to another Ray cluster.", where=address)
-        # Where nobody here has made it, it belongs to the program that we are part of.
+        if any(connected != address for connected in _CONNECTED.values()):
+            raise ExecutorError("This process is already connected to another Ray cluster.", where=address)
+        # A connection that was not made here belongs to the surrounding program.
         if _CONNECTED:
             _CONNECTED[user] = address
         return
@@ -69,53 +69,53 @@ def connect_to_cluster(ray: Any, user: object, address: str | None) -> None:
     if address is None:
         options["include_dashboard"] = False
     try:
-        _look_for(address)
-        with _signals_kept(ray, waiting=address is None):
+        _check_port(address)
+        with _keep_signal_handlers(ray, waiting=address is None):
             ray.init(address=address or "local", **options)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         raise ExecutorError(
             f"Ray can't be reached: {one_line(redact_secrets(str(error)), 200)}.",
             where=address,
-            next_step="Is the cluster there (ray status), and is RAY_AUTH_MODE=token set where it wants a token?"
+            next_step="Check that the cluster is running (ray status), and set RAY_AUTH_MODE=token if it needs a token."
             if address
-            else "Is there room for temporary files, and in /dev/shm? Ray's logs say more.",
+            else "Check the free space for temporary files and in /dev/shm. See also Ray's logs.",
         ) from error
     _CONNECTED[user] = address
 
 
 def leave_cluster(ray: Any, user: object) -> None:
-    """Close the connection, if nobody else uses it, and a cluster of our own with it."""
+    """Close the connection if this was its last user; this also stops a private cluster."""
     if user in _CONNECTED:
         del _CONNECTED[user]
         if not _CONNECTED and ray.is_initialized():
             ray.shutdown()
 
 
-def _look_for(address: str | None) -> None:
-    """OSError where nobody listens at an address with a port."""
+def _check_port(address: str | None) -> None:
+    """Raise OSError if the address has a port that refuses connections."""
     host, _, port = (address or "").rpartition(":")
     if host and port.isdecimal() and "/" not in host:
         socket.create_connection((host.strip("[]"), int(port)), _REACHING).close()
 
 
 @contextmanager
-def _signals_kept(ray: Any, *, waiting: bool) -> Iterator[None]:
-    """Signals mean what they meant before, whatever Ray makes of them. ``waiting``: Ctrl-C is heard when all is there.
+def _keep_signal_handlers(ray: Any, *, waiting: bool) -> Iterator[None]:
+    """Restore the signal handlers that Ray replaces. ``waiting``: delay Ctrl-C until the cluster is up.
 
-    Half of a cluster can't be ended: Ray leaves processes behind that nobody knows of.
+    A half-started cluster can't be stopped: Ray would leave processes behind.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard: list[int] = []
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    received: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         if waiting:
-            signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
+            signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler if handler is not None else signal.SIG_DFL)
-        if heard:
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        if received:
             ray.shutdown()
-            signal.raise_signal(heard[0])
+            signal.raise_signal(received[0])

@@ -1,8 +1,7 @@
 """Rollouts on the workers of a Ray cluster.
 
-The driver stays what it is without Ray: it makes the questions, counts them, keeps the answers, writes the record and
-reflects. Workers do one thing, they answer. So a worker that is lost has nothing that is missed but the questions that
-it was at, and those are put to another.
+The driver creates and counts the questions, stores the answers, writes the record and reflects, as without Ray. Workers
+only answer, so when a worker is lost, its open questions are sent to another one and nothing else is missing.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from donewhen.models.roles import (
 )
 
 STARTING = 120.0
-"""Seconds until a worker must be there, where no other is at work. Weights are looked at meanwhile."""
+"""Seconds for a worker to start, including reading its weights, if no other worker is running."""
 _SLOTS = 4
-"""Questions that a worker is sent at once: one that it is at, and what it goes on with."""
+"""Questions sent to a worker at once: the current one and the next ones."""
 _AT_HAND = 4096
 _TRIES = 3
-"""A node may be lost while a worker is started on it, and the next one as well."""
+"""Attempts to start a worker: its node may be lost meanwhile."""
 _LOSSES = 5
-"""So many workers may be lost over one question; then it is the question."""
+"""After this many lost workers, the question itself is the problem."""
 
 
 class RayExecutor:
-    """A Ray cluster: one that is there, by its address, or one of our own on this machine."""
+    """A Ray cluster: an existing one by its address, or a private one on this machine."""
 
     def __init__(self, address: str | None = None, workers: int | None = None, *, starting: float = STARTING) -> None:
         self._address = address or os.environ.get("RAY_ADDRESS") or None
@@ -59,12 +58,12 @@ class RayExecutor:
         self._starting = starting
 
     def open(self, choice: str) -> Model:
-        """A model whose rollouts are answered by workers."""
-        return RayModel(self._ray, _from_anywhere(choice), self._address, self._workers, self._starting)
+        """Open a model whose rollouts run on workers."""
+        return RayModel(self._ray, _with_absolute_path(choice), self._address, self._workers, self._starting)
 
 
-def _from_anywhere(choice: str) -> str:
-    """The same model by a name that means the same in another folder."""
+def _with_absolute_path(choice: str) -> str:
+    """Return the model string with an absolute path, so that it is valid in any folder."""
     kind, _, path = choice.partition(":")
     if kind == "local" and path and not path.startswith("~"):
         return f"local:{Path(path).absolute()}"
@@ -72,8 +71,8 @@ def _from_anywhere(choice: str) -> str:
 
 
 @dataclass(eq=False)
-class _Place:
-    """A worker, as the driver sees it."""
+class _WorkerSlot:
+    """A worker as seen by the driver."""
 
     actor: Any
     node: str
@@ -82,28 +81,28 @@ class _Place:
 
 @dataclass
 class _Pool:
-    """The workers of one event loop, and who waits for one."""
+    """The workers of one event loop, and the queue of waiting calls."""
 
     loop: asyncio.AbstractEventLoop
-    places: list[_Place] = field(default_factory=list)
+    places: list[_WorkerSlot] = field(default_factory=list)
     starting: set[asyncio.Task[None]] = field(default_factory=set)
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     problem: DonewhenError | None = None
 
     async def changed(self) -> None:
-        """Wait until there may be room."""
+        """Wait until a worker may be free."""
         turn: asyncio.Future[None] = self.loop.create_future()
         self.waiting.append(turn)
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # It was called at the same moment: somebody else can go.
-                self.call(1)
+                # It was woken while it was cancelled: wake another one.
+                self.wake(1)
             raise
 
-    def call(self, count: int | None = None) -> None:
-        """Let so many look again, or all."""
+    def wake(self, count: int | None = None) -> None:
+        """Wake ``count`` waiting calls, or all."""
         left = len(self.waiting) if count is None else count
         while left and self.waiting:
             turn = self.waiting.popleft()
@@ -113,7 +112,7 @@ class _Pool:
 
 
 class RayModel:
-    """A model on many machines. Reflection stays here: it is one question at a time, and it has studied what it saw."""
+    """A model on many machines. Reflection stays in this process: it is sequential and has state."""
 
     def __init__(
         self, ray: Any, choice: str, address: str | None, workers: int | None, starting: float = STARTING
@@ -125,9 +124,9 @@ class RayModel:
         self._starting = starting
         self._here = open_model(choice)
         self._pool: _Pool | None = None
-        self._recent: OrderedDict[int, _Place] = OrderedDict()
+        self._recent: OrderedDict[int, _WorkerSlot] = OrderedDict()
         self.lost = 0
-        """Workers that were lost."""
+        """Number of lost workers."""
         chat = self._here.chat if isinstance(self._here, ChatModel) else None
         self._remote = chat if isinstance(chat, RemoteChat) else None
         connect_to_cluster(self._ray, self, self._address)
@@ -149,7 +148,7 @@ class RayModel:
         return self._here.reads_reasons if isinstance(self._here, Terse) else True
 
     def study(self, cases: Sequence[Case]) -> None:
-        """See all training cases of an epoch, where the model wants to."""
+        """Pass the training cases of an epoch to the model if it studies them."""
         if isinstance(self._here, Studious):
             self._here.study(cases)
 
@@ -160,17 +159,17 @@ class RayModel:
         return await self._here.propose(request)
 
     async def roll(self, request: RolloutRequest) -> Completion:
-        """Have a worker answer. What is too much for a server is heard from all workers, and slows all of them down."""
+        """Let a worker answer. An overloaded server slows down the calls of all workers."""
         if self._remote is None:
-            return await self._answered(request)
-        # Before it is anybody's turn: how long workers take to start says nothing about the server.
-        await self._room()
-        completion = await self._remote.pace.call(lambda: self._answered(request))
-        # By the prices that hold here.
+            return await self._ask_workers(request)
+        # Wait for workers first: their start-up time is not the server's latency.
+        await self._free_workers()
+        completion = await self._remote.pace.call(lambda: self._ask_workers(request))
+        # Use this machine's price table.
         return completion._replace(cost=self._remote.cost_of(completion.usage))
 
     async def aclose(self) -> None:
-        """Let the workers go, and the cluster, if it is our own."""
+        """Stop the workers, and the cluster if it is private."""
         pool, self._pool = self._pool, None
         self._recent.clear()
         if pool is not None and pool.loop is asyncio.get_running_loop():
@@ -179,63 +178,63 @@ class RayModel:
                 task.cancel()
             await asyncio.gather(*starting, return_exceptions=True)
         for place in pool.places if pool is not None else ():
-            self._let_go(place.actor)
+            self._kill(place.actor)
         leave_cluster(self._ray, self)
         if isinstance(self._here, Closable):
             await self._here.aclose()
 
-    async def _answered(self, request: RolloutRequest) -> Completion:
+    async def _ask_workers(self, request: RolloutRequest) -> Completion:
         for _ in range(_LOSSES):
-            place = await self._taken(request.prompt.own)
+            place = await self._take_worker(request.prompt.own)
             try:
-                return (await self._told_by(place, request)).read()
+                return (await self._ask_worker(place, request)).read()
             except self._ray.exceptions.RayTaskError as error:
-                told = one_line(redact_secrets(str(error.cause)), 200)
-                raise ExecutorError(f"A worker failed: {told}.", where=place.node) from error
+                reason = one_line(redact_secrets(str(error.cause)), 200)
+                raise ExecutorError(f"A worker failed: {reason}.", where=place.node) from error
             except self._ray.exceptions.RayError:
-                # The worker, or its machine, is gone. Whatever it was asked is asked again, of another.
+                # The worker or its machine is lost: send the question to another one.
                 self._replace(place)
             finally:
                 place.busy -= 1
                 if self._pool is not None:
-                    self._pool.call(1)
+                    self._pool.wake(1)
         raise ExecutorError(
-            f"{_LOSSES} workers were lost, one after the other, over the same question.",
-            next_step="Have they enough memory? The logs of Ray on the nodes say why they ended.",
+            f"{_LOSSES} workers in a row were lost on the same question.",
+            next_step="Check their memory, and Ray's logs on the nodes.",
         )
 
-    async def _told_by(self, place: _Place, request: RolloutRequest) -> WorkerAnswer:
-        asked = place.actor.roll.remote(request)
+    async def _ask_worker(self, place: _WorkerSlot, request: RolloutRequest) -> WorkerAnswer:
+        ref = place.actor.roll.remote(request)
         try:
-            told: WorkerAnswer = await asked
+            answer: WorkerAnswer = await ref
         except asyncio.CancelledError:
             with suppress(self._ray.exceptions.RayError, RuntimeError, ValueError):
-                self._ray.cancel(asked)
+                self._ray.cancel(ref)
             raise
-        if told.kind == "refused":
-            return told._replace(next_step=told.next_step or f"It was asked from {place.node}.")
-        return told
+        if answer.kind == "refused":
+            return answer._replace(next_step=answer.next_step or f"The request came from {place.node}.")
+        return answer
 
-    async def _room(self) -> list[_Place]:
-        """The workers that can be asked now, as soon as there is one."""
-        pool = self._joined()
+    async def _free_workers(self) -> list[_WorkerSlot]:
+        """Wait for a free worker, and return all that are free."""
+        pool = self._current_pool()
         while True:
             if pool.problem is not None:
                 raise pool.problem
-            # The pace decides how much a server gets; a model on a worker has one question at a time.
-            room = [place for place in pool.places if self._remote is not None or place.busy < _SLOTS]
-            if room:
-                return room
+            # The pace limits calls to a server; a model on a worker answers one question at a time.
+            free = [place for place in pool.places if self._remote is not None or place.busy < _SLOTS]
+            if free:
+                return free
             if not pool.places and not pool.starting:
-                raise ExecutorError("There is no worker left.", next_step="Is the cluster still there? ray status")
+                raise ExecutorError("No workers left.", next_step="Check that the cluster is running: ray status")
             await pool.changed()
 
-    async def _taken(self, own: str) -> _Place:
-        """A worker that has room: the one that knows this ticket, or the one with the least to do."""
-        room = await self._room()
+    async def _take_worker(self, own: str) -> _WorkerSlot:
+        """Take a free worker: the one that has seen this ticket, else the least busy one."""
+        free = await self._free_workers()
         ticket = hash(own)
         known = self._recent.get(ticket)
-        place = known if known in room and self._remote is None else min(room, key=lambda one: one.busy)
+        place = known if known in free and self._remote is None else min(free, key=lambda worker: worker.busy)
         self._recent[ticket] = place
         self._recent.move_to_end(ticket)
         if len(self._recent) > _AT_HAND:
@@ -243,65 +242,65 @@ class RayModel:
         place.busy += 1
         return place
 
-    def _replace(self, place: _Place) -> None:
-        """A worker that is gone leaves, and another is started as soon as there is room for it in the cluster."""
+    def _replace(self, place: _WorkerSlot) -> None:
+        """Remove a lost worker and start another one."""
         pool = self._pool
         if pool is None or place not in pool.places:
             return
         pool.places.remove(place)
-        # It may only be out of reach; then it must not keep the room that its successor needs.
-        self._let_go(place.actor)
+        # It may only be unreachable; kill it to free its resources.
+        self._kill(place.actor)
         self.lost += 1
         self._start(pool)
 
     def _start(self, pool: _Pool) -> None:
-        task = asyncio.ensure_future(self._started(pool))
+        task = asyncio.ensure_future(self._add_worker(pool))
         pool.starting.add(task)
         task.add_done_callback(pool.starting.discard)
 
-    async def _started(self, pool: _Pool) -> None:
-        """Add a worker to the pool, or say why there is none."""
+    async def _add_worker(self, pool: _Pool) -> None:
+        """Start a worker and add it to the pool, or record the problem."""
         try:
-            pool.places.append(await self._new_place(pool))
+            pool.places.append(await self._start_worker(pool))
         except _NoWorkerError as error:
             if not pool.places and len(pool.starting) == 1:
                 pool.problem = pool.problem or error
         except DonewhenError as error:
             pool.problem = pool.problem or error
         finally:
-            # Before anybody looks: who has ended is not starting any more.
+            # Remove this task before the waiting calls check the pool.
             pool.starting.discard(asyncio.current_task())
-            pool.call()
+            pool.wake()
 
-    async def _new_place(self, pool: _Pool) -> _Place:
+    async def _start_worker(self, pool: _Pool) -> _WorkerSlot:
         for left in reversed(range(_TRIES)):
             actor = None
             try:
                 actor = self._actor()
-                return _Place(actor, self._fit(await self._there(actor, pool)).node)
+                return _WorkerSlot(actor, self._check_ready(await self._wait_until_ready(actor, pool)).node)
             except self._ray.exceptions.RayError as error:
                 if not left:
-                    told = one_line(redact_secrets(str(error).strip().splitlines()[-1]), 300)
+                    reason = one_line(redact_secrets(str(error).strip().splitlines()[-1]), 300)
                     raise _NoWorkerError(
-                        f"A worker can't be started: {told}",
-                        next_step=f"Every node needs the packages that are here: donewhen {__version__}, its extras.",
+                        f"A worker can't be started: {reason}",
+                        next_step=f"Every node needs the same packages: donewhen {__version__} and its extras.",
                     ) from error
             except BaseException:
                 if actor is not None:
-                    self._let_go(actor)
+                    self._kill(actor)
                 raise
         raise AssertionError("the last try raises")
 
-    async def _there(self, actor: Any, pool: _Pool) -> WorkerReady:
-        """Wait for a worker. Where there is no room for it, it may take as long as others are at work."""
-        waiting = asyncio.ensure_future(_result(actor.ready.remote()))
+    async def _wait_until_ready(self, actor: Any, pool: _Pool) -> WorkerReady:
+        """Wait for a worker to start. There is no time limit while other workers are running."""
+        waiting = asyncio.ensure_future(_await_ref(actor.ready.remote()))
         try:
             while not waiting.done():
                 await asyncio.wait([waiting], timeout=self._starting)
                 if not waiting.done() and not pool.places:
                     raise _NoWorkerError(
                         f"No worker could be started within {self._starting:g} seconds.",
-                        next_step="Has the cluster room for one? ray status",
+                        next_step="Check that the cluster has free resources: ray status",
                     )
             ready: WorkerReady = waiting.result()
             return ready
@@ -309,34 +308,34 @@ class RayModel:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
 
-    def _fit(self, ready: WorkerReady) -> WorkerReady:
-        """A worker that is the same here as there; others would give other answers."""
+    def _check_ready(self, ready: WorkerReady) -> WorkerReady:
+        """Return ``ready`` if the worker has the same version and model; others would give other answers."""
         if ready.problem is not None:
             raise ExecutorError(
-                f"The worker on {ready.node} has no model. {ready.problem.why}",
+                f"The worker on {ready.node} can't open the model. {ready.problem.why}",
                 where=ready.problem.where,
                 next_step=ready.problem.next_step,
             )
         if (ready.version, ready.model) != (__version__, self.name):
             raise ExecutorError(
                 f"The worker on {ready.node} has donewhen {ready.version} with {ready.model}; "
-                f"here it is {__version__} with {self.name}.",
-                next_step="Install the same on every node, with the same weights.",
+                f"this machine has {__version__} with {self.name}.",
+                next_step="Install the same version and weights on every node.",
             )
         return ready
 
-    def _joined(self) -> _Pool:
-        """The workers, as seen from this event loop."""
+    def _current_pool(self) -> _Pool:
+        """Return the pool of this event loop; create it if necessary."""
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool.loop is not loop:
             connect_to_cluster(self._ray, self, self._address)
             known = self._pool.places if self._pool is not None else []
-            self._pool = _Pool(loop, [_Place(one.actor, one.node) for one in known])
+            self._pool = _Pool(loop, [_WorkerSlot(worker.actor, worker.node) for worker in known])
             for _ in range(self._count() - len(known)):
                 self._start(self._pool)
         return self._pool
 
-    def _let_go(self, actor: Any) -> None:
+    def _kill(self, actor: Any) -> None:
         with suppress(self._ray.exceptions.RayError, RuntimeError, ValueError):
             self._ray.kill(actor)
 
@@ -351,7 +350,7 @@ class RayModel:
         return self._ray.remote(RayWorker).options(**options).remote(self._choice)
 
     def _count(self) -> int:
-        """Workers: as many as were asked for, or what suits the model."""
+        """Return the number of workers: as requested, else by the kind of model."""
         if self._wanted is not None:
             return self._wanted
         nodes = self._nodes()
@@ -360,7 +359,7 @@ class RayModel:
         return max(1, int(sum(nodes)))
 
     def _cpus(self) -> float:
-        """Cores of one worker: weights use all of a machine, a worker that waits for a server next to none."""
+        """Return the cores per worker: all of a node for local weights, almost none for a remote server."""
         if self._remote is not None:
             return 0.01
         if isinstance(self._here, LocalModel) and self._wanted is None:
@@ -368,14 +367,14 @@ class RayModel:
         return 1.0
 
     def _nodes(self) -> list[float]:
-        """The cores of each node that has some; a head is often there for others only."""
-        found = [node["Resources"].get("CPU", 0.0) for node in self._ray.nodes() if node["Alive"]]
-        return [one for one in found if one >= 1]
+        """Return the cores of each node that has any; a head node often has none."""
+        cores = [node["Resources"].get("CPU", 0.0) for node in self._ray.nodes() if node["Alive"]]
+        return [count for count in cores if count >= 1]
 
 
 class _NoWorkerError(ExecutorError):
-    """One worker is not there; others may be."""
+    """One worker could not be started; others may run."""
 
 
-async def _result(ref: Any) -> Any:
+async def _await_ref(ref: Any) -> Any:
     return await ref

@@ -1,4 +1,4 @@
-"""A worker of a Ray cluster: it has a model, and it answers. What comes of an answer is for the driver to say."""
+"""A worker of a Ray cluster: opens a model and answers questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class WorkerAnswer(NamedTuple):
-    """What a worker sends back. Exceptions don't travel: their classes may not survive it."""
+    """A worker's answer or error. Not an exception, because not all exceptions can be pickled."""
 
     kind: Literal["answer", "again", "error", "refused"]
     completion: Completion | None = None
@@ -29,7 +29,7 @@ class WorkerAnswer(NamedTuple):
     slow_down: bool = False
 
     def read(self) -> Completion:
-        """The answer, or what kept the worker from one."""
+        """Return the answer, or raise the error."""
         if self.completion is not None:
             return self.completion
         if self.kind == "again":
@@ -40,7 +40,7 @@ class WorkerAnswer(NamedTuple):
 
 
 class WorkerReady(NamedTuple):
-    """What a worker says of itself when it is there."""
+    """A worker's description of itself after it has started."""
 
     node: str
     version: str
@@ -48,8 +48,8 @@ class WorkerReady(NamedTuple):
     problem: WorkerAnswer | None
 
 
-class _Once:
-    """Instead of a pace: one try, and the driver hears how it went. It is the one who sees all calls of the cluster."""
+class _SingleAttempt:
+    """Replaces the pace: a single attempt. The driver retries, because it sees the calls of all workers."""
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
@@ -67,7 +67,7 @@ class _Once:
 
 
 class RayWorker:
-    """Lives in a process of its own, perhaps on another machine, with a model of its own."""
+    """Runs in its own process, possibly on another machine, with its own model."""
 
     def __init__(self, choice: str) -> None:
         self._problem: WorkerAnswer | None = None
@@ -77,19 +77,19 @@ class RayWorker:
         except DonewhenError as error:
             self._problem = _refused(error)
         if isinstance(self._model, ChatModel) and isinstance(self._model.chat, RemoteChat):
-            self._model.chat.pace = _Once(self._model.chat.pace.patience)
+            self._model.chat.pace = _SingleAttempt(self._model.chat.pace.patience)
 
     async def ready(self) -> WorkerReady:
-        """Who it is."""
+        """Return node, version and model."""
         from ray.util import get_node_ip_address
 
         node = str(get_node_ip_address())
         return WorkerReady(node, __version__, self._model.name if self._model else "", self._problem)
 
     async def roll(self, request: RolloutRequest) -> WorkerAnswer:
-        """One answer, or why there is none."""
+        """Return one answer, or the error."""
         if self._model is None:
-            return self._problem or WorkerAnswer("refused", why="There is no model.")
+            return self._problem or WorkerAnswer("refused", why="The model could not be opened.")
         try:
             return WorkerAnswer("answer", await self._model.roll(request))
         except RetryLater as again:

@@ -1,1 +1,1 @@
-"""Chat models over the network: clients, pacing, streams, prices, and what a server's errors mean."""
+"""Chat models on servers: clients, pacing, streams, prices, error handling."""

@@ -1,16 +1,16 @@
-"""How many calls may be in flight: as many as bring answers, and no more than the server takes.
+"""Adaptive limit on the calls in flight to a server.
 
-Answers that come later are no reason for fewer calls: a server that works on many questions together answers each of
-them later, and all of them sooner. What counts is the rate of answers, which is calls in flight over latency (Little's
-law). Latency that rises while the rate does not is a queue, and a queue makes nothing but timeouts.
+Higher latency alone is no reason for fewer calls: batching servers answer each call later and all calls sooner. What
+counts is throughput, which is calls in flight divided by latency (Little's law). If latency rises and throughput does
+not, calls queue up on the server, which only causes timeouts.
 
-So calls make rounds, each with a median of calls in flight and of latency, and a round is compared with one at another
-level. At first each round has twice as many calls as the one before. Where more calls brought no more answers, it goes
-back to see whether fewer bring as many. If they do, there was a queue, and the level sinks until fewer bring fewer. If
-they don't, the calls just took longer, whatever they were about, and it goes on as before. Once there was a queue, each
-round has one call more than the one before, and a leap follows where that brought something.
+Calls are grouped into rounds with a median level (calls in flight) and a median latency, and rounds at different levels
+are compared. At first the level doubles each round. If a higher level brings no more throughput, the lower level is
+tried again. If throughput is the same there, there was a queue, and the level is lowered until throughput drops;
+otherwise the calls merely took longer, and the level stays. After a queue was found, each round adds one call, with a
+larger step after an improvement.
 
-The server that says itself that it is too much gets half, and from then on one more in each round, without leaps.
+If the server itself reports overload, the level is halved, and then grows by one call per round without larger steps.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from typing import NamedTuple
 
 FIRST = 64
 _ENOUGH = 16
-"""A median of fewer answers says little."""
+"""Minimum number of answers for a median."""
 _SHORT = 0.5
-"""Seconds. A queue in which nobody waits for longer does no harm."""
+"""Seconds. Queues with less latency than this are ignored."""
 _APART = 1.4
-"""Levels nearer than this can't be told apart by what comes of them."""
+"""Levels with a smaller ratio are too close to compare."""
 _DOUBLE = 2.0
 _LEAP = 1.5
 _FEWER = 2 / 3
 _GAIN = 1 / 5
-"""How much of what a level has more must arrive as more answers."""
+"""The share of additional calls that must show up as additional throughput."""
 
 
 class CallStart(NamedTuple):
-    """A call as it began."""
+    """The state when a call started."""
 
     began: float
     in_flight: int
-    """How many calls there were with it: that is what it has to wait behind."""
+    """Calls in flight, including this one."""
     round: int
 
 
 class CallRound(NamedTuple):
-    """What came of calls at one level."""
+    """Median level and latency of a round."""
 
     level: float
     latency: float
 
 
 class CallAllowance:
-    """One for each server. It hears of every call, and says how many there may be."""
+    """The limit for one server, updated after every call."""
 
     def __init__(self, most: int, first: int | None = None) -> None:
         self.allowed = float(min(first or FIRST, most))
@@ -63,32 +63,32 @@ class CallAllowance:
         self._refused_in = -1
 
     def begin(self, now: float, in_flight: int) -> CallStart:
-        """A call is made, and is one of so many."""
+        """Record the start of a call."""
         self._wanted = max(self._wanted, in_flight)
         return CallStart(now, in_flight, self._number)
 
     def answered(self, call: CallStart, now: float) -> None:
-        """A call has its answer."""
+        """Record the answer to a call."""
         growing = self._stride < _DOUBLE and not self._trying_fewer
         if growing and call.in_flight >= int(self.allowed) - 1:
             self.allowed = min(self._most, self.allowed + 1 / self.allowed)
-        # Earlier calls tell of another level; and where there are few, it is because few are wanted.
+        # Skip calls of earlier rounds, and rounds in which too few calls were requested.
         if call.round < self._number or call.in_flight < self.allowed / 2:
             return
         self._seen.append((call.in_flight, now - call.began))
-        # While levels double, half of the calls begin together. To wait for the others would be to wait twice as long.
+        # While levels double, half of the calls start together; waiting for the others would take twice as long.
         if len(self._seen) >= max(_ENOUGH, self.allowed / 3 if self._stride == _DOUBLE else self.allowed):
             level, latency = map(statistics.median, zip(*self._seen, strict=True))
             self._compare(CallRound(level, latency))
             self._next_round()
 
     def refused(self, call: CallStart, in_flight: int) -> None:
-        """A call was too much for the server, or got no answer in time.
+        """Record an overload response or a timeout.
 
-        Halves once for all the calls that were in flight together: they all tell of the same moment.
+        Halves the limit once for all calls that were in flight together.
         """
         if call.round > self._refused_in:
-            # Half of what there really was: more was allowed than anybody wanted.
+            # Half of the actual calls: the limit may have been higher.
             self.allowed = max(1.0, min(self.allowed, in_flight) / 2)
             self._stride = 1.0
             self._before = None
@@ -101,23 +101,23 @@ class CallAllowance:
         self._wanted = 0
         self._seen.clear()
 
-    def _compare(self, found: CallRound) -> None:
+    def _compare(self, latest: CallRound) -> None:
         before = self._before
         self._trying_fewer = False
-        if before is None or found.latency < _SHORT:
-            self._before = found
+        if before is None or latest.latency < _SHORT:
+            self._before = latest
             self._go_up()
             return
-        fewer, more = sorted((before, found))
+        fewer, more = sorted((before, latest))
         if more.level < fewer.level * _APART:
-            if found.latency > 2 * before.latency:
-                # There is a queue that was not there before, or the calls are longer now: fewer of them will tell.
-                self._before = found
-                self._try(found.level * _FEWER)
+            if latest.latency > 2 * before.latency:
+                # Either a new queue or longer calls: a lower level will show which.
+                self._before = latest
+                self._try(latest.level * _FEWER)
             elif self._stride == _DOUBLE:
                 self._go_up()
-        elif found is more:
-            self._before = found
+        elif latest is more:
+            self._before = latest
             if is_faster_with_more(fewer, more):
                 self._go_up()
             else:
@@ -125,9 +125,9 @@ class CallAllowance:
         elif is_faster_with_more(fewer, more):
             self.allowed = max(self.allowed, before.level)
         else:
-            self._before = found
+            self._before = latest
             self._stride = min(self._stride, _LEAP)
-            self._try(found.level * _FEWER)
+            self._try(latest.level * _FEWER)
 
     def _go_up(self) -> None:
         if self._wanted >= int(self.allowed) - 1:
@@ -139,7 +139,7 @@ class CallAllowance:
 
 
 def is_faster_with_more(fewer: CallRound, more: CallRound) -> bool:
-    """Whether more calls at once brought more answers in the same time."""
+    """Whether more calls in flight brought more throughput."""
     wanted = 1 + (more.level / fewer.level - 1) * _GAIN
-    # The rates are compared without dividing, because a latency may be nothing.
+    # Compared without division, because a latency may be zero.
     return more.level * fewer.latency >= wanted * fewer.level * more.latency

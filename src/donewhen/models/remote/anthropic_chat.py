@@ -1,4 +1,4 @@
-"""Claude, by the official SDK."""
+"""Client for Claude models, using the official SDK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FINISHED: dict[str, FinishReason] = {
 
 
 class AnthropicChat(RemoteChat["AsyncAnthropic"]):
-    """A model of that family."""
+    """A Claude model."""
 
     kind = "anthropic"
     key_variable = "ANTHROPIC_API_KEY"
@@ -38,18 +38,18 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
         try:
             import anthropic
         except ImportError:
-            raise MissingExtraError("A model behind anthropic:", "anthropic") from None
+            raise MissingExtraError("An anthropic: model", "anthropic") from None
         self._anthropic = anthropic
         super().__init__(model, base_url, patience)
 
     def _new_client(self) -> AsyncAnthropic:
         return self._anthropic.AsyncAnthropic(api_key=self._key, base_url=self._base_url, max_retries=0)
 
-    async def _asked(self, client: AsyncAnthropic, request: ChatRequest, streamed: bool) -> ChatAnswer:
+    async def _call_server(self, client: AsyncAnthropic, request: ChatRequest, streamed: bool) -> ChatAnswer:
         options = self._options(request, streamed)
-        # The client has no name for it any more; servers that still know it take it.
+        # The client has no parameter for it any more; servers that support it still accept it.
         body = {name: options.pop(name) for name in ("temperature",) if name in options}
-        # What all tickets share is marked, so that the server keeps it.
+        # Mark the shared part for prompt caching.
         system: Any = [
             {"type": "text", "text": message.content, "cache_control": {"type": "ephemeral"}}
             for message in request.messages
@@ -60,8 +60,8 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
             for message in request.messages
             if message.role != "system"
         ]
-        found: Any
-        asking: Any = client.messages.create(
+        response: Any
+        pending: Any = client.messages.create(
             model=self._model,
             max_tokens=request.max_tokens,
             system=system,
@@ -71,40 +71,40 @@ class AnthropicChat(RemoteChat["AsyncAnthropic"]):
         )
         try:
             if streamed:
-                found = await read_stream(asking, request, self._server, self.pace.patience.timeout)
+                response = await read_stream(pending, request, self._server, self.pace.patience.timeout)
             else:
-                found = await asking
+                response = await pending
         except self._anthropic.APIStatusError as error:
             raise_for_refusal(error.status_code, str(error), error.response.headers, self._server, [*options, *body])
         except self._anthropic.APIConnectionError as error:
-            told = redact_secrets(f"{self._server} can't be reached: {error.__cause__ or error}")
-            raise RetryLater(one_line(told, 200)) from error
+            reason = redact_secrets(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise RetryLater(one_line(reason, 200)) from error
         except (self._anthropic.AnthropicError, ValueError) as error:
             raise RetryLater(
-                one_line(redact_secrets(f"{self._server} answered with something else: {error}"), 200)
+                one_line(redact_secrets(f"{self._server} sent an invalid response: {error}"), 200)
             ) from error
         try:
-            said = _joined(found) if streamed else _said(found)
+            answer = _join_events(response) if streamed else _read_message(response)
         except (AttributeError, KeyError, TypeError) as error:
-            # The client takes any JSON for an answer.
-            raise RetryLater(f"{self._server} answered without an answer") from error
-        if not said.ended:
-            raise RetryLater(f"{self._server} broke off before the end")
-        reason = _FINISHED.get(str(said.stop_reason), "stop")
-        return ChatAnswer(said.text, said.usage, reason, None, self.cost_of(said.usage))
+            # The client accepts any JSON as a response.
+            raise RetryLater(f"{self._server} sent a response without an answer") from error
+        if not answer.ended:
+            raise RetryLater(f"{self._server} ended the stream early")
+        finish = _FINISHED.get(str(answer.stop_reason), "stop")
+        return ChatAnswer(answer.text, answer.usage, finish, None, self.cost_of(answer.usage))
 
     def _options(self, request: ChatRequest, streamed: bool) -> dict[str, Any]:
-        """Everything that a server may not know."""
+        """Return the options that a server may not support."""
         options: dict[str, Any] = {"temperature": min(1.0, request.temperature)}
         if request.schema is not None:
             options["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
         if streamed:
             options["stream"] = True
-        return self._known(options)
+        return self._supported(options)
 
 
-class _Said(NamedTuple):
-    """What an answer says, in one piece or in many."""
+class _Answer(NamedTuple):
+    """The content of a response or of a stream."""
 
     text: str
     stop_reason: object
@@ -112,15 +112,15 @@ class _Said(NamedTuple):
     ended: bool = True
 
 
-def _said(found: Message) -> _Said:
-    text = "".join(one.text for one in found.content if one.type == "text")
-    return _Said(text, found.stop_reason, _usage(found.usage, found.usage))
+def _read_message(message: Message) -> _Answer:
+    text = "".join(block.text for block in message.content if block.type == "text")
+    return _Answer(text, message.stop_reason, _usage(message.usage, message.usage))
 
 
-def _joined(found: Iterable[RawMessageStreamEvent]) -> _Said:
+def _join_events(events: Iterable[RawMessageStreamEvent]) -> _Answer:
     text, ended = "", False
     stop_reason, first, last = None, None, None
-    for event in found:
+    for event in events:
         match event.type:
             case "message_start":
                 first = event.message.usage
@@ -130,12 +130,12 @@ def _joined(found: Iterable[RawMessageStreamEvent]) -> _Said:
                 stop_reason, last = event.delta.stop_reason or stop_reason, event.usage
             case "message_stop":
                 ended = True
-    return _Said(text, stop_reason, _usage(first, last), ended)
+    return _Answer(text, stop_reason, _usage(first, last), ended)
 
 
 def _usage(prompt: object, completion: object) -> Usage:
-    """What went in is told with the beginning of a message, and what came out with its end."""
+    """Return the usage. A stream reports input tokens at its start and output tokens at its end."""
     cached = token_count(getattr(prompt, "cache_read_input_tokens", 0))
-    kept = token_count(getattr(prompt, "cache_creation_input_tokens", 0))
-    used = token_count(getattr(prompt, "input_tokens", 0)) + cached + kept
+    written = token_count(getattr(prompt, "cache_creation_input_tokens", 0))
+    used = token_count(getattr(prompt, "input_tokens", 0)) + cached + written
     return Usage(used, token_count(getattr(completion, "output_tokens", 0)), cached)

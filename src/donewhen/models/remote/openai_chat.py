@@ -1,4 +1,4 @@
-"""Any server that speaks the chat-completions dialect of OpenAI: theirs, vLLM, SGLang, Ollama, llama.cpp."""
+"""Client for servers with OpenAI's chat-completions API: OpenAI, vLLM, SGLang, Ollama, llama.cpp."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOGPROBS = {"logprobs": True, "top_logprobs": 20}
 
 
 class OpenAIChat(RemoteChat["AsyncOpenAI"]):
-    """A model behind that dialect."""
+    """A model behind the chat-completions API."""
 
     kind = "openai"
     key_variable = "OPENAI_API_KEY"
@@ -37,57 +37,56 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
         try:
             import openai
         except ImportError:
-            raise MissingExtraError("A model behind openai:", "openai") from None
+            raise MissingExtraError("An openai: model", "openai") from None
         self._openai = openai
         super().__init__(model, base_url, patience)
 
     def _new_client(self) -> AsyncOpenAI:
         return self._openai.AsyncOpenAI(api_key=self._key, base_url=self._base_url, max_retries=0)
 
-    async def _asked(self, client: AsyncOpenAI, request: ChatRequest, streamed: bool) -> ChatAnswer:
+    async def _call_server(self, client: AsyncOpenAI, request: ChatRequest, streamed: bool) -> ChatAnswer:
         options = self._options(request, streamed)
         messages: Any = [{"role": message.role, "content": message.content} for message in request.messages]
         body: dict[str, Any] = {"model": self._model, "messages": messages, **options}
-        found: Any
-        asking: Any
+        response: Any
+        pending: Any
         if streamed:
-            asking = client.chat.completions.create(**body)
+            pending = client.chat.completions.create(**body)
         else:
-            # The same request by a shorter way: ``create`` goes through all messages for what it may have to translate,
-            # which takes it as long as all the rest.
-            asking = client.post("/chat/completions", body=body, cast_to=self._openai.types.chat.ChatCompletion)
+            # The same request without ``create``, which transforms all messages and takes as long as everything else.
+            pending = client.post("/chat/completions", body=body, cast_to=self._openai.types.chat.ChatCompletion)
         try:
             if streamed:
-                found = await read_stream(asking, request, self._server, self.pace.patience.timeout)
+                response = await read_stream(pending, request, self._server, self.pace.patience.timeout)
             else:
-                found = await asking
+                response = await pending
         except self._openai.APIStatusError as error:
-            # What kind of refusal it is stands beside the sentence.
-            told = f"{error} {error.code or error.type or ''}".strip()
-            raise_for_refusal(error.status_code, told, error.response.headers, self._server, list(options))
+            # The error code is not part of the message.
+            detail = f"{error} {error.code or error.type or ''}".strip()
+            raise_for_refusal(error.status_code, detail, error.response.headers, self._server, list(options))
         except self._openai.APIConnectionError as error:
-            told = redact_secrets(f"{self._server} can't be reached: {error.__cause__ or error}")
-            raise RetryLater(one_line(told, 200)) from error
+            detail = redact_secrets(f"{self._server} can't be reached: {error.__cause__ or error}")
+            raise RetryLater(one_line(detail, 200)) from error
         except (self._openai.OpenAIError, ValueError) as error:
             raise RetryLater(
-                one_line(redact_secrets(f"{self._server} answered with something else: {error}"), 200)
+                one_line(redact_secrets(f"{self._server} sent an invalid response: {error}"), 200)
             ) from error
         try:
-            said = _joined(found) if streamed else _said(found)
+            answer = _join_chunks(response) if streamed else _read_completion(response)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            # The client takes any JSON for an answer.
-            raise RetryLater(f"{self._server} answered without an answer") from error
-        if streamed and said.finish is None:
-            raise RetryLater(f"{self._server} broke off before the end")
-        usage = _usage(said.used)
-        reason = "refused" if said.refused else _FINISHED.get(str(said.finish), "stop")
-        margin = None if request.choice is None else _margin(said.tokens, request.choice)
-        return ChatAnswer(said.text, usage, reason, margin, self.cost_of(usage))
+            # The client accepts any JSON as a response.
+            raise RetryLater(f"{self._server} sent a response without an answer") from error
+        if streamed and answer.finish is None:
+            raise RetryLater(f"{self._server} ended the stream early")
+        usage = _usage(answer.used)
+        reason = "refused" if answer.refused else _FINISHED.get(str(answer.finish), "stop")
+        margin = None if request.choice is None else _margin(answer.tokens, request.choice)
+        return ChatAnswer(answer.text, usage, reason, margin, self.cost_of(usage))
 
     def _options(self, request: ChatRequest, streamed: bool) -> dict[str, Any]:
-        """Everything that a server may not know."""
-        # The newer name of the limit, where the older one was refused.
-        limit = "max_tokens" if "max_tokens" not in self._left_out else "max_completion_tokens"
+        """Return the options that a server may not support."""
+        # Use the newer name of the limit if the older one was rejected.
+        limit = "max_tokens" if "max_tokens" not in self._unsupported else "max_completion_tokens"
         options: dict[str, Any] = {
             limit: request.max_tokens,
             "temperature": request.temperature,
@@ -96,15 +95,15 @@ class OpenAIChat(RemoteChat["AsyncOpenAI"]):
         if request.schema is not None:
             schema = {"name": "answer", "schema": dict(request.schema), "strict": False}
             options["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if request.choice is not None and not self._left_out & _LOGPROBS.keys():
+        if request.choice is not None and not self._unsupported & _LOGPROBS.keys():
             options |= _LOGPROBS
         if streamed:
             options |= {"stream": True, "stream_options": {"include_usage": True}}
-        return self._known(options)
+        return self._supported(options)
 
 
-class _Said(NamedTuple):
-    """What an answer says, in one piece or in many."""
+class _Answer(NamedTuple):
+    """The content of a response or of a stream."""
 
     text: str
     refused: bool
@@ -113,23 +112,23 @@ class _Said(NamedTuple):
     tokens: object
 
 
-def _said(found: ChatCompletion) -> _Said:
-    choice = found.choices[0]
+def _read_completion(completion: ChatCompletion) -> _Answer:
+    choice = completion.choices[0]
     text = _text(choice.message.content)
     tokens = getattr(getattr(choice, "logprobs", None), "content", None)
-    return _Said(text, bool(getattr(choice.message, "refusal", None)), choice.finish_reason, found.usage, tokens)
+    return _Answer(text, bool(getattr(choice.message, "refusal", None)), choice.finish_reason, completion.usage, tokens)
 
 
-def _joined(found: Iterable[ChatCompletionChunk]) -> _Said:
+def _join_chunks(chunks: Iterable[ChatCompletionChunk]) -> _Answer:
     text, refused, used = "", False, None
     finish: str | None = None
-    for piece in found:
-        used = getattr(piece, "usage", None) or used
-        for choice in piece.choices[:1]:
+    for chunk in chunks:
+        used = getattr(chunk, "usage", None) or used
+        for choice in chunk.choices[:1]:
             text += _text(choice.delta.content)
             refused = refused or bool(getattr(choice.delta, "refusal", None))
             finish = choice.finish_reason or finish
-    return _Said(text, refused, finish, used, None)
+    return _Answer(text, refused, finish, used, None)
 
 
 def _text(content: object) -> str:
@@ -148,20 +147,20 @@ def _usage(used: object) -> Usage:
 
 
 def _margin(tokens: Any, choice: WordChoice) -> float | None:
-    """How far the options were apart where one of them was written."""
-    before, wanted = "", _bare(choice.after)
+    """Return the margin between the options at the token where one of them was generated."""
+    before, wanted = "", _compact(choice.after)
     try:
         for token in tokens or ():
             if before.endswith(wanted) and token.token.strip():
                 margin = logprob_margin([(top.token, top.logprob) for top in token.top_logprobs], choice.options)
                 return margin if margin is not None and math.isfinite(margin) else None
-            before += _bare(token.token)
+            before += _compact(token.token)
     except (AttributeError, TypeError, ValueError, OverflowError):
-        # An answer is one without it.
+        # The answer is valid without a margin.
         return None
     return None
 
 
-def _bare(text: str) -> str:
-    """Without spaces, and with the colon that most people write."""
+def _compact(text: str) -> str:
+    """Return the text without white space and with ASCII colons."""
     return "".join(text.split()).replace("：", ":")

@@ -1,7 +1,6 @@
-"""Whose turn it is to call a server, how long to wait for an answer, and when to try again.
+"""Queue, timeouts and retries for calls to a server.
 
-How many calls there are at once is up to the allowance. Every caller waits its turn here; nothing is queued up behind a
-server that can't keep up.
+The allowance limits the calls in flight; callers queue here instead of on an overloaded server.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 
 class RetryLater(Exception):  # noqa: N818 - what a server asks for
-    """A call failed in a way that may pass. ``slow_down`` where the server says that it is too much."""
+    """A temporary failure. ``slow_down``: the server reported overload."""
 
     def __init__(self, why: str, *, after: float | None = None, slow_down: bool = False) -> None:
         super().__init__(why)
@@ -29,21 +28,21 @@ class RetryLater(Exception):  # noqa: N818 - what a server asks for
 
 
 class Patience(NamedTuple):
-    """How much is put up with."""
+    """Limits for retries and waits."""
 
     tries: int = 6
     timeout: float = 120.0
-    """Seconds for one call; for one that comes in pieces, from one piece to the next."""
+    """Seconds for one call; for a stream, between two chunks."""
     first_pause: float = 0.5
     longest_pause: float = 60.0
     longest_asked_for: float = 600.0
-    """A server may ask for a longer pause than we would make."""
+    """The longest pause that a server may ask for."""
     most: int = 1024
-    """Calls in flight, at most; how many there are is up to who asks."""
+    """Maximum number of calls in flight."""
 
 
 class Pace:
-    """One for each server. Made for one event loop."""
+    """Paces the calls to one server, within one event loop."""
 
     def __init__(
         self, patience: Patience | None = None, *, clock: Clock = SYSTEM_CLOCK, seed: int | None = None
@@ -59,19 +58,19 @@ class Pace:
 
     @property
     def allowed(self) -> float:
-        """How many calls may be in flight now."""
+        """The current limit on calls in flight."""
         return self.allowance.allowed
 
     async def call(self, make: Callable[[], Awaitable[T]], *, timed: bool = True) -> T:
-        """Make a call when it is its turn, and again where that may help.
+        """Wait for a slot, make the call, and retry temporary failures.
 
-        One that is not ``timed`` has as long as it takes, and raises TimeoutError itself where nothing comes any more.
+        A call that is not ``timed`` has no overall timeout and raises TimeoutError itself.
         """
         pause = self.patience.first_pause
-        last = RetryLater("it was not asked")
+        last = RetryLater("no call was made")
         for attempt in range(1, self.patience.tries + 1):
             in_flight = await self._enter()
-            # From here, because whoever waited has not told the server anything yet.
+            # Measure from here: waiting for a slot is not latency.
             call = self.allowance.begin(self._clock.monotonic(), in_flight)
             try:
                 async with asyncio.timeout(self.patience.timeout if timed else None):
@@ -90,17 +89,17 @@ class Pace:
                 self._leave()
             if attempt < self.patience.tries:
                 self.retries += 1
-                # Jitter, so that those who failed together don't come back together.
-                luck = self._chance.random()
-                wait = min(pause * (0.5 + luck), self.patience.longest_pause)
+                # Jitter, so that calls that failed together are not retried together.
+                jitter = self._chance.random()
+                wait = min(pause * (0.5 + jitter), self.patience.longest_pause)
                 if last.after is not None:
-                    wait = min(last.after, self.patience.longest_asked_for) + self.patience.first_pause * luck
+                    wait = min(last.after, self.patience.longest_asked_for) + self.patience.first_pause * jitter
                 await asyncio.sleep(wait)
                 pause = min(pause * 2, self.patience.longest_pause)
-        raise ModelError(f"The model did not answer in {self.patience.tries} tries: {last}.")
+        raise ModelError(f"The model did not answer in {self.patience.tries} attempts: {last}.")
 
     async def _enter(self) -> int:
-        """Wait for a turn; how many calls are in flight from then on."""
+        """Wait for a slot, and return the number of calls in flight."""
         turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         self._let_in()
@@ -108,7 +107,7 @@ class Pace:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # It was given its turn at the same moment: somebody else can have it.
+                # It got its slot while it was cancelled: release it.
                 self._leave()
             raise
 
@@ -117,10 +116,10 @@ class Pace:
         self._let_in()
 
     def _let_in(self) -> None:
-        """One in each turn of the event loop.
+        """Start at most one waiting call per iteration of the event loop.
 
-        Calls that are made together are answered together, and then made together again: the loop would be busy with
-        all of them at once, and idle in between.
+        Calls that start together finish together and start together again, which would make the loop alternate
+        between busy and idle.
         """
         loop = asyncio.get_running_loop()
         while self._waiting and self.in_flight < int(self.allowed) and self._closed_in is not loop:

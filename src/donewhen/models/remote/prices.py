@@ -1,4 +1,4 @@
-"""What does an answer cost? Prices are data, and a model without one has none."""
+"""Price table: the cost of an answer. Models that are not in the table have no price."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Dollars = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a million tokens, in US dollars. ``model`` is a name, or a pattern with ``*``."""
+    """US dollars per million tokens. ``model`` is a name or a pattern with ``*``."""
 
     model: str
     input: Dollars
@@ -29,10 +29,12 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cached: Dollars | None = None
 
     def of(self, usage: Usage) -> float:
-        """What an answer costs that has used so many tokens."""
-        again = self.input if self.cached is None else self.cached
+        """Return the cost of an answer with this usage."""
+        cached_price = self.input if self.cached is None else self.cached
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
-        return (fresh * self.input + usage.cached_tokens * again + usage.completion_tokens * self.output) / 1_000_000
+        return (
+            fresh * self.input + usage.cached_tokens * cached_price + usage.completion_tokens * self.output
+        ) / 1_000_000
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,10 +42,10 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def price_of(model: str) -> Price | None:
-    """The price of a model, by the first line that fits; a table of one's own goes before the one that is shipped."""
+    """Return the first matching price; the user's table comes before the shipped one."""
     own = os.environ.get(VARIABLE)
     tables = ((_read(Path(own)),) if own else ()) + (_read(SHIPPED),)
-    return next((one for table in tables for one in table if fnmatchcase(model, one.model)), None)
+    return next((price for table in tables for price in table if fnmatchcase(model, price.model)), None)
 
 
 @cache
@@ -51,6 +53,6 @@ def _read(path: Path) -> tuple[Price, ...]:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).price
     except OSError as error:
-        raise ConfigError(f"The prices can't be read: {error.strerror}.", where=str(path)) from error
+        raise ConfigError(f"The price table can't be read: {error.strerror}.", where=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ConfigError(f"The prices can't be used: {error}.", where=str(path)) from error
+        raise ConfigError(f"The price table is invalid: {error}.", where=str(path)) from error

@@ -1,4 +1,4 @@
-"""What all chat models over the wire share: a key, a server, a pace, a price, and what that server does not know."""
+"""Base class of clients for chat servers: key, address, pacing, price, and unsupported options."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Client(Protocol):
 
 
 class Pacing(Protocol):
-    """Makes calls when it is their turn."""
+    """Makes calls when there is a slot."""
 
     @property
     def patience(self) -> Patience: ...
 
     @property
     def in_flight(self) -> int:
-        """Calls that are under way."""
+        """Calls in flight."""
         ...
 
     async def call(self, make: Callable[[], Awaitable[T]], *, timed: bool = True) -> T: ...
@@ -45,27 +45,29 @@ C = TypeVar("C", bound=_Client)
 
 
 class RemoteChat(ABC, Generic[C]):
-    """One model on one server. The key comes from the environment, and goes nowhere but to that server."""
+    """One model on one server. The key comes from the environment and is sent only to that server."""
 
     kind: ClassVar[str]
     key_variable: ClassVar[str]
     address_variable: ClassVar[str]
     schema_option: ClassVar[str]
-    """The option that holds a model to a schema."""
+    """The option that constrains answers to a schema."""
 
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
-        # The client would take it from there by itself, and nobody would know whose answers they are.
+        # The SDK would read the variable itself, and then the model's name would lack the address.
         base_url = base_url or os.environ.get(self.address_variable) or None
         if "@" in urlsplit(base_url or "").netloc:
-            # A model's name is written down with every run.
-            raise ConfigError("The address of a model's server holds a name or a password.", next_step="Leave it out.")
-        # Keys come from files that end in a line break; in a header it would be an error that shows the key.
+            # The model's name, including the address, is recorded with every run.
+            raise ConfigError(
+                "The address of the model's server contains a user name or password.", next_step="Remove it."
+            )
+        # Key files often end in a line break, and an invalid header error would show the key.
         key = os.environ.get(self.key_variable, "").strip()
         if not key.isprintable() or " " in key:
-            raise ConfigError(f"{self.key_variable} is not a key: there is white space in it.")
+            raise ConfigError(f"{self.key_variable} is not a valid key: it contains white space.")
         if not key and base_url is None:
             raise ConfigError(
-                f"{self.key_variable} is not set.", next_step=f"Set it, or name another server: {self.kind}:MODEL@URL"
+                f"{self.key_variable} is not set.", next_step=f"Set it, or use another server: {self.kind}:MODEL@URL"
             )
         self.pace: Pacing = Pace(patience)
         self._model = model
@@ -73,7 +75,7 @@ class RemoteChat(ABC, Generic[C]):
         self._base_url = base_url
         self._server = base_url or self.kind
         self._price = price_of(model)
-        self._left_out: set[str] = set()
+        self._unsupported: set[str] = set()
         self._clients: list[C] = []
         self._turns = itertools.count()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -84,27 +86,27 @@ class RemoteChat(ABC, Generic[C]):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        return frozenset() if self.schema_option in self._left_out else frozenset({"schema"})
+        return frozenset() if self.schema_option in self._unsupported else frozenset({"schema"})
 
     @property
     def priced(self) -> bool:
         return self._price is not None
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Ask, as often as it takes; what the server does not know is left out from then on."""
+        """Call the model with retries. Options that the server rejects are omitted from then on."""
         while True:
-            # Said once for all tries: a stream is watched from piece to piece, and not by the pace.
-            streamed = should_stream(request, self._left_out)
+            # Decided once for all attempts: a stream has its own timeout between chunks.
+            streamed = should_stream(request, self._unsupported)
             try:
                 return await self.pace.call(
-                    lambda: self._asked(self._connected(), request, streamed),  # noqa: B023 - over before it changes
+                    lambda: self._call_server(self._client(), request, streamed),  # noqa: B023 - over before it changes
                     timed=not streamed,
                 )
             except UnsupportedOption as refused:
-                self._left_out.add(refused.option)
+                self._unsupported.add(refused.option)
 
     async def aclose(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         clients, self._clients = self._clients, []
         if self._loop is asyncio.get_running_loop():
             for client in clients:
@@ -112,24 +114,24 @@ class RemoteChat(ABC, Generic[C]):
 
     @abstractmethod
     def _new_client(self) -> C:
-        """A client without retries of its own: the pace must hear what the server says."""
+        """Create a client without retries of its own: the pace must see every response."""
 
     @abstractmethod
-    async def _asked(self, client: C, request: ChatRequest, streamed: bool) -> ChatAnswer:
-        """One call. A streamed one raises TimeoutError where no piece comes any more."""
+    async def _call_server(self, client: C, request: ChatRequest, streamed: bool) -> ChatAnswer:
+        """Make one call. A stream raises TimeoutError if no chunk arrives in time."""
 
-    def _known(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Options without those that the server has refused."""
-        return {name: value for name, value in options.items() if name not in self._left_out}
+    def _supported(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options without those that the server has rejected."""
+        return {name: value for name, value in options.items() if name not in self._unsupported}
 
     def cost_of(self, usage: Usage) -> float:
-        """What an answer costs by the price table; nothing, where the model is not in it."""
+        """Return the cost by the price table; 0 if the model is not in it."""
         return 0.0 if self._price is None else self._price.of(usage)
 
-    def _connected(self) -> C:
-        """A client of this event loop: connections can't be taken from one to another.
+    def _client(self) -> C:
+        """Return a client for this event loop: connections can't move between loops.
 
-        They take turns, one for so many calls in flight: a client looks at each of its connections for each call.
+        Several clients share the calls in flight, because a client scans all of its connections for each call.
         """
         loop = asyncio.get_running_loop()
         if self._loop is not loop:

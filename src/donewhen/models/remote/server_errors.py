@@ -1,4 +1,4 @@
-"""What a server's refusal means: try again, leave something out, give this question up, or stop altogether."""
+"""Maps a server's error response to: retry, omit an option, skip this question, or stop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOO_LONG = ("context length", "context window", "too long")
 
 
 class UnsupportedOption(Exception):  # noqa: N818 - what a server asks for
-    """The server does not know one of the things that it was told; without it, it may answer."""
+    """The server does not support an option; without it, the call may succeed."""
 
     def __init__(self, option: str) -> None:
         super().__init__(option)
@@ -32,37 +32,39 @@ class UnsupportedOption(Exception):  # noqa: N818 - what a server asks for
 def raise_for_refusal(
     status: int, message: str, headers: Mapping[str, str], server: str, options: Collection[str]
 ) -> NoReturn:
-    """Turn an answer that is none into what follows from it."""
-    told = one_line(redact_secrets(message), 300)
-    named = next(
+    """Raise the exception for an error response."""
+    reason = one_line(redact_secrets(message), 300)
+    rejected = next(
         (option for option in options if re.search(rf"\b{re.escape(option)}(?:ing)?\b", message, re.IGNORECASE)), None
     )
-    # One ticket that is too long says nothing about the options, whichever it names.
-    too_long = any(one in message.casefold() for one in _TOO_LONG)
-    # Forbidden, too: some models may not be asked for log-probabilities.
-    if status in (400, 403, 422) and named is not None and not too_long:
-        raise UnsupportedOption(named)
-    if status in _HOPELESS or (status == 429 and any(one in message.casefold() for one in _NO_MONEY)):
-        # Everything else that is asked would be refused as well, so that there is no point in going on.
-        raise ConfigError(f"The model's server refuses: {told} (status {status}).", where=server)
+    # A ticket that is too long is no problem of the options, even if the message names one.
+    too_long = any(phrase in message.casefold() for phrase in _TOO_LONG)
+    # 403, too: some models forbid log-probabilities.
+    if status in (400, 403, 422) and rejected is not None and not too_long:
+        raise UnsupportedOption(rejected)
+    if status in _HOPELESS or (status == 429 and any(phrase in message.casefold() for phrase in _NO_MONEY)):
+        # Every other call would be rejected as well, so stop.
+        raise ConfigError(f"The model's server rejected the request: {reason} (status {status}).", where=server)
     if status in _MAY_PASS or status >= 500:
-        raise RetryLater(f"{told} (status {status})", after=retry_after_seconds(headers), slow_down=status in _TOO_MUCH)
-    raise ModelError(f"The model's server refuses this question: {told} (status {status}).")
+        raise RetryLater(
+            f"{reason} (status {status})", after=retry_after_seconds(headers), slow_down=status in _TOO_MUCH
+        )
+    raise ModelError(f"The model's server rejected this question: {reason} (status {status}).")
 
 
-def token_count(said: object) -> int:
-    """A number of tokens; what is none counts as not told."""
-    return said if isinstance(said, int) and said > 0 else 0
+def token_count(value: object) -> int:
+    """Return a token count; 0 for anything that is not a positive integer."""
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks one to wait: as a number, or as a time."""
-    said = headers.get("retry-after", "")
+    """Return the seconds of a Retry-After header, which is a number or a date."""
+    value = headers.get("retry-after", "")
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(value))
     except ValueError:
         pass
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(said).timestamp() - time.time())
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     except (TypeError, ValueError):
         return None

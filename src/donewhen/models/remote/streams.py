@@ -1,4 +1,4 @@
-"""A long answer comes in pieces: as long as they come, the server is at work, however long it takes in all."""
+"""Long answers are streamed: the timeout applies between two chunks, not to the whole answer."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from donewhen.models.remote.pacing import RetryLater
 from donewhen.models.remote.server_errors import UnsupportedOption
 
 _IN_ONE_PIECE = 1000
-"""Tokens that are waited for in one piece: a stream costs more, on both sides."""
+"""Answers up to this many tokens are not streamed, because streams cost more on both sides."""
 _PIECES_PER_TOKEN = 4
-"""A piece is a token or more; some servers send empty ones in between."""
+"""Limit on chunks: a chunk is a token or more, but some servers send empty ones."""
 _BUSY = ("overloaded", "rate_limit")
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Stream(Protocol[T_co]):
-    """What the clients give for an answer in pieces."""
+    """A streamed response of the SDKs."""
 
     @property
     def response(self) -> Any: ...
@@ -34,33 +34,35 @@ class Stream(Protocol[T_co]):
     async def __aexit__(self, *_: object) -> None: ...
 
 
-def should_stream(request: ChatRequest, left_out: Collection[str]) -> bool:
-    """Whether an answer is to come in pieces: a server at work on a long one must not be taken for one that hangs."""
-    return request.max_tokens > _IN_ONE_PIECE and "stream" not in left_out
+def should_stream(request: ChatRequest, unsupported: Collection[str]) -> bool:
+    """Whether to stream: a server that works on a long answer must not look like one that hangs."""
+    return request.max_tokens > _IN_ONE_PIECE and "stream" not in unsupported
 
 
 async def read_stream(
     opening: Awaitable[Stream[T_co]], request: ChatRequest, server: str, seconds: float
 ) -> list[T_co]:
-    """All pieces of an answer. TimeoutError where none comes for so many seconds, TryAgain where the stream fails."""
+    """Return all chunks. Raise TimeoutError after ``seconds`` without a chunk, RetryLater if the stream fails."""
     loop = asyncio.get_running_loop()
     most = _PIECES_PER_TOKEN * request.max_tokens
-    found: list[T_co] = []
+    chunks: list[T_co] = []
     async with asyncio.timeout(seconds) as idle, await opening as stream:
         if "json" in stream.response.headers.get("content-type", ""):
-            # It has not heard that a stream was wanted.
+            # The server ignored the stream option.
             raise UnsupportedOption("stream")
         try:
-            # Only gathered here: a stream that is left in the middle holds on to its connection.
-            async for piece in stream:
+            # Read everything before parsing: an abandoned stream keeps its connection open.
+            async for chunk in stream:
                 idle.reschedule(loop.time() + seconds)
-                found.append(piece)
-                if len(found) > most:
+                chunks.append(chunk)
+                if len(chunks) > most:
                     break
-        except Exception as error:  # the clients let through whatever their transport raises
-            told = one_line(redact_secrets(f"{server} broke off: {str(error) or type(error).__name__}"), 200)
+        except Exception as error:  # the SDKs pass on whatever their transport raises
+            reason = one_line(
+                redact_secrets(f"the stream of {server} failed: {str(error) or type(error).__name__}"), 200
+            )
             kind = f"{error} {getattr(error, 'type', '')}".casefold()
-            raise RetryLater(told, slow_down=any(one in kind for one in _BUSY)) from error
-    if len(found) > most:
-        raise RetryLater(f"{server} does not come to an end")
-    return found
+            raise RetryLater(reason, slow_down=any(word in kind for word in _BUSY)) from error
+    if len(chunks) > most:
+        raise RetryLater(f"{server} sent too many chunks")
+    return chunks
