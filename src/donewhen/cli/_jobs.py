@@ -1,4 +1,4 @@
-"""What the verbs about jobs share: finding the project, asking who agrees, and showing terms and changes."""
+"""Shared by the verbs for jobs: find the project, ask for approval, show terms and changes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("
 
 
 def project_option(command: F) -> F:
-    """``--project DIR``: which project is meant."""
+    """Add ``--project DIR``."""
     return click.option(
         "--project",
         "project",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         metavar="DIR",
-        help="The project's folder; without it, the one around the current folder.",
+        help="Project folder (default: found from the current folder upwards).",
     )(command)
 
 
 def job_argument(command: F, *, optional: bool = False) -> F:
-    """JOB, or ``--work-item-id JOB`` as the existing tool has it; ``optional`` where none stands for all of them."""
+    """Add the argument JOB, or ``--work-item-id JOB`` as in the original tool; if ``optional``, no JOB means all jobs."""
 
     @functools.wraps(command)
     def call(*arguments: Any, job: str | None, work_item_id: str | None, **options: Any) -> Any:
@@ -58,29 +58,29 @@ def job_argument(command: F, *, optional: bool = False) -> F:
             raise UsageError("Name one job.", next_step="donewhen status")
         return command(*arguments, job=job or work_item_id, **options)
 
-    option = click.option("--work-item-id", metavar="JOB", help="The job, for scripts that call it by this name.")
+    option = click.option("--work-item-id", metavar="JOB", help="Same as JOB, for scripts of the original tool.")
     return cast(F, click.argument("job", required=False)(option(call)))
 
 
 def approver_options(command: F) -> F:
-    """How to agree other than as a person at a terminal."""
+    """Add the options to approve with a key or as CI."""
     key = click.option(
         "--key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Sign with this key; its passphrase is asked for, or stands in {PASSPHRASE}.",
+        help=f"Sign with this key. The passphrase is read from {PASSPHRASE}, or asked for.",
     )
-    ci = click.option("--ci", is_flag=True, help="Agree as CI, where the sealed contract allows it.")
+    ci = click.option("--ci", is_flag=True, help="Approve as CI, if the sealed contract allows it.")
     return key(ci(command))
 
 
 def find_project(project: Path | None) -> Workspace:
-    """The project that is meant."""
+    """The project in this folder, or in the nearest folder above the current one."""
     return find_workspace(Path.cwd() if project is None else project)
 
 
 def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
-    """Find out who agrees; None when a person was asked and did not."""
+    """Establish who approves; None if a person was asked and declined."""
     if key is not None and ci:
         raise UsageError("Either --key or --ci, not both.")
     if key is not None:
@@ -108,7 +108,7 @@ def _by_key(path: Path) -> Approval:
 
 
 def passphrase_for(path: Path, *, confirm: bool = False) -> str:
-    """A key's passphrase: from the environment, or typed."""
+    """The passphrase of a key, from the environment or typed."""
     given = os.environ.get(PASSPHRASE)
     if given is not None:
         return given
@@ -119,7 +119,7 @@ def passphrase_for(path: Path, *, confirm: bool = False) -> str:
 
 
 def show_terms(output: Output, terms: Terms) -> None:
-    """What is being agreed to, in full."""
+    """Print all terms."""
     for name, value in terms.items():
         if name in ("schema", "job", "project"):
             continue
@@ -128,7 +128,7 @@ def show_terms(output: Output, terms: Terms) -> None:
 
 
 def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
-    """What changed, one line each, with where it can be seen."""
+    """Print each change with its location."""
     for change in changes:
         mark, color = _MARKS[change.kind]
         message = " → ".join(part for part in (change.before, change.after) if part is not None)

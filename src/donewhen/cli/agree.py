@@ -1,4 +1,4 @@
-"""Agreeing to what done means."""
+"""`donewhen agree`: seal what done means."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from donewhen.jobs.plan.workspace import Workspace
 
 @click.command()
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
-@click.option("--notes", default="", help="A remark to keep with the agreement.")
+@click.option("--notes", default="", help="A note to store with the agreement.")
 @approver_options
 @project_option
 @common_options
@@ -35,7 +35,7 @@ from donewhen.jobs.plan.workspace import Workspace
 def command(
     output: Output, jobs: tuple[str, ...], notes: str, key: Path | None, ci: bool, project: Path | None
 ) -> ExitCode:
-    """Seal what done means: for the JOBs named, or for everything that is not agreed.
+    """Seal what done means: for the given JOBs, or for everything that is not agreed yet.
 
     It shows what is being agreed to (as a difference, where it was agreed before) and asks you to type a word. From
     then on more may be asked for, but nothing may be loosened or removed without you.
@@ -91,7 +91,7 @@ def command(
 
 
 def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding]) -> list[Job]:
-    """The jobs that are meant. One that can't be read is a finding, and keeps nobody from the others."""
+    """The chosen jobs. Unreadable jobs are added to the findings and skipped."""
     if names:
         project = workspace.project().id
         return [workspace.job(name) for name in names if name != project]

@@ -1,4 +1,4 @@
-"""Completing a job: the one door to done."""
+"""`donewhen complete`: complete a job if all gates pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from donewhen.jobs.lifecycle.completion import Completion, complete
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Complete JOB, if it is done: run what is stale, ask every gate now, write it down, and give the promise.
+    """Complete JOB: run stale checks, evaluate every gate, record the result, and print the promise if all pass.
 
     The promise and its receipt are printed exactly when the job is done. Otherwise every closed gate is shown with its
     next command, the try is counted, and a job without tries left becomes blocked. A job that is done and still valid

@@ -1,4 +1,4 @@
-"""What was agreed, and what has changed since."""
+"""`donewhen contract`: show what was agreed, and what has changed since."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from donewhen.jobs.plan.workspace import Workspace
 
 @click.group()
 def command() -> None:
-    """Look at what was agreed."""
+    """Show what was agreed."""
 
 
 @command.command()
@@ -28,7 +28,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Print the terms that hold for JOB, or for the project: what was sealed, or else what would be."""
+    """Print the sealed terms of JOB or of the project; if nothing is sealed, the terms that would be."""
     workspace = find_project(project)
     proposal = _proposal(workspace, job)
     agreement = proposal.agreement
@@ -100,7 +100,7 @@ def _proposal(workspace: Workspace, job: str | None) -> AgreementProposal:
 
 
 def _all(workspace: Workspace, findings: list[Finding]) -> tuple[AgreementProposal, ...]:
-    """Everything that can be read; what can't is a finding, and keeps nobody from the others."""
+    """All readable plans. Unreadable ones are added to the findings and skipped."""
     jobs: list[Job] = []
     for place in workspace.places():
         try:

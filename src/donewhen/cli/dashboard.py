@@ -1,4 +1,4 @@
-"""The dashboard and the task tracker, made anew."""
+"""`donewhen dashboard`: rebuild the dashboard and the task tracker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from donewhen.jobs.board.views import dashboard_path, rebuild_views
 @common_options
 @click.pass_obj
 def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
-    """Write the dashboard and the task tracker anew, from every plan and every chain.
+    """Rebuild the dashboard and the task tracker from all plans and ledger chains.
 
     Every command that writes keeps both up to date, so this is needed after somebody has edited plans, or has merged
     branches. The page is one file that loads nothing; send it to whom you like. No plan file is touched.

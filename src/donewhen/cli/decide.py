@@ -1,4 +1,4 @@
-"""Decisions about a job."""
+"""`donewhen decide`: record a decision about a job."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from donewhen.jobs.plan.job import STAKES
 
 @click.command()
 @click.argument("job")
-@click.option("--raise-budget", type=click.IntRange(min=1), metavar="N", help="Allow N iterations in all.")
-@click.option("--rescope", is_flag=True, help="The job will be agreed anew with other criteria.")
+@click.option("--raise-budget", type=click.IntRange(min=1), metavar="N", help="Allow N iterations in total.")
+@click.option("--rescope", is_flag=True, help="The job will be agreed again with other criteria.")
 @click.option("--split", is_flag=True, help="The job will be split into others.")
-@click.option("--stakes", type=click.Choice(STAKES), help="Other stakes; target and budget follow their defaults.")
-@click.option("--target", type=click.IntRange(0, 100), metavar="N", help="Another score to reach.")
-@click.option("--cancel", is_flag=True, help="The job is not wanted any more.")
-@click.option("--reason", required=True, help="Why; it is kept.")
+@click.option(
+    "--stakes", type=click.Choice(STAKES), help="Change the stakes; target and budget follow if they are defaults."
+)
+@click.option("--target", type=click.IntRange(0, 100), metavar="N", help="Change the target score.")
+@click.option("--cancel", is_flag=True, help="Cancel the job.")
+@click.option("--reason", required=True, help="The reason. It goes on record.")
 @approver_options
 @project_option
 @common_options
@@ -44,7 +46,7 @@ def command(
     ci: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Record a decision about JOB, and do what follows from it.
+    """Record a decision about JOB and apply it.
 
     As with agreeing, a person decides. What an agent says is recorded as a proposal.
 
@@ -80,7 +82,7 @@ def command(
 
 
 def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
-    """What became of a decision."""
+    """Print the recorded decision and whether it counts."""
     entry = decided.entry
     data = {
         "decision": dict(entry.data),

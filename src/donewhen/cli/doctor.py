@@ -1,4 +1,4 @@
-"""Does donewhen work on this machine? Things are tried, not only looked at."""
+"""`donewhen doctor`: check whether donewhen works on this machine, by trying it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MARKS: dict[Health, tuple[str, str | None]] = {"ok": ("✓", "green"), "note": 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was tried."""
+    """The result of one check."""
 
     name: str
     health: Health
@@ -60,7 +60,7 @@ class Diagnosis:
 @common_options
 @click.pass_obj
 def command(output: Output) -> ExitCode:
-    """Try what donewhen needs on this machine, and say what is missing."""
+    """Check what donewhen needs on this machine, and report what is missing."""
     with output.progress("trying things"):
         found = [_tried(examine) for examine in _EXAMINATIONS] + _tried_hooks()
     width = max(len(one.name) for one in found)
@@ -194,7 +194,7 @@ def _hooks_fire() -> list[Diagnosis]:
 
 
 def _of_scope(runtime: HookTarget, scope: Scope, root: Path) -> list[Diagnosis]:
-    """What is to say of one settings file; nothing when it has no hooks of ours."""
+    """The checks of one hook file; none if it has no hooks of donewhen."""
     name = f"{runtime.name} {scope}"
     path = runtime.path(scope, root, os.environ)
     try:
@@ -223,7 +223,7 @@ def _canaries(name: str, runtime: HookTarget, entries: Sequence[HookEntry], root
 
 
 def _canary(runtime: HookTarget, entry: HookEntry, root: Path) -> str | None:
-    """Send an event through the command line, as the runtime would; what was said when the refusal did not come."""
+    """Send an event through the hook's command line, as the runtime would; return the output if it did not refuse."""
     nonce = os.urandom(8).hex()
     event = {"session_id": "donewhen-doctor", "cwd": str(root), "hook_event_name": entry.event, CANARY: nonce}
     try:

@@ -1,4 +1,4 @@
-"""What a code means."""
+"""`donewhen explain`: explain a reason code."""
 
 from __future__ import annotations
 

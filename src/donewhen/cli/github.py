@@ -1,4 +1,4 @@
-"""Jobs as issues on GitHub."""
+"""`donewhen github`: mirror jobs to GitHub issues."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from donewhen.mirror.sync.sync_plan import Step
 from donewhen.mirror.sync.syncing import read_and_plan
 from donewhen.mirror.sync.syncing import sync as carry_out
 
-_job_option = click.option("--job", metavar="JOB", help="Only this job; without it, all of them.")
+_job_option = click.option("--job", metavar="JOB", help="Only this job (default: all).")
 _wait_option = click.option(
     "--max-wait",
     type=click.FloatRange(min=0),
     default=MAX_WAIT,
     show_default=True,
     metavar="S",
-    help="How many seconds to wait in all when GitHub says that it is too much.",
+    help="Maximum time to wait for GitHub's rate limits, in seconds.",
 )
 
 
 @click.group()
 def command() -> None:
-    """Mirror jobs to issues on GitHub, and see where they differ.
+    """Mirror jobs to issues on GitHub, and compare them.
 
     A job is an issue, a wave a milestone, a status a label. The record decides; an issue only shows it. The token comes
     from GH_TOKEN or GITHUB_TOKEN (on an Enterprise server GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN).
@@ -54,12 +54,12 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--repo", metavar="OWNER/NAME", help="The repository; without it, that of the git remote `origin`.")
+@click.option("--repo", metavar="OWNER/NAME", help="The repository (default: from the git remote `origin`).")
 @project_option
 @common_options
 @click.pass_obj
 def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
-    """Switch mirroring on. Nothing is sent: github_enabled and github_repo are set in the project's plan.
+    """Enable mirroring: set github_enabled and github_repo in the project's plan. Nothing is sent.
 
     \b
     donewhen github enable --repo owner/name
@@ -78,14 +78,14 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
 
 
 @command.command()
-@click.option("--dry-run", is_flag=True, help="Say what would be done: nothing is written, here or there.")
+@click.option("--dry-run", is_flag=True, help="Print the planned changes without making any.")
 @_job_option
 @_wait_option
 @project_option
 @common_options
 @click.pass_obj
 def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Bring the issues up to date with the jobs. What is there then is put on record.
+    """Update the issues to match the jobs, and record the result.
 
     What people wrote around our part of an issue's text, and labels that are not ours, stay. A run that is cut off goes
     on where it stopped.
@@ -130,7 +130,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
 @common_options
 @click.pass_obj
 def parity(output: Output, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Compare each issue with its job. Content and state count, each gap is explained, and nothing is changed.
+    """Compare each issue with its job, and explain each difference. Nothing is changed.
 
     \b
     donewhen github parity

@@ -1,4 +1,4 @@
-"""The rules that a judge follows: as they are, as they were, and for use elsewhere."""
+"""`donewhen guidance`: show, compare, export and accept the rules of a judge."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RuleChange(NamedTuple):
 
 @click.group()
 def command() -> None:
-    """Look at the rules that a judge follows, and go back to earlier ones.
+    """Show the rules of a judge, compare them, and roll back.
 
     The scaffold, S1, S2, …, is written by people, and nothing changes it. G0, G1, … are learned: each step changes one
     rule, and every step is kept.
@@ -58,7 +58,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def show(output: Output, mission: Path, step: int | None) -> ExitCode:
-    """Print the rules of MISSION with what each is based on.
+    """Print the rules of MISSION with their evidence.
 
     A hit is a ticket that is right with the rule and wrong without it; a miss is the reverse.
     """
@@ -85,13 +85,17 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
 
 @command.command()
 @mission_argument
-@click.option("--from", "start", type=click.IntRange(min=0), metavar="N", help="From this step on, not the beginning.")
-@click.option("--accepted", "from_accepted", is_flag=True, help="From what the gates of jobs follow.")
-@click.option("--to", "end", type=click.IntRange(min=0), metavar="N", help="Up to this step, not the newest.")
+@click.option(
+    "--from", "start", type=click.IntRange(min=0), metavar="N", help="Compare from this step (default: the first)."
+)
+@click.option("--accepted", "from_accepted", is_flag=True, help="Compare from the accepted guidance.")
+@click.option(
+    "--to", "end", type=click.IntRange(min=0), metavar="N", help="Compare up to this step (default: the newest)."
+)
 @common_options
 @click.pass_obj
 def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, end: int | None) -> ExitCode:
-    """Print how the rules of MISSION have changed, rule by rule; by default from what it began with."""
+    """Print how the rules of MISSION have changed (default: since the beginning)."""
     found = read_mission(mission, code=False)
     if from_accepted:
         if start is not None:
@@ -121,12 +125,17 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
 @command.command()
 @mission_argument
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest."
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Show at most N entries, the newest.",
 )
 @common_options
 @click.pass_obj
 def log(output: Output, mission: Path, limit: int) -> ExitCode:
-    """Print every change of the rules of MISSION, oldest first: when, by whom, and by how many tickets."""
+    """Print the history of the rules of MISSION, oldest first: time, author, number of tickets."""
     found = read_mission(mission, code=False)
     history = found.store.history() if found.store.exists else ()
     for one in history[-limit:]:
@@ -149,7 +158,7 @@ def log(output: Output, mission: Path, limit: int) -> ExitCode:
 @common_options
 @click.pass_obj
 def rollback(output: Output, step: int, mission: Path) -> ExitCode:
-    """Go back to the rules that MISSION had at STEP.
+    """Restore the rules that MISSION had at STEP.
 
     Nothing is lost: it is a step of its own, recorded under your name, and can itself be rolled back.
     """
@@ -169,12 +178,12 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
 
 @command.command()
 @mission_argument
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="This step; without it, the newest.")
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="The step to accept (default: the newest).")
 @approver_options
 @common_options
 @click.pass_obj
 def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci: bool) -> ExitCode:
-    """Let the gates follow the guidance of MISSION as it is now, or as it was at a step.
+    """Accept the guidance of MISSION, so that the gates follow it.
 
     Until somebody has looked at what a judge has learned, the gates of jobs follow the guidance that was accepted last.
     It shows what would change, and asks you to type a word. MISSION must be one of the project's, in its folder of
@@ -224,14 +233,14 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     type=click.Choice(["prompt", "markdown", "json"]),
     default="markdown",
     show_default=True,
-    help="As a judge is shown it, for people, or as guidance.json has it.",
+    help="Format: prompt, Markdown, or JSON.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it to FILE.")
 @click.option("--step", type=click.IntRange(min=0), metavar="N", help="The rules at an earlier step.")
 @common_options
 @click.pass_obj
 def export(output: Output, mission: Path, form: Format, out: Path | None, step: int | None) -> ExitCode:
-    """Print the rules of MISSION for use elsewhere: as a prompt, as Markdown, as JSON."""
+    """Export the rules of MISSION as a prompt, Markdown or JSON."""
     found = read_mission(mission, code=False)
     guidance = _chosen(found, step)
     text = _exported(found, guidance, form)

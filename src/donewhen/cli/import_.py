@@ -1,4 +1,4 @@
-"""Jobs out of what other tools keep."""
+"""`donewhen import`: create jobs from other tools' files."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _MOST_FINDINGS = 40
     "--from",
     "kind",
     type=click.Choice(KINDS),
-    help="What the source is; without it, that is found out by what is there.",
+    help="Source format (default: detect).",
 )
 @click.option(
     "--run",
     "commands",
     multiple=True,
     metavar="CMD",
-    help="A command that must succeed for every job that is made; there is no shell.",
+    help="A command that must succeed for every created job. It runs without a shell.",
 )
-@click.option("--workstream", metavar="NAME", help="The workstream they belong to; made where there is none.")
-@click.option("--dry-run", is_flag=True, help="Show what would be made, and write nothing.")
+@click.option("--workstream", metavar="NAME", help="The workstream of the jobs; created if it does not exist.")
+@click.option("--dry-run", is_flag=True, help="Show what would be created, and write nothing.")
 @project_option
 @common_options
 @click.pass_obj
@@ -53,7 +53,7 @@ def command(
     dry_run: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Make jobs of what another tool keeps in SOURCE, a file or a folder.
+    """Create jobs from SOURCE, a file or folder of another tool.
 
     Whatever the source says is done, is planned here: nothing is taken on trust, and nobody has agreed to anything.
     Importing again makes what is new, and tells what has changed.
@@ -149,7 +149,7 @@ def _jobs(count: int) -> str:
 
 @contextmanager
 def _bar(output: Output) -> Iterator[Watch]:
-    """A bar where somebody is watching."""
+    """A progress bar on a terminal."""
     if output.json or not sys.stderr.isatty():
         yield lambda _done, _all: None
         return
