@@ -53,7 +53,7 @@ def executor_options(command: Callable[P, T]) -> Callable[..., T]:
     def with_executor(*args: P.args, **options: P.kwargs) -> T:
         name, address, workers = options.pop("executor"), options.pop("address"), options.pop("workers")
         given = {"--executor": name if name != "local" else None, "--address": address, "--workers": workers}
-        again = "".join(f" {key} {shlex.quote(str(one))}" for key, one in given.items() if one is not None)
+        again = "".join(f" {key} {shlex.quote(str(value))}" for key, value in given.items() if value is not None)
         options["executor"] = ChosenExecutor(find_executor(name, address, workers), again)  # type: ignore[arg-type]
         return command(*args, **options)
 

@@ -50,7 +50,7 @@ def project_option(command: F) -> F:
 
 
 def job_argument(command: F, *, optional: bool = False) -> F:
-    """Add the argument JOB, or ``--work-item-id JOB`` as in the original tool; if ``optional``, no JOB means all jobs."""
+    """Add JOB, or ``--work-item-id JOB`` as in the original tool; if ``optional``, no JOB means all jobs."""
 
     @functools.wraps(command)
     def call(*arguments: Any, job: str | None, work_item_id: str | None, **options: Any) -> Any:
@@ -141,15 +141,15 @@ def _lines(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, list):
         if value:
             yield f"{title}:"
-            yield from (f"  {one}" for one in value)
+            yield from (f"  {item}" for item in value)
     elif name == "missions":
         for mission, terms in value.items():
             yield f"judge {mission}:"
-            yield from (f"  {key.replace('_', ' ')} = {_short(one)}" for key, one in terms.items() if one)
+            yield from (f"  {key.replace('_', ' ')} = {_short(item)}" for key, item in terms.items() if item)
     elif isinstance(value, dict):
         if value:
             yield f"{title}:"
-            yield from (f"  {key} = {_short(one)}" for key, one in value.items())
+            yield from (f"  {key} = {_short(item)}" for key, item in value.items())
     elif value is not False:
         yield f"{title}: {value}"
 
@@ -158,5 +158,5 @@ def _short(value: Any) -> str:
     if isinstance(value, dict) and "executed" in value:
         return f"{len(value['executed'])} tests, {len(value['skipped'])} skipped"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {_short(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {_short(item)}" for key, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

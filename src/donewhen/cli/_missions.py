@@ -73,10 +73,10 @@ def harmless_json(data: object, indent: int | None = None) -> str:
 def show_problems(output: Output, problems: list[Finding], *, everything: bool = False) -> None:
     """Print the problems with their locations; only the first few unless ``everything``."""
     shown = problems if everything else problems[:_SHOWN]
-    for one in shown:
-        place = f"{one.where}: " if one.where else ""
-        output.say(f"✗ {place}{one.message}", fg="red")
-        if one.next:
-            output.say(f"  next: {one.next}", dim=True)
+    for problem in shown:
+        place = f"{problem.where}: " if problem.where else ""
+        output.say(f"✗ {place}{problem.message}", fg="red")
+        if problem.next:
+            output.say(f"  next: {problem.next}", dim=True)
     if len(problems) > len(shown):
         output.say(f"  … and {len(problems) - len(shown)} more; --all lists them", fg="red")

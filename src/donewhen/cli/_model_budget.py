@@ -49,11 +49,11 @@ def open_metered_model(mission: Mission, model: Model, output: Output) -> Iterat
         yield MeteredModel(model, meter, answers)
 
 
-def budget_finding(error: BudgetError, asking: MeteredModel, told: str) -> Finding:
+def budget_finding(error: BudgetError, asking: MeteredModel, progress: str) -> Finding:
     """The finding for a budget that is used up."""
     kept = "" if asking.free else " What was answered is kept, and not paid for again."
     allowed = f"budget.{error.limit} in mission.toml" + (" or --max-calls" if error.limit == "calls" else "")
-    return Finding(error.code, f"{error.message} {told}", next=f"Raise {allowed}, and begin again.{kept}")
+    return Finding(error.code, f"{error.message} {progress}", next=f"Raise {allowed}, and begin again.{kept}")
 
 
 def _answers(mission: Mission, output: Output) -> AnswerStore | None:

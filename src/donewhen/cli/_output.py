@@ -126,7 +126,7 @@ def harmless_text(text: str) -> str:
     # On GitHub, a line with this in it can be a command to the runner.
     text = text.replace("##[", "#\\u0023[")
     if not text.isprintable():
-        text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+        text = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
     return text
 
 

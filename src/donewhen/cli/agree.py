@@ -43,20 +43,22 @@ def command(
     workspace = find_project(project)
     refused: list[Finding] = []
     chosen = _chosen(workspace, jobs, refused)
-    open_ones = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
-    ready = [one for one in open_ones if not one.problems and one.agreement.state != "agreed"]
-    tightened = [one for one in open_ones if not one.problems and one.agreement.state == "agreed"]
-    for one in tightened:
-        _show(output, one)
+    open_proposals = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
+    ready = [proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state != "agreed"]
+    tightened = [
+        proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state == "agreed"
+    ]
+    for proposal in tightened:
+        _show(output, proposal)
     if tightened:
         sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
         output.say(f"{len(sealed)} tightened agreement(s) sealed; nobody has to be asked for that.")
-    for one in ready:
-        _show(output, one)
+    for proposal in ready:
+        _show(output, proposal)
     refused += [
         Finding(problem.code, problem.message, problem.where, "Repair it, then: donewhen agree")
-        for one in open_ones
-        for problem in one.problems
+        for proposal in open_proposals
+        for problem in proposal.problems
     ]
     for finding in refused:
         output.say(f"✗ {finding.where}: {finding.message}", fg="red")
@@ -67,7 +69,7 @@ def command(
     if approval is None:
         finding = Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
         return output.fail(ExitCode.GATE_FAILED, finding)
-    entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in ready}
+    entries = {proposal.chain: agree(workspace, proposal, approval, notes=notes) for proposal in ready}
     rebuild_views(workspace)
     after = {proposal.chain: proposal.agreement.state for proposal in agreement_proposals(workspace, chosen)}
     for name in entries:

@@ -76,8 +76,8 @@ def command(
         try:
             report = asyncio.run(audit_judge(found, chosen, asking, advance))
         except BudgetError as error:
-            told = f"{done} ticket(s) were judged; of half an audit nothing is reported."
-            return output.fail(error.exit_code, budget_finding(error, asking, told))
+            message = f"{done} ticket(s) were judged; of half an audit nothing is reported."
+            return output.fail(error.exit_code, budget_finding(error, asking, message))
     if lost := lost_workers(asked):
         output.note(lost)
     if page is not None:

@@ -90,7 +90,7 @@ def command(
             next_step="Give --file, --run or --tests, or write a [stop] table into donewhen.toml.",
         )
     context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(root))
-    results = [(label, _asked(output, label, one, context)) for label, one in checks]
+    results = [(label, _asked(output, label, checker, context)) for label, checker in checks]
     return _told(output, results)
 
 

@@ -61,32 +61,34 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
     for unreadable in findings:
         output.say(f"✗ {unreadable.where}: {unreadable.message}", fg="red")
     data = []
-    for one in chosen:
-        agreement = one.agreement
+    for proposal in chosen:
+        agreement = proposal.agreement
         if job is None and agreement.state == "agreed" and not agreement.changes:
             continue
         color = {"agreed": "green", "voided": "red"}.get(agreement.state, "yellow")
-        output.say(f"{one.chain}  {agreement.state}", bold=True, fg=color)
+        output.say(f"{proposal.chain}  {agreement.state}", bold=True, fg=color)
         if agreement.seal is None:
             output.say("    nobody has sealed anything yet", dim=True)
-            findings.append(Finding(agreement.state, f"{one.chain} is not sealed.", one.where, "donewhen agree"))
+            findings.append(
+                Finding(agreement.state, f"{proposal.chain} is not sealed.", proposal.where, "donewhen agree")
+            )
         elif not agreement.changes:
             output.say("    nothing has changed", dim=True)
-        show_changes(output, agreement.changes, one.place)
+        show_changes(output, agreement.changes, proposal.place)
         findings += [
             Finding(
                 FindingCode.VOIDED,
                 f"{change.field} was {change.kind}: {change.before}.",
-                one.place(change),
+                proposal.place(change),
                 "donewhen agree",
             )
             for change in agreement.voiding
         ]
         data.append(
             {
-                "chain": one.chain,
+                "chain": proposal.chain,
                 "state": agreement.state,
-                "changes": [{**change._asdict(), "where": one.place(change)} for change in agreement.changes],
+                "changes": [{**change._asdict(), "where": proposal.place(change)} for change in agreement.changes],
             }
         )
     if not data:

@@ -42,8 +42,8 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
     counts = [f"{count} {name.replace('_', ' ')}" for name, count in board.counts.items() if count]
     output.say(f"{board.project.id}  {board.project.title}  ({board.project.agreement})", bold=True)
     output.say(f"  {', '.join(counts) or 'no jobs yet'}")
-    for one in board.unread:
-        output.say(f"✗ {one.where}: {one.says}", fg="red")
+    for unreadable in board.unread:
+        output.say(f"✗ {unreadable.where}: {unreadable.says}", fg="red")
     output.say(f"  page:    {workspace.where(page)}")
     output.say(f"  data:    {workspace.where(dashboard_path(workspace))}")
     output.say(f"  tracker: {workspace.where(tracker_path(workspace))}")

@@ -68,9 +68,9 @@ def command(
     workspace = find_project(project)
     found = workspace.job(job)
     decision = Decision(kind, reason, None if value is True else value)
-    told = kind.replace("_", " ") + ("" if value is True else f" {value}")
+    summary = kind.replace("_", " ") + ("" if value is True else f" {value}")
     output.say(f"{found.id}  {found.title}", bold=True)
-    output.say(f"  {told}: {reason}")
+    output.say(f"  {summary}: {reason}")
     approval = ask_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
         return output.fail(

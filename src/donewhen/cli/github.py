@@ -118,7 +118,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
         "dry_run": dry_run,
         "jobs": len(looked.targets),
         "steps": [{"step": type(step).__name__, "told": step.told} for step in steps],
-        "gaps": [one._asdict() for one in left],
+        "gaps": [gap._asdict() for gap in left],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
@@ -149,7 +149,7 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     data: dict[str, Any] = {
         "repo": mirror.api.repo,
         "jobs": len(looked.targets),
-        "gaps": [one._asdict() for one in found],
+        "gaps": [gap._asdict() for gap in found],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
@@ -192,7 +192,7 @@ def _told(looked: RemoteIssues, mirror: Mirror, found: Iterable[Gap]) -> Iterato
 
 
 def _unreadable(looked: RemoteIssues) -> Iterator[Finding]:
-    return (Finding.of(one) for one in looked.unreadable)
+    return (Finding.of(error) for error in looked.unreadable)
 
 
 def _doubled(looked: RemoteIssues) -> Iterator[Finding]:

@@ -138,17 +138,17 @@ def log(output: Output, mission: Path, limit: int) -> ExitCode:
     """Print the history of the rules of MISSION, oldest first: time, author, number of tickets."""
     found = read_mission(mission, code=False)
     history = found.store.history() if found.store.exists else ()
-    for one in history[-limit:]:
-        tickets = f", {len(one.change.evidence)} ticket(s)" if one.change.evidence else ""
-        output.say(f"{one.step}  {one.at}  {_label(found, one)}  by {one.by}{tickets}")
-        for line in (one.change.text, one.change.rationale):
+    for revision in history[-limit:]:
+        tickets = f", {len(revision.change.evidence)} ticket(s)" if revision.change.evidence else ""
+        output.say(f"{revision.step}  {revision.at}  {_label(found, revision)}  by {revision.by}{tickets}")
+        for line in (revision.change.text, revision.change.rationale):
             if line:
-                output.say(f"    {one_line(line, _RULE)}", dim=line != one.change.text)
+                output.say(f"    {one_line(line, _RULE)}", dim=line != revision.change.text)
     if not history:
         output.say("Nothing was learned yet.")
     elif len(history) > limit:
         output.say(f"({len(history) - limit} older; -n shows more)", dim=True)
-    rows = [{**one._asdict(), "change": _builtins(one.change)} for one in history[-limit:]]
+    rows = [{**revision._asdict(), "change": _builtins(revision.change)} for revision in history[-limit:]]
     return output.finish(ExitCode.PASS, {"mission": found.name, "revisions": rows, "total": len(history)})
 
 

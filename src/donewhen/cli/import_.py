@@ -82,7 +82,7 @@ def command(
         "would_be_made": done.new if dry_run else 0,
         "claimed_done": done.claimed,
         "taken_on_trust": 0,
-        "items": [_row(one) for one in done.made],
+        "items": [_row(imported) for imported in done.made],
     }
     findings = [
         Finding(finding.code, finding.message, finding.where, FINDINGS[finding.code].next_step)
@@ -107,9 +107,9 @@ def _row(job: ImportedJob) -> dict[str, object]:
 
 def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
     output.say(f"{NAMES[done.kind]} in {done.root}", bold=True)
-    width = min(40, max(len(one.item.name) for one in done.made[:_MOST_ROWS]))
-    for one in done.made[:_MOST_ROWS]:
-        output.say(f"  {_line(one, width, dry_run)}")
+    width = min(40, max(len(imported.item.name) for imported in done.made[:_MOST_ROWS]))
+    for imported in done.made[:_MOST_ROWS]:
+        output.say(f"  {_line(imported, width, dry_run)}")
     if len(done.made) > _MOST_ROWS:
         output.say(f"  … and {len(done.made) - _MOST_ROWS:,} more; --json has all of them", dim=True)
     for finding in done.findings[:_MOST_FINDINGS]:

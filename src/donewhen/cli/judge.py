@@ -110,20 +110,20 @@ def command(
         bar = _Bar(output, tally, asking, files, wanted=not (quiet or texts or output.json or on_screen))
         found = stream_verdicts(Judge(mission, chosen, asking), tickets, piped=not all(map(_is_file, files)))
         with _destination(out, append=append) as write, bar:
-            async for one in found:
-                tally.count(one)
+            async for verdict in found:
+                tally.count(verdict)
                 bar.moved()
-                if isinstance(one, TicketError):
+                if isinstance(verdict, TicketError):
                     if output.json:
-                        problems.append(Finding.of(one))
+                        problems.append(Finding.of(verdict))
                     else:
-                        output.note(f"✗ {one}")
+                        output.note(f"✗ {verdict}")
                 elif output.json and out is None:
-                    collected.append(one.as_dict())
+                    collected.append(verdict.as_dict())
                 elif on_screen:
-                    _show(output, one)
+                    _show(output, verdict)
                 else:
-                    write(harmless_json(one.as_dict()).encode() + b"\n")
+                    write(harmless_json(verdict.as_dict()).encode() + b"\n")
 
     async def to_the_end(asking: MeteredModel) -> None:
         try:

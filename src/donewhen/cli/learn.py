@@ -70,7 +70,7 @@ def command(
     """
     found = read_mission(mission)
     going_on = resume or run_name is not None
-    changed = [one for one in (epochs, seed, trial, max_calls) if one is not None]
+    changed = [value for value in (epochs, seed, trial, max_calls) if value is not None]
     if going_on and changed:
         raise UsageError("A run goes on with the settings that it began with; only model and executor may be others.")
     folder = _cut_off(found, run_name) if going_on else None
@@ -134,7 +134,7 @@ def _with_options(
 ) -> Mission:
     settings = mission.settings
     given: dict[str, Any] = {"model": model, "epochs": epochs, "seed": seed}
-    settings = msgspec.structs.replace(settings, **{name: one for name, one in given.items() if one is not None})
+    settings = msgspec.structs.replace(settings, **{name: value for name, value in given.items() if value is not None})
     if trial == "off":
         settings = msgspec.structs.replace(settings, trial="off")
     elif trial == "on" and settings.trial == "off":

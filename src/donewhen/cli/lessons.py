@@ -130,21 +130,21 @@ def search(
         raise UsageError("Say what to look for: words, --tag or --job.", next_step="donewhen lessons list")
     workspace = find_project(project)
     lessons = read_lessons(workspace)
-    wanted = frozenset(one.casefold() for one in tags)
+    wanted = frozenset(tag.casefold() for tag in tags)
     chosen = [lesson for lesson in lessons if not wanted or wanted & {tag.casefold() for tag in lesson.tags}]
     query = lesson_query_for(workspace, workspace.job(job), lessons) if job else LessonQuery()
     query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
     if words and not query.words:
         raise UsageError("These words stand in every text.", next_step="Give one that tells it from others.")
     found = rank_lessons(chosen, query, lesson_usage(workspace).used)
-    for one in found[:limit]:
-        _show_line(output, one.lesson)
-        output.say(f"    {'; '.join(one.reasons)}", dim=True)
+    for match in found[:limit]:
+        _show_line(output, match.lesson)
+        output.say(f"    {'; '.join(match.reasons)}", dim=True)
     if not found:
         output.say("No lesson fits.")
     elif len(found) > limit:
         output.say(f"({len(found) - limit} more; -n shows them)", dim=True)
-    data = {"lessons": [_found(one) for one in found[:limit]], "total": len(found)}
+    data = {"lessons": [_found(match) for match in found[:limit]], "total": len(found)}
     return output.finish(ExitCode.PASS, data)
 
 
@@ -253,7 +253,7 @@ def _asked(output: Output, name: str, given: str | None) -> str:
 def _told(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCode:
     lesson = kept.lesson
     if kept.recorded:
-        update_views(workspace, *(workspace.job(one) for one in kept.recorded))
+        update_views(workspace, *(workspace.job(name) for name in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
         output.say(f"  on record for {_listed(kept.recorded)}", fg="green")

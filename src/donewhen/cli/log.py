@@ -33,7 +33,7 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
     names = chains if job is None else (job,) if job in chains else (workspace.place(job).id,)
     entries = [(entry.at, name, entry) for name in names for entry in ledger.read(name).entries]
     # Within a chain the order is the chain's; between chains the times, which are for display, must do.
-    entries.sort(key=lambda one: one[0])
+    entries.sort(key=lambda row: row[0])
     shown = entries[-limit:]
     for _, name, entry in shown:
         who = f"{entry.by.name} ({entry.by.kind})"

@@ -79,13 +79,13 @@ def command(
         "turns": ended.turns,
         "why": ended.why,
         "receipt": None if ended.promise is None else ended.promise.receipt,
-        "cascade": [one.id for one in ended.cascade],
+        "cascade": [promise.id for promise in ended.cascade],
     }
     if ended.promise is not None:
         for promise in (ended.promise, *ended.cascade):
             show_promise(output, promise)
         return output.finish(ExitCode.PASS, data)
-    told = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
-    output.say(told, fg="yellow")
-    finding = Finding("loop_ended", told, workspace.where(found.path), f"donewhen next {found.id}")
+    message = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
+    output.say(message, fg="yellow")
+    finding = Finding("loop_ended", message, workspace.where(found.path), f"donewhen next {found.id}")
     return output.finish(ExitCode.GATE_FAILED, data, [finding])

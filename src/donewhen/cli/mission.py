@@ -214,8 +214,8 @@ def example(output: Output, folder: Path, tickets: int) -> ExitCode:
 
     make_mission(folder, tickets)
     output.say(f"✓ {folder}/: {tickets} made-up reports; {NOISE:.0%} of the labels are wrong on purpose.", fg="green")
-    for one in RULES:
-        output.say(f"  {one}", dim=True)
+    for rule in RULES:
+        output.say(f"  {rule}", dim=True)
     output.say(f"  next: donewhen learn {folder}", dim=True)
     return output.finish(ExitCode.PASS, {"folder": str(folder), "tickets": tickets, "rules": list(RULES)})
 
@@ -297,8 +297,8 @@ def _tell_preview(
         ("language", language, guessed),
         ("not used", ", ".join(understood.unused) or "-", False),
     )
-    for title, told, guess in rows:
-        output.say(f"  {title.ljust(8)}  {one_line(told, 300)}{'  (guessed)' if guess else ''}")
+    for title, value, guess in rows:
+        output.say(f"  {title.ljust(8)}  {one_line(value, 300)}{'  (guessed)' if guess else ''}")
     for ticket in seen.examples:
         output.say(f"  {ticket.label}  {one_line(ticket.group_id, 30)}  {one_line(ticket.text, _EXCERPT)}", dim=True)
     passes, fails = seen.counts["pass"], seen.counts["fail"]
@@ -332,8 +332,8 @@ def _data(
         "values": dict(understood.values),
         "tickets": dict(seen.counts),
         "both_labels": seen.both,
-        "examples": [{"ticket_key": one.key, "text": one_line(one.text, _EXCERPT)} for one in seen.examples],
-        "left_out": [one._asdict() for one in seen.left_out],
+        "examples": [{"ticket_key": ticket.key, "text": one_line(ticket.text, _EXCERPT)} for ticket in seen.examples],
+        "left_out": [row._asdict() for row in seen.left_out],
         "written": False,
     }
 
@@ -357,9 +357,9 @@ def _split(mission: Mission) -> dict[str, int]:
     members: list[SplitMember] = []
     with suppress(ConfigError):
         members += (
-            SplitMember(one.key, one.group_id, one.cluster, one.label)
-            for one in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded())
-            if isinstance(one, Ticket) and one.label is not None
+            SplitMember(ticket.key, ticket.group_id, ticket.cluster, ticket.label)
+            for ticket in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded())
+            if isinstance(ticket, Ticket) and ticket.label is not None
         )
     splits = split_tickets(members, mission.settings.split, mission.settings.seed)
     return {part: len(getattr(splits, part)) for part in PARTS}

@@ -121,24 +121,24 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
 def _choices() -> Iterator[Choice]:
     yield Choice("contrast", True, "nothing: it follows written rules")
     runtime = _extra("local", "xllamacpp")
-    for one in weights_catalogue():
-        here = are_weights_present(one)
-        where = f"at {weights_path(one)}" if here else "not here"
-        about = f"{one.description} ({one.licence})"
+    for weights in weights_catalogue():
+        here = are_weights_present(weights)
+        where = f"at {weights_path(weights)}" if here else "not here"
+        about = f"{weights.description} ({weights.licence})"
         yield Choice(
-            "local" if one == default_weights() else "local:PATH",
+            "local" if weights == default_weights() else "local:PATH",
             here and runtime["installed"],
-            f"{one.name}, {where}; {_told(runtime)}",
-            one.size,
+            f"{weights.name}, {where}; {_told(runtime)}",
+            weights.size,
             about,
-            {"extra": runtime, "weights": _details(one)},
+            {"extra": runtime, "weights": _details(weights)},
         )
     yield Choice(
         "local:PATH", runtime["installed"], f"a GGUF file of yours; {_told(runtime)}", details={"extra": runtime}
     )
     for remote in (OpenAIChat, AnthropicChat):
         extra = _extra(remote.kind, remote.kind)
-        key, address = (bool(os.environ.get(one)) for one in (remote.key_variable, remote.address_variable))
+        key, address = (bool(os.environ.get(variable)) for variable in (remote.key_variable, remote.address_variable))
         needs = f"{_told(extra)}; {remote.key_variable} is {'' if key else 'not '}set"
         if address:
             needs += f"; {remote.address_variable} is set"
@@ -186,9 +186,11 @@ class _Progress:
     def __enter__(self) -> Self:
         if self._silent:
             return self
-        one = self._weights
-        self._output.note(f"{one.name}: {human_size(one.size)} in {len(one.parts)} part(s). {one.description}.")
-        self._output.note(f"Licence {one.licence}. {one.note}".rstrip())
+        weights = self._weights
+        self._output.note(
+            f"{weights.name}: {human_size(weights.size)} in {len(weights.parts)} part(s). {weights.description}."
+        )
+        self._output.note(f"Licence {weights.licence}. {weights.note}".rstrip())
         if sys.stderr.isatty():
             from rich import progress
             from rich.console import Console

@@ -56,7 +56,7 @@ def ready_(output: Output, project: Path | None) -> ExitCode:
         output.say(f"critical path: {' → '.join(found.critical_path)} ({found.hours:g} h)", dim=True)
     data = {
         "ready": list(found.now),
-        "waves": [list(one) for one in found.waves],
+        "waves": [list(wave) for wave in found.waves],
         "critical_path": list(found.critical_path),
         "hours": found.hours,
     }

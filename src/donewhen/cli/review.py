@@ -81,7 +81,7 @@ def command(
             raise UsageError("--verdict needs an ITEM.", next_step="donewhen review --list")
         return _settled_at_once(output, workspace, find_item(workspace, item, by=by), verdict, reason, key, ci)
     found = [find_item(workspace, item, by=by)] if item is not None else list(review_queue(workspace, by=by))
-    found = [one for one in found if kind in (None, one.kind) and mission in (None, one.mission)]
+    found = [item for item in found if kind in (None, item.kind) and mission in (None, item.mission)]
     # A key proves who it is; a key to press needs a terminal all the same.
     watched = is_at_terminal() and (detected_agent() is None or key is not None)
     if listing or output.json or not found or not watched:
@@ -90,17 +90,17 @@ def command(
 
 
 def _listed(output: Output, found: Sequence[ReviewItem], *, whole: bool) -> ExitCode:
-    for one in found:
+    for item in found:
         if whole:
-            _show(output, one, "", everything=True)
+            _show(output, item, "", everything=True)
         else:
-            output.say(f"{one.id}  {one.kind.replace('_', ' ')}  {one.title}", bold=True)
-            output.say(f"    {one_line(one.question, 160)}")
-            output.say(f"    {one_line(one.why, 200)}", dim=True)
+            output.say(f"{item.id}  {item.kind.replace('_', ' ')}  {item.title}", bold=True)
+            output.say(f"    {one_line(item.question, 160)}")
+            output.say(f"    {one_line(item.why, 200)}", dim=True)
     output.say("Nothing needs a person." if not found else f"{len(found)} thing(s) need a person.", bold=True)
     if found:
         output.say("  next, for a person at a terminal: donewhen review", dim=True)
-    return output.finish(ExitCode.PASS, {"items": [_data(one) for one in found]})
+    return output.finish(ExitCode.PASS, {"items": [_data(item) for item in found]})
 
 
 def _settled_at_once(
@@ -130,18 +130,18 @@ def _one_by_one(
         finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     given: list[RecordedVerdict] = []
-    for number, one in enumerate(found, 1):
-        answer = _asked(output, workspace, one, f"{number} of {len(found)}", approval)
+    for number, item in enumerate(found, 1):
+        answer = _asked(output, workspace, item, f"{number} of {len(found)}", approval)
         if answer == "quit":
             break
         if isinstance(answer, RecordedVerdict):
             given.append(answer)
     output.say()
-    labelled = sum(one.ticket is not None for one in given)
+    labelled = sum(verdict.ticket is not None for verdict in given)
     output.say(f"{len(given)} verdict(s) given, {labelled} labelled ticket(s) made.", bold=True)
     if labelled:
         output.say("  next: donewhen learn, on what people have said", dim=True)
-    return output.finish(ExitCode.PASS, {"given": [one.told for one in given]})
+    return output.finish(ExitCode.PASS, {"given": [verdict.told for verdict in given]})
 
 
 def _asked(

@@ -74,7 +74,7 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
             "mode": found.job.truth_mode,
             "failures": [reason._asdict() for reason in gate.reasons],
         }
-        findings = [Finding(one.code, one.message, one.where, gate.next) for one in gate.reasons]
+        findings = [Finding(reason.code, reason.message, reason.where, gate.next) for reason in gate.reasons]
         return _Told(exit_code(found.evaluation, gate.passed), data, findings)
 
     return _each(output, job, project, on_progress, collecting=True)
@@ -93,7 +93,7 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     workspace = find_project(project)
     if job is None:
         seen = survey_jobs(workspace)
-        working = [one.id for one in seen.jobs if one.status == "in_progress"]
+        working = [job.id for job in seen.jobs if job.status == "in_progress"]
         waiting = find_ready_jobs(seen.jobs).now
         job = working[0] if working else None
         if job is None:
@@ -118,8 +118,8 @@ def _each(
 ) -> ExitCode:
     """One job, or all of them; among all, one that can't be read is a finding and keeps nobody from the others."""
     if job is not None:
-        one = on_progress(_looked_at(output, job, project, collecting=collecting))
-        return output.finish(*one)
+        report = on_progress(_looked_at(output, job, project, collecting=collecting))
+        return output.finish(*report)
     workspace = find_project(project)
     lines: list[_Told] = []
     findings: list[Finding] = []
@@ -133,10 +133,10 @@ def _each(
     if not lines and not findings:
         output.say("There are no jobs, and zero checks is not a pass.", fg="red")
         findings.append(Finding(ReasonCode.NO_JOB, "There are no jobs.", str(workspace.root), "donewhen add TITLE"))
-    statuses = [one.status for one in lines] + ([ExitCode.GATE_FAILED] if findings else [])
-    data = {"jobs": [one.data for one in lines]}
+    statuses = [report.status for report in lines] + ([ExitCode.GATE_FAILED] if findings else [])
+    data = {"jobs": [report.data for report in lines]}
     return output.finish(
-        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for one in lines for f in one.findings)]
+        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for report in lines for f in report.findings)]
     )
 
 

@@ -139,7 +139,7 @@ def _one_command(
 def _something(job: Job, requirement: Requirement | None) -> None:
     """Zero checks is not a pass."""
     chosen = requirements_of(job) if requirement is None else (requirement,)
-    if any(one.check.kind in ("run", "file", "judge") for one in chosen):
+    if any(requirement.check.kind in ("run", "file", "judge") for requirement in chosen):
         return
     if requirement is not None and requirement.check.kind == "verification":
         raise UsageError(

@@ -87,7 +87,7 @@ def command(
     with listening(host, port) as listener:
         site.url = url_of(listener)
         _say_where(output, site.url, people, token, from_file=token_file is not None)
-        names = [one.name for one in people.named]
+        names = [person.name for person in people.named]
         output.finish(ExitCode.PASS, {"url": f"{site.url}/", "pid": os.getpid(), "reviewers": names})
         sys.stdout.flush()
         if opening:
@@ -104,8 +104,8 @@ def _say_where(output: Output, url: str, people: Reviewers, token: str | None, *
         shown = "TOKEN" if from_file else token
         output.note(f"Nothing is shown without the token: {url}/open?token={shown}")
         output.note("What is sent is not encrypted. Beyond a network that you trust, put TLS before it.")
-    for one in people.named:
-        output.note(f"To give verdicts as {one.name}, once: {url}{people.link(one.name)}")
+    for person in people.named:
+        output.note(f"To give verdicts as {person.name}, once: {url}{people.link(person.name)}")
     if people.why_not:
         output.note(people.why_not)
     output.note("Ctrl-C ends it.")

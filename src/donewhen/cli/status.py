@@ -32,8 +32,8 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
         found = survey_jobs(workspace)
     output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
     shown = found.jobs if everything else found.jobs[:_SHOWN]
-    for one in shown:
-        _tell(output, one)
+    for job in shown:
+        _tell(output, job)
     if len(found.jobs) > len(shown):
         output.say(f"({len(found.jobs) - len(shown)} more; --all lists them)", dim=True)
     for problem in found.problems:
@@ -42,7 +42,7 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     output.say(
         ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "There are no jobs yet.", bold=True
     )
-    findings = [Finding(one.code, one.message, one.where) for one in found.problems] + [
+    findings = [Finding(problem.code, problem.message, problem.where) for problem in found.problems] + [
         Finding(
             FindingCode.TAMPERED,
             f"{job.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
@@ -77,7 +77,7 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
 
 
 def _tell(output: Output, job: JobRecord) -> None:
-    tampered = f"  tampered: {', '.join(one.field for one in job.tampered)}" if job.tampered else ""
+    tampered = f"  tampered: {', '.join(mismatch.field for mismatch in job.tampered)}" if job.tampered else ""
     color = {"agreed": None, "voided": "red"}.get(job.agreement, "yellow")
     line = f"  {job.id}  {job.status.ljust(11)} {job.agreement.ljust(8)}  {job.title}{tampered}"
     output.say(line, fg="red" if job.tampered else color)

@@ -69,8 +69,8 @@ def command(
     _show(output, found)
     for line in annotation_lines(found) if on_github else ():
         click.echo(line, err=output.json)
-    for one in failed:
-        output.note(f"donewhen: {one.where}: {one.message}")
+    for finding in failed:
+        output.note(f"donewhen: {finding.where}: {finding.message}")
     findings = [Finding(reason.code, reason.message, reason.where or None, reason.next) for reason in found.reasons]
     return output.finish(status if not failed or status else ExitCode.USAGE, _data(found), [*findings, *failed])
 
@@ -102,15 +102,15 @@ def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | 
     except DonewhenError as error:
         if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):
             raise
-        told = Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
-        return told, error.exit_code
+        verification = Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
+        return verification, error.exit_code
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
         code = GateCode.GATE_ERROR
         message = one_line(f"The look broke: {type(error).__name__}: {error}", 400)
-        told = Verification.of_error(base, code, message, "", GATE_REASONS[code].next_step)
-        return told, ExitCode.INTERNAL
+        verification = Verification.of_error(base, code, message, "", GATE_REASONS[code].next_step)
+        return verification, ExitCode.INTERNAL
 
 
 def _base_on_github() -> str:
@@ -136,7 +136,7 @@ def _show(output: Output, found: Verification) -> None:
         output.say("Not verified.", bold=True)
         return
     claimed = [job for job in found.jobs if job.claimed]
-    good = sum(one.passed for one in claimed)
+    good = sum(job.passed for job in claimed)
     word = "verified." if found.passed else "not verified."
     output.say(
         escape_runner_commands(f"{good} of {len(claimed)} job(s) hold by the contract of {found.base}: {word}"),
@@ -163,7 +163,7 @@ def _data(found: Verification) -> dict[str, Any]:
         "passed": found.passed,
         "base": found.base,
         "commit": found.commit,
-        "project": [_case_data(one) for one in found.project],
+        "project": [_case_data(case) for case in found.project],
         "jobs": [
             {
                 "job": job.id,
