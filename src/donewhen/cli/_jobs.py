@@ -87,15 +87,15 @@ def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -
         return _by_key(key)
     if ci:
         if not is_ci() or detected_agent() is not None:
-            raise UsageError("--ci is for CI runs without an agent, and this does not look like one.")
+            raise UsageError("--ci works only in CI runs without an agent, and this does not look like one.")
         return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
     sign = detected_agent()
     if sign is not None or not is_at_terminal():
         why = f"{sign} shows that an agent is at work" if sign else "nobody is at a terminal"
-        output.note(f"This is recorded as an agent's word, which does not count: {why}.")
+        output.note(f"Recorded as an agent's action, which has no effect: {why}.")
         return Approval(unproved_actor())
     word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
-    output.note(f"To {what}, type {word} and press Enter; anything else leaves it as it is.")
+    output.note(f"To {what}, type {word} and press Enter. Anything else changes nothing.")
     typed = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
     return Approval(person_at_terminal()) if typed.strip() == word else None
 

@@ -53,7 +53,7 @@ def budget_finding(error: BudgetError, asking: MeteredModel, progress: str) -> F
     """The finding for a budget that is used up."""
     kept = "" if asking.free else " What was answered is kept, and not paid for again."
     allowed = f"budget.{error.limit} in mission.toml" + (" or --max-calls" if error.limit == "calls" else "")
-    return Finding(error.code, f"{error.message} {progress}", next=f"Raise {allowed}, and begin again.{kept}")
+    return Finding(error.code, f"{error.message} {progress}", next=f"Raise {allowed}, and run it again.{kept}")
 
 
 def _answers(mission: Mission, output: Output) -> AnswerStore | None:
@@ -66,5 +66,5 @@ def _answers(mission: Mission, output: Output) -> AnswerStore | None:
         if error.errno not in NOT_ALLOWED:
             raise
         where = str(error.filename)
-    output.note(f"! Nothing may be written to {where}, so answers are not kept: asked again, they are paid for again.")
+    output.note(f"! {where} is read-only, so answers are not cached and will be paid for again.")
     return None

@@ -52,7 +52,7 @@ def command(
         _show(output, proposal)
     if tightened:
         sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
-        output.say(f"{len(sealed)} tightened agreement(s) sealed; nobody has to be asked for that.")
+        output.say(f"{len(sealed)} tightened agreement(s) sealed; this needs no approval.")
     for proposal in ready:
         _show(output, proposal)
     refused += [
@@ -67,7 +67,7 @@ def command(
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
+        finding = Finding(FindingCode.NOT_AGREED, "The word didn't match. Nothing was agreed.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     entries = {proposal.chain: agree(workspace, proposal, approval, notes=notes) for proposal in ready}
     rebuild_views(workspace)
@@ -83,7 +83,7 @@ def command(
     if any(after[name] != "agreed" for name in entries):
         finding = Finding(
             FindingCode.APPROVER,
-            f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here.",
+            f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here.",
             next="Let a person run: donewhen agree",
         )
         output.say(finding.message, fg="yellow")

@@ -88,7 +88,7 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
         output.say(f"{statement['predicate']['job']}: {len(statement['subject'])} subject(s), {out}")
         output.say(f"  receipt: {statement['predicate']['receipt']}", dim=True)
         if key is None:
-            output.say("  nobody has signed it; with --key, somebody vouches for it", dim=True)
+            output.say("  not signed; sign it with --key", dim=True)
     elif not output.json:
         click.echo(document, nl=False)
     data = {

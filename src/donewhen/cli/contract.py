@@ -68,7 +68,7 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
         color = {"agreed": "green", "voided": "red"}.get(agreement.state, "yellow")
         output.say(f"{proposal.chain}  {agreement.state}", bold=True, fg=color)
         if agreement.seal is None:
-            output.say("    nobody has sealed anything yet", dim=True)
+            output.say("    nothing is sealed yet", dim=True)
             findings.append(
                 Finding(agreement.state, f"{proposal.chain} is not sealed.", proposal.where, "donewhen agree")
             )
@@ -92,7 +92,7 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
             }
         )
     if not data:
-        output.say("Everything is as it was agreed.")
+        output.say("Nothing has changed since the agreement.")
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, {"contracts": data}, findings)
 
 

@@ -74,7 +74,7 @@ def command(
     approval = ask_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
         return output.fail(
-            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was decided.")
+            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was decided.")
         )
     decided = decide(workspace, found, decision, approval)
     update_views(workspace, workspace.job_at(found.path))
@@ -98,7 +98,7 @@ def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
         return output.finish(ExitCode.PASS, data)
     finding = Finding(
         FindingCode.APPROVER,
-        f"It was recorded as the word of {entry.by.name} ({entry.by.kind}), which does not count here.",
+        f"It was recorded for {entry.by.name} ({entry.by.kind}), whose decision does not count here.",
         next="Let a person decide it at a terminal.",
     )
     output.say(f"  {finding.message}", fg="yellow")

@@ -71,7 +71,7 @@ def command(output: Output) -> ExitCode:
             output.say(f"  {' ' * width}  next: {diagnosis.next}", dim=True)
     broken = [diagnosis for diagnosis in found if diagnosis.health == "broken"]
     output.say()
-    output.say(f"{len(broken)} problem(s) found." if broken else "Everything that donewhen needs is here.", bold=True)
+    output.say(f"{len(broken)} problem(s) found." if broken else "Everything works.", bold=True)
     findings = [
         Finding(f"doctor_{diagnosis.name.replace(' ', '_')}", diagnosis.detail, next=diagnosis.next)
         for diagnosis in broken

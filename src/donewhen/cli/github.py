@@ -72,7 +72,9 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
     if state == "agreed":
         output.say("  Once the project is agreed to again, switching it off needs a person: donewhen agree", dim=True)
     elif state == "voided":
-        output.say("  A person had agreed to another, and has to agree to this one: donewhen agree", fg="yellow")
+        output.say(
+            "  Another repository was agreed to before; a person has to agree to this one: donewhen agree", fg="yellow"
+        )
     output.say("  next: donewhen github sync --dry-run", dim=True)
     return output.finish(ExitCode.PASS, {"repo": name, "enabled": True, "agreement": state})
 
@@ -112,7 +114,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, left), *_doubled(looked)]
     _show(output, findings)
     if not steps and not findings:
-        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
+        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are up to date.", fg="green")
     data = {
         "repo": mirror.api.repo,
         "dry_run": dry_run,
@@ -145,7 +147,7 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
     _show(output, findings)
     if not findings:
-        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
+        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are up to date.", fg="green")
     data: dict[str, Any] = {
         "repo": mirror.api.repo,
         "jobs": len(looked.targets),

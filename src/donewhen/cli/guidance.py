@@ -66,10 +66,10 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
     guidance = _chosen(found, step)
     output.say(f"{found.name}  {_title(found, guidance)}", bold=True)
     if guidance.scaffold:
-        output.say("scaffold: binds, and is never changed", dim=True)
+        output.say("scaffold: always applies, never changed by learning", dim=True)
     for key, text in guidance.scaffold.items():
         output.say(f"  {key.ljust(4)} {one_line(text, _RULE)}", fg="cyan")
-    output.say("rules: learned, and changed by evidence", dim=True)
+    output.say("rules: learned from evidence", dim=True)
     for key, text in guidance.learned.items():
         output.say(f"  {key.ljust(4)} {one_line(text, _RULE)}")
         meta = guidance.metadata.get(key)
@@ -164,7 +164,7 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
     """
     found = read_mission(mission, code=False)
     if not found.store.exists:
-        raise UsageError("Nothing was learned yet, so there is nothing to go back to.", where=str(found.folder))
+        raise UsageError("Nothing was learned yet, so there is no earlier step.", where=str(found.folder))
     before = found.store.read()
     if step == before.step:
         raise UsageError(f"Step {step} is where it is.", next_step="donewhen guidance log")
@@ -201,7 +201,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     known = accepted_guidance(workspace, name, found)
     data: dict[str, Any] = {"mission": name, "from": known.step, "to": chosen.step}
     if known.hash == chosen.hash:
-        output.say(f"{name}  the gates follow step {known.step} already, which says the same.", bold=True)
+        output.say(f"{name}  the gates already follow step {known.step}, which is the same.", bold=True)
         return output.finish(ExitCode.PASS, data | {"accepted": True, "changes": []})
     before = as_accepted(found, known)
     changes = list(changes_between(before, chosen))
@@ -211,7 +211,9 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     _tell_changes(output, changes)
     approval = ask_for_approval(output, "let the gates follow this", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; the gates follow what they did.")
+        finding = Finding(
+            FindingCode.NOT_DECIDED, "The word didn't match. The gates follow the same guidance as before."
+        )
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
     update_views(workspace)
@@ -219,7 +221,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if counts:
         output.say(f"✓ The gates follow step {chosen.step}.", fg="green")
         return output.finish(ExitCode.PASS, data)
-    message = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
+    message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here."
     output.say(message, fg="yellow")
     next_step = f"Let a person run: donewhen guidance accept {name}"
     return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, message, next=next_step)])
@@ -339,7 +341,7 @@ def _tell_changes(output: Output, changes: list[RuleChange]) -> None:
         if change.after is not None:
             output.say(f"  + {one_line(change.after, _RULE)}", fg="green")
     if not changes:
-        output.say("Nothing differs.")
+        output.say("No differences.")
 
 
 def _evidence(meta: RuleMeta) -> str:

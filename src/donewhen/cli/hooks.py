@@ -19,7 +19,7 @@ from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
 
 _TRUST = (
     "Codex runs a hook only after you have trusted it: start `codex` once, choose to review the hooks, and trust "
-    "this one. Until then it is skipped without a word. `donewhen doctor` asks Codex whether it is trusted."
+    "this one. Until then it is skipped silently. `donewhen doctor` asks Codex whether it is trusted."
 )
 _PROJECT_TRUST = "A project's hooks also need the project itself to be trusted by Codex."
 
@@ -83,7 +83,7 @@ def _about_settings(output: Output) -> list[Finding]:
         if load(root).stop.has_checks:
             return []
     except ConfigError as error:
-        output.say(f"The settings have a mistake, which holds every agent: {error}", fg="yellow")
+        output.say(f"The settings are invalid, so every agent is refused: {error}", fg="yellow")
         return [Finding.of(error)]
     message = "No checks are set up yet, so every stop is allowed."
     output.say(f"{message} Write a [stop] table into {root / CONFIG_FILE}.")

@@ -121,7 +121,7 @@ def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
     there = len(done.made) - done.new
     output.say(f"{_jobs(done.new)} {verb}" + (f", {there:,} there already" if there else "") + ".", bold=True)
     if done.claimed:
-        output.say(f"{done.claimed:,} of {len(done.made):,} claimed done: none is taken on trust.")
+        output.say(f"{done.claimed:,} of {len(done.made):,} claimed done; claims are not trusted.")
     if done.new and not dry_run:
         output.say("  next: read the plans, and agree to what is right: donewhen agree", dim=True)
 

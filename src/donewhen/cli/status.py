@@ -1,4 +1,4 @@
-"""All jobs at a glance."""
+"""`donewhen status`: list all jobs with their status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 40
 @common_options
 @click.pass_obj
 def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
-    """List the jobs with where each stands; a file that can't be read is named and stops nobody.
+    """List the jobs with their status. Unreadable files are reported and skipped.
 
     Files that have not changed since the last look are not read again. Exit status 1 when something is wrong.
     """

@@ -1,4 +1,4 @@
-"""Does a branch keep what was agreed on its base?"""
+"""`donewhen verify`: run the contract of the base branch on this branch."""
 
 from __future__ import annotations
 
@@ -26,12 +26,26 @@ _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗",
 
 
 @click.command()
-@click.option("--base", metavar="REF", help="The branch that has the contract; in a pull request on GitHub, its base.")
-@click.option("--job", "jobs", multiple=True, metavar="JOB", help="This job and what it depends on, said done or not.")
-@click.option("--junit", "junit_file", type=_FILE, metavar="FILE", help="Write JUnit XML: a case a gate and criterion.")
-@click.option("--sarif", "sarif_file", type=_FILE, metavar="FILE", help="Write SARIF: each reason at its job file.")
+@click.option("--base", metavar="REF", help="Branch with the contract (default in a pull request on GitHub: its base).")
 @click.option(
-    "--summary", "summary_file", type=_FILE, metavar="FILE", help="Add a summary in Markdown; on GitHub, the step's."
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="JOB",
+    help="Verify this job and its dependencies, even if not claimed done.",
+)
+@click.option(
+    "--junit", "junit_file", type=_FILE, metavar="FILE", help="Write JUnit XML, with one case per gate and criterion."
+)
+@click.option(
+    "--sarif", "sarif_file", type=_FILE, metavar="FILE", help="Write SARIF, with each reason at its job file."
+)
+@click.option(
+    "--summary",
+    "summary_file",
+    type=_FILE,
+    metavar="FILE",
+    help="Append a Markdown summary (default on GitHub: the step summary).",
 )
 @project_option
 @common_options
@@ -45,13 +59,13 @@ def command(
     summary_file: Path | None,
     project: Path | None,
 ) -> ExitCode:
-    """Run what was agreed on the base branch again, on the work that stands here.
+    """Run the contract of the base branch again on the work in this checkout.
 
     Plans, agreements, settings and judges come from the base; so do its tests, and the scripts that agreed commands
     name. The branch's own tests are run besides, and must have every test of the base. Ledger, receipts and evidence
-    on the branch prove nothing here: where they are false, that is told. Nothing in your folder is changed.
+    on the branch are not trusted: false ones are reported. Nothing in your folder is changed.
 
-    Every job that the branch says is done is run; what is not run is reported as skipped, and is no pass. In GitHub
+    Every job that the branch claims done is run; other jobs are reported as skipped, not as passed. In GitHub
     Actions, reasons also appear beside the lines of the pull request.
 
     \b
@@ -76,7 +90,7 @@ def command(
 
 
 def _written(file: Path | None, write: Callable[[Path], None]) -> list[Finding]:
-    """What is in the way of a report; the others are written all the same."""
+    """Write a report file; return findings if that fails, so that the others are still written."""
     try:
         if file is not None:
             write(file)
@@ -91,7 +105,7 @@ def _add(file: Path, text: str) -> None:
 
 
 def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | None) -> tuple[Verification, ExitCode]:
-    """What was found; an error is reported in the same form, so that nobody takes a missing report for a pass."""
+    """The verification; an error has the same form, so that a missing report can't be taken for a pass."""
     try:
         if not base:
             raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
