@@ -1,4 +1,4 @@
-"""The command's verbs, grouped by what people want to do; a verb's file is imported when it is called."""
+"""All verbs by group. The file of a verb is imported when the verb is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from donewhen.foundation.errors import UsageError
 
 
 class Verb(NamedTuple):
-    """A verb's file in this folder, its line in the help, and the command's name in that file."""
+    """A verb: its module, its line in the help, and the command's name in that module."""
 
     module: str
     summary: str
@@ -30,74 +30,74 @@ VERBS: dict[str, dict[str, Verb]] = {
     },
     "Decide": {
         "check": Verb("check", "Is it done? Files exist, commands succeed, tests pass."),
-        "baseline": Verb("baseline", "Record which tests exist, so that none gets lost."),
+        "baseline": Verb("baseline", "Record which tests exist, so that lost tests are found."),
     },
     "Jobs: agree on what done means": {
-        "init": Verb("init", "Make a project with jobs, here."),
-        "add": Verb("add", "Make a job."),
-        "import": Verb("import_", "Make jobs of what Backlog.md, spec-kit, OpenSpec or a feature list hold."),
+        "init": Verb("init", "Create a project in this folder."),
+        "add": Verb("add", "Create a job."),
+        "import": Verb("import_", "Create jobs from Backlog.md, spec-kit, OpenSpec or a feature list."),
         "agree": Verb("agree", "Seal what done means."),
-        "contract": Verb("contract", "What was agreed, and what has changed since?"),
-        "decide": Verb("decide", "Raise a budget, change stakes or target, cancel: on record."),
-        "key": Verb("key", "Keys to agree and to sign with."),
+        "contract": Verb("contract", "Show what was agreed, and what has changed since."),
+        "decide": Verb("decide", "Record a decision: raise the budget, change stakes or target, cancel."),
+        "key": Verb("key", "Manage keys for agreeing and signing."),
     },
     "Jobs: do the work": {
-        "ready": Verb("plan_check", "What can start now?", "ready_"),
-        "start": Verb("start", "Begin a job."),
-        "lessons": Verb("lessons", "What earlier jobs learned: keep it, find it, answer it."),
-        "next": Verb("reward", "The one next thing to do.", "next_"),
+        "ready": Verb("plan_check", "List the jobs that can start now.", "ready_"),
+        "start": Verb("start", "Start a job."),
+        "lessons": Verb("lessons", "Record, find and answer lessons of earlier jobs."),
+        "next": Verb("reward", "Show the next thing to do.", "next_"),
         "dispute": Verb("dispute", "Disagree with a refusal: a person decides."),
-        "block": Verb("block", "Set a job aside, with what is in the way."),
-        "ask": Verb("ask", "Ask a person, and wait."),
+        "block": Verb("block", "Set a job aside and record what is in the way."),
+        "ask": Verb("ask", "Ask a person about a job, and wait."),
         "loop": Verb("loop", "Run an agent until a job is done, blocked, or out of budget."),
-        "complete": Verb("complete", "Is it done? Then promise it."),
-        "promise": Verb("promise", "Is this promise real?"),
-        "reward": Verb("reward", "The score, and what is missing.", "reward"),
+        "complete": Verb("complete", "Complete a job if all gates pass, and print the promise."),
+        "promise": Verb("promise", "Check whether a promise is genuine."),
+        "reward": Verb("reward", "Show the score of a job and what is missing.", "reward"),
     },
     "Jobs: show it": {
-        "run": Verb("run", "Run what a job has to show, as evidence."),
-        "review": Verb("review", "What needs a person; a verdict with one key."),
-        "sign-off": Verb("sign_off", "A person's word for what no command can show."),
-        "why": Verb("why", "What is shown, what is stale and why, what is missing?"),
-        "status": Verb("status", "All jobs at a glance."),
-        "log": Verb("log", "What happened, and by whose word."),
-        "audit": Verb("audit", "Does the record hold?"),
-        "verify": Verb("verify", "In CI: run what was agreed on the base branch again."),
-        "attest": Verb("attest", "A receipt that others can read, and check."),
-        "anchor": Verb("anchor", "Keep the ledger's heads in a second place."),
+        "run": Verb("run", "Run the checks of a job and store the results as evidence."),
+        "review": Verb("review", "Review what needs a person, with one key per verdict."),
+        "sign-off": Verb("sign_off", "Sign off a criterion that is checked by hand."),
+        "why": Verb("why", "Explain the evidence of a job: passed, stale, missing."),
+        "status": Verb("status", "List all jobs with their status."),
+        "log": Verb("log", "Show the ledger: what happened, and who did it."),
+        "audit": Verb("audit", "Verify the ledger, the plan files and the evidence."),
+        "verify": Verb("verify", "In CI: run the contract of the base branch on this branch."),
+        "attest": Verb("attest", "Create or check a receipt that others can verify."),
+        "anchor": Verb("anchor", "Store the ledger's heads in git notes."),
     },
     "Jobs: with others": {
-        "github": Verb("github", "Mirror jobs to issues, and see where they differ."),
+        "github": Verb("github", "Mirror jobs to GitHub issues, and compare them."),
     },
     "Jobs: as the scripts of rewards.md call it": {
         "reward-eval": Verb("reward", "Same as reward.", "reward"),
-        "truth-eval": Verb("reward", "Is it true, criterion by criterion?", "truth"),
-        "plan-check": Verb("plan_check", "Is the plan as a whole sound?", "check"),
+        "truth-eval": Verb("reward", "Evaluate each criterion of a job.", "truth"),
+        "plan-check": Verb("plan_check", "Check all plans together.", "check"),
         "job-complete": Verb("complete", "Same as complete."),
     },
     "Hold agents back": {
-        "hooks": Verb("hooks", "Let Claude Code and Codex ask before an agent stops."),
-        "hook": Verb("hook", "Answer one event of a runtime (runtimes call this)."),
-        "mcp": Verb("mcp", "Tools for agents, over the Model Context Protocol."),
-        "config": Verb("config", "Show the project's settings, and where each came from."),
+        "hooks": Verb("hooks", "Install the stop hooks of Claude Code and Codex."),
+        "hook": Verb("hook", "Answer a hook event (called by agent runtimes)."),
+        "mcp": Verb("mcp", "Serve tools for agents over the Model Context Protocol."),
+        "config": Verb("config", "Show the project's settings and their sources."),
     },
     "Judge: learn from people's verdicts": {
-        "mission": Verb("mission", "Make a mission from labelled tickets, and check it."),
-        "judge": Verb("judge", "Pass or fail? Tickets in, verdicts out."),
-        "audit-mission": Verb("audit_mission", "How good is the judge as it is?"),
+        "mission": Verb("mission", "Create a mission from labelled tickets, and check it."),
+        "judge": Verb("judge", "Judge tickets: pass or fail."),
+        "audit-mission": Verb("audit_mission", "Measure the judge on labelled tickets."),
         "learn": Verb("learn", "Learn guidance from labelled tickets."),
-        "replay": Verb("replay", "Do the events of a run lead to its guidance?"),
-        "guidance": Verb("guidance", "The rules that a judge follows, and how they came to be."),
-        "models": Verb("models", "Which models can judge, and the weights of the local one."),
+        "replay": Verb("replay", "Rebuild a run's guidance from its events and compare."),
+        "guidance": Verb("guidance", "Show, compare and accept the rules of a judge."),
+        "models": Verb("models", "List models, and fetch weights for the local one."),
     },
     "See it on a page": {
-        "dashboard": Verb("dashboard", "All jobs on one page that needs no server, and the task tracker."),
-        "serve": Verb("serve", "Jobs, judges and what needs a person, in a browser."),
+        "dashboard": Verb("dashboard", "Write the dashboard page and the task tracker."),
+        "serve": Verb("serve", "Serve jobs, missions and the review queue in a browser."),
     },
     "Find your way": {
-        "doctor": Verb("doctor", "Does donewhen work on this machine?"),
-        "explain": Verb("explain", "What does a reason code mean, and what to do about it?"),
-        "completion": Verb("completion", "Set up completion in your shell."),
+        "doctor": Verb("doctor", "Check whether donewhen works on this machine."),
+        "explain": Verb("explain", "Explain a reason code and what to do about it."),
+        "completion": Verb("completion", "Print the shell completion script."),
     },
 }
 
@@ -105,7 +105,7 @@ _MODULES = {name: verb for group in VERBS.values() for name, verb in group.items
 
 
 class LazyGroup(click.Group):
-    """A group that knows its verbs by name and imports only the one that is called."""
+    """A click group that imports only the verb that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_MODULES)
@@ -139,7 +139,7 @@ class LazyGroup(click.Group):
 
 
 def _passed_on(name: str, main: Callable[[list[str]], int]) -> click.Command:
-    """A verb that reads its arguments itself. It is called without click, except behind options such as -C."""
+    """A verb that parses its own arguments. It bypasses click unless options such as -C precede it."""
     context = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
     @click.pass_context
@@ -150,10 +150,10 @@ def _passed_on(name: str, main: Callable[[list[str]], int]) -> click.Command:
 
 
 def common_options(command: Any) -> Any:
-    """The options that every verb takes in the same sense as ``donewhen`` itself."""
+    """Add the options that every verb has in common with ``donewhen`` itself."""
     for option in (
-        click.option("--no-color", is_flag=True, expose_value=False, help="Plain text (as does NO_COLOR)."),
-        click.option("--json", is_flag=True, expose_value=False, help="One JSON envelope on standard output."),
+        click.option("--no-color", is_flag=True, expose_value=False, help="Plain text, as with NO_COLOR."),
+        click.option("--json", is_flag=True, expose_value=False, help="Print one JSON object on stdout."),
     ):
         command = option(command)
     return command

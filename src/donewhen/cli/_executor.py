@@ -1,4 +1,4 @@
-"""The options that say where a model answers, and what comes of them."""
+"""The options that choose where a model runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class ChosenExecutor(NamedTuple):
-    """An executor, and how one asks for it again."""
+    """An executor, and the options that select it again."""
 
     executor: Executor
     options: str
@@ -27,28 +27,33 @@ class ChosenExecutor(NamedTuple):
 
 
 def lost_workers(model: Model) -> str | None:
-    """What people should know of the workers of a model, once it has answered."""
+    """A note about workers that were lost while the model answered; None if there were none."""
     lost = getattr(model, "lost", 0)
     return f"! Ray workers that were lost: {lost}. What they were at was asked again." if lost else None
 
 
 def executor_options(command: Callable[P, T]) -> Callable[..., T]:
-    """Three options, which the command gets as one: ``executor``."""
+    """Add the three executor options; the command receives them as one argument, ``executor``."""
 
     @click.option(
-        "--executor", type=click.Choice(EXECUTORS), default="local", help="Where tickets are judged: here, or on Ray."
+        "--executor",
+        type=click.Choice(EXECUTORS),
+        default="local",
+        help="Where tickets are judged: in this process, or on Ray.",
     )
     @click.option(
         "--address",
         metavar="ADDRESS",
-        help="The Ray cluster (or RAY_ADDRESS); without, one is made on this machine.",
+        help="Address of the Ray cluster (default: RAY_ADDRESS, or a new cluster on this machine).",
     )
-    @click.option("--workers", type=click.IntRange(1), metavar="N", help="So many Ray workers, instead of what suits.")
+    @click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Number of Ray workers (default: chosen automatically)."
+    )
     @wraps(command)
     def with_executor(*args: P.args, **options: P.kwargs) -> T:
         name, address, workers = options.pop("executor"), options.pop("address"), options.pop("workers")
         given = {"--executor": name if name != "local" else None, "--address": address, "--workers": workers}
-        again = "".join(f" {key} {shlex.quote(str(one))}" for key, one in given.items() if one is not None)
+        again = "".join(f" {key} {shlex.quote(str(value))}" for key, value in given.items() if value is not None)
         options["executor"] = ChosenExecutor(find_executor(name, address, workers), again)  # type: ignore[arg-type]
         return command(*args, **options)
 

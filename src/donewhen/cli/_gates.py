@@ -1,4 +1,4 @@
-"""Showing what the gates say."""
+"""Show the results of the gates and the score."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from donewhen.jobs.lifecycle.promise import Promise
 
 
 def show_promise(output: Output, promise: Promise) -> None:
-    """The promise, and its receipt on the next line."""
+    """Print the promise, and its receipt on the next line."""
     for line in promise.text.splitlines():
         output.promise(line)
 
 
 def show_gates(output: Output, evaluation: Evaluation) -> None:
-    """One line a gate, its reasons below, each closed one with its next command."""
+    """Print one line per gate, with its reasons below and the next command for each closed gate."""
     for gate in evaluation.gates:
         mark, color = ("✓", "green") if gate.passed else ("✗", "red")
         note = f"  {gate.note}" if gate.note else ""
@@ -30,14 +30,14 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
 
 
 def exit_code(evaluation: Evaluation | None, passed: bool) -> ExitCode:
-    """What the command returns: a gate that broke is neither a pass nor a fail."""
+    """The exit status: a gate that broke is neither a pass nor a fail."""
     if evaluation is not None and evaluation.broken:
         return ExitCode.INTERNAL
     return ExitCode.PASS if passed else ExitCode.GATE_FAILED
 
 
 def gate_findings(evaluation: Evaluation) -> list[Finding]:
-    """Each reason as a finding."""
+    """One finding for each reason."""
     return [
         Finding(reason.code, reason.message, reason.where, gate.next)
         for gate in evaluation.gates
@@ -46,7 +46,7 @@ def gate_findings(evaluation: Evaluation) -> list[Finding]:
 
 
 def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
-    """What programs get to know of an evaluation."""
+    """An evaluation as JSON data."""
     return {
         "passed": evaluation.passed,
         "score": evaluation.score.total,
@@ -66,7 +66,7 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def show_score(output: Output, score: Score) -> None:
-    """The score line by line: points got, points possible, why."""
+    """Print the score by component: points, maximum, reason."""
     for component in score.components:
         points = f"{component.got:g} of {component.possible}" if component.applies else "left out"
         output.say(
@@ -78,7 +78,7 @@ def show_score(output: Output, score: Score) -> None:
 
 
 def score_data(score: Score) -> dict[str, Any]:
-    """The same for programs."""
+    """The score as JSON data."""
     return {
         "total": score.total,
         "components": [component._asdict() for component in score.components],

@@ -1,4 +1,4 @@
-"""What the verbs about jobs share: finding the project, asking who agrees, and showing terms and changes."""
+"""Shared by the verbs for jobs: find the project, ask for approval, show terms and changes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("
 
 
 def project_option(command: F) -> F:
-    """``--project DIR``: which project is meant."""
+    """Add ``--project DIR``."""
     return click.option(
         "--project",
         "project",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         metavar="DIR",
-        help="The project's folder; without it, the one around the current folder.",
+        help="Project folder (default: found from the current folder upwards).",
     )(command)
 
 
 def job_argument(command: F, *, optional: bool = False) -> F:
-    """JOB, or ``--work-item-id JOB`` as the existing tool has it; ``optional`` where none stands for all of them."""
+    """Add JOB, or ``--work-item-id JOB`` as in the original tool; if ``optional``, no JOB means all jobs."""
 
     @functools.wraps(command)
     def call(*arguments: Any, job: str | None, work_item_id: str | None, **options: Any) -> Any:
@@ -58,44 +58,44 @@ def job_argument(command: F, *, optional: bool = False) -> F:
             raise UsageError("Name one job.", next_step="donewhen status")
         return command(*arguments, job=job or work_item_id, **options)
 
-    option = click.option("--work-item-id", metavar="JOB", help="The job, for scripts that call it by this name.")
+    option = click.option("--work-item-id", metavar="JOB", help="Same as JOB, for scripts of the original tool.")
     return cast(F, click.argument("job", required=False)(option(call)))
 
 
 def approver_options(command: F) -> F:
-    """How to agree other than as a person at a terminal."""
+    """Add the options to approve with a key or as CI."""
     key = click.option(
         "--key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Sign with this key; its passphrase is asked for, or stands in {PASSPHRASE}.",
+        help=f"Sign with this key. The passphrase is read from {PASSPHRASE}, or asked for.",
     )
-    ci = click.option("--ci", is_flag=True, help="Agree as CI, where the sealed contract allows it.")
+    ci = click.option("--ci", is_flag=True, help="Approve as CI, if the sealed contract allows it.")
     return key(ci(command))
 
 
 def find_project(project: Path | None) -> Workspace:
-    """The project that is meant."""
+    """The project in this folder, or in the nearest folder above the current one."""
     return find_workspace(Path.cwd() if project is None else project)
 
 
 def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
-    """Find out who agrees; None when a person was asked and did not."""
+    """Establish who approves; None if a person was asked and declined."""
     if key is not None and ci:
         raise UsageError("Either --key or --ci, not both.")
     if key is not None:
         return _by_key(key)
     if ci:
         if not is_ci() or detected_agent() is not None:
-            raise UsageError("--ci is for CI runs without an agent, and this does not look like one.")
+            raise UsageError("--ci works only in CI runs without an agent, and this does not look like one.")
         return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
     sign = detected_agent()
     if sign is not None or not is_at_terminal():
         why = f"{sign} shows that an agent is at work" if sign else "nobody is at a terminal"
-        output.note(f"This is recorded as an agent's word, which does not count: {why}.")
+        output.note(f"Recorded as an agent's action, which has no effect: {why}.")
         return Approval(unproved_actor())
     word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
-    output.note(f"To {what}, type {word} and press Enter; anything else leaves it as it is.")
+    output.note(f"To {what}, type {word} and press Enter. Anything else changes nothing.")
     typed = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
     return Approval(person_at_terminal()) if typed.strip() == word else None
 
@@ -108,7 +108,7 @@ def _by_key(path: Path) -> Approval:
 
 
 def passphrase_for(path: Path, *, confirm: bool = False) -> str:
-    """A key's passphrase: from the environment, or typed."""
+    """The passphrase of a key, from the environment or typed."""
     given = os.environ.get(PASSPHRASE)
     if given is not None:
         return given
@@ -119,7 +119,7 @@ def passphrase_for(path: Path, *, confirm: bool = False) -> str:
 
 
 def show_terms(output: Output, terms: Terms) -> None:
-    """What is being agreed to, in full."""
+    """Print all terms."""
     for name, value in terms.items():
         if name in ("schema", "job", "project"):
             continue
@@ -128,7 +128,7 @@ def show_terms(output: Output, terms: Terms) -> None:
 
 
 def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
-    """What changed, one line each, with where it can be seen."""
+    """Print each change with its location."""
     for change in changes:
         mark, color = _MARKS[change.kind]
         message = " → ".join(part for part in (change.before, change.after) if part is not None)
@@ -141,15 +141,15 @@ def _lines(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, list):
         if value:
             yield f"{title}:"
-            yield from (f"  {one}" for one in value)
+            yield from (f"  {item}" for item in value)
     elif name == "missions":
         for mission, terms in value.items():
             yield f"judge {mission}:"
-            yield from (f"  {key.replace('_', ' ')} = {_short(one)}" for key, one in terms.items() if one)
+            yield from (f"  {key.replace('_', ' ')} = {_short(item)}" for key, item in terms.items() if item)
     elif isinstance(value, dict):
         if value:
             yield f"{title}:"
-            yield from (f"  {key} = {_short(one)}" for key, one in value.items())
+            yield from (f"  {key} = {_short(item)}" for key, item in value.items())
     elif value is not False:
         yield f"{title}: {value}"
 
@@ -158,5 +158,5 @@ def _short(value: Any) -> str:
     if isinstance(value, dict) and "executed" in value:
         return f"{len(value['executed'])} tests, {len(value['skipped'])} skipped"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {_short(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {_short(item)}" for key, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

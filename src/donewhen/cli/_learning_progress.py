@@ -1,4 +1,4 @@
-"""Looking on while a judge learns: bars where somebody watches, a line for each epoch where a log does."""
+"""Progress of a learning run: bars on a terminal, one line per epoch in a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LearningProgress(Watcher):
-    """The bars. Used as a context, so that the terminal is itself again afterwards."""
+    """The progress bars. A context manager, so that the terminal is restored."""
 
     def __init__(self, output: Output, *, quiet: bool) -> None:
         self._output = output
@@ -61,7 +61,7 @@ class LearningProgress(Watcher):
             self._progress.update(self._task, completed=done, told=self._told)
 
     def tell(self, accuracy: float | None, spent: Mapping[str, Any]) -> None:
-        """What stands beside the bar from now on: how often the judge is right so far, and what it has cost."""
+        """Update the text beside the bar: accuracy so far, and cost."""
         self._told = _told(accuracy, spent)
 
     def event(self, event: RunEvent, state: RunState) -> None:
@@ -91,7 +91,7 @@ def _told(accuracy: float | None, spent: Mapping[str, Any]) -> str:
 
 
 def _line(event: RunEvent, state: RunState) -> str:
-    """What is worth a line of its own."""
+    """The log line of an event; empty if it needs none."""
     data = event.data
     match event.type:
         case "epoch_ended":

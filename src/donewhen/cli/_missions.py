@@ -1,4 +1,4 @@
-"""What the verbs about missions share: which mission is meant, and which of its guidances."""
+"""Shared by the verbs for missions: find the mission and the guidance."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SHOWN = 20
 
 
 def mission_argument(command: F) -> F:
-    """MISSION: a folder, or the name of one of the project's; without it, this folder."""
+    """Add the argument MISSION: a folder, or the name of a mission of the project (default: this folder)."""
     kind = click.Path(path_type=Path)
     return click.argument("mission", required=False, default=".", type=kind, callback=_by_name)(command)
 
 
 def _by_name(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
-    """What is no folder may be a mission of the project around this one."""
+    """Resolve a name that is not a folder as a mission of the project."""
     if value.exists() or value.parent != Path():
         return value
     from donewhen.jobs.contract.mission_folders import mission_folders
@@ -44,7 +44,7 @@ def _by_name(context: click.Context, parameter: click.Parameter, value: Path) ->
 
 
 def guidance_at(mission: Mission, choice: str | None) -> Guidance:
-    """The guidance that is meant: by its step, by its file, or else as it is now."""
+    """The guidance at a step, in a file, or (default) as it is now."""
     if choice is None:
         return mission.guidance()
     if choice.isdecimal():
@@ -57,7 +57,7 @@ def guidance_at(mission: Mission, choice: str | None) -> Guidance:
 
 
 def guidance_of_step(mission: Mission, step: int) -> Guidance:
-    """The guidance at a step; before anything was learned there is one step, the first."""
+    """The guidance at a step; before any learning there is only the first."""
     if mission.store.exists:
         return mission.store.at(step)
     if step:
@@ -66,17 +66,17 @@ def guidance_of_step(mission: Mission, step: int) -> Guidance:
 
 
 def harmless_json(data: object, indent: int | None = None) -> str:
-    """Data as JSON that may go to a terminal."""
+    """Data as JSON that is safe to print on a terminal."""
     return harmless_text(json.dumps(data, ensure_ascii=False, indent=indent))
 
 
 def show_problems(output: Output, problems: list[Finding], *, everything: bool = False) -> None:
-    """What is wrong, with its place; the first few of many."""
+    """Print the problems with their locations; only the first few unless ``everything``."""
     shown = problems if everything else problems[:_SHOWN]
-    for one in shown:
-        place = f"{one.where}: " if one.where else ""
-        output.say(f"✗ {place}{one.message}", fg="red")
-        if one.next:
-            output.say(f"  next: {one.next}", dim=True)
+    for problem in shown:
+        place = f"{problem.where}: " if problem.where else ""
+        output.say(f"✗ {place}{problem.message}", fg="red")
+        if problem.next:
+            output.say(f"  next: {problem.next}", dim=True)
     if len(problems) > len(shown):
         output.say(f"  … and {len(problems) - len(shown)} more; --all lists them", fg="red")

@@ -1,4 +1,4 @@
-"""How verbs that learn nothing ask a model: within the mission's budget, and never twice for what is paid for."""
+"""Call a model within the mission's budget, with answers cached so that none is paid for twice."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def max_calls_option(command: F) -> F:
-    """--max-calls, in the place of the mission's ``budget.calls``."""
+    """Add --max-calls, which overrides the mission's ``budget.calls``."""
     return click.option(
-        "--max-calls", type=click.IntRange(1), metavar="N", help="At most so many calls; known answers are none."
+        "--max-calls",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Maximum number of model calls; cached answers are free.",
     )(command)
 
 
 def with_max_calls(mission: Mission, calls: int | None) -> Mission:
-    """The mission with another ``budget.calls``, if there is one."""
+    """The mission with ``budget.calls`` overridden, if given."""
     if calls is None:
         return mission
     budget = msgspec.structs.replace(mission.settings.budget, calls=calls)
@@ -36,7 +39,7 @@ def with_max_calls(mission: Mission, calls: int | None) -> Mission:
 
 @contextmanager
 def open_metered_model(mission: Mission, model: Model, output: Output) -> Iterator[MeteredModel]:
-    """A model behind the mission's budget and, where asking costs something, behind the answers that are known."""
+    """Open a model behind the mission's budget and, if calls cost something, behind the answer cache."""
     began = mission.clock.monotonic()
     meter = Meter(spending_limits(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
     with ExitStack() as stack:
@@ -46,15 +49,15 @@ def open_metered_model(mission: Mission, model: Model, output: Output) -> Iterat
         yield MeteredModel(model, meter, answers)
 
 
-def budget_finding(error: BudgetError, asking: MeteredModel, told: str) -> Finding:
-    """That the budget is used up, and what to do."""
+def budget_finding(error: BudgetError, asking: MeteredModel, progress: str) -> Finding:
+    """The finding for a budget that is used up."""
     kept = "" if asking.free else " What was answered is kept, and not paid for again."
     allowed = f"budget.{error.limit} in mission.toml" + (" or --max-calls" if error.limit == "calls" else "")
-    return Finding(error.code, f"{error.message} {told}", next=f"Raise {allowed}, and begin again.{kept}")
+    return Finding(error.code, f"{error.message} {progress}", next=f"Raise {allowed}, and run it again.{kept}")
 
 
 def _answers(mission: Mission, output: Output) -> AnswerStore | None:
-    """The answers that are known; None where nothing may be written, which is said."""
+    """Open the answer cache; None, with a note, if the folder is read-only."""
     try:
         return open_answer_store(mission)
     except AnswerStoreReadOnlyError as error:
@@ -63,5 +66,5 @@ def _answers(mission: Mission, output: Output) -> AnswerStore | None:
         if error.errno not in NOT_ALLOWED:
             raise
         where = str(error.filename)
-    output.note(f"! Nothing may be written to {where}, so answers are not kept: asked again, they are paid for again.")
+    output.note(f"! {where} is read-only, so answers are not cached and will be paid for again.")
     return None

@@ -21,7 +21,7 @@ SCHEMA = "donewhen/v1"
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to know or to fix: a code, a sentence, a place, and the next command."""
+    """A finding: a code, a sentence, a location, and the next command."""
 
     code: str
     message: str
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass
 class Output:
-    """How to talk to whoever called. Options anywhere on the command line set it."""
+    """How output is written. The options may stand anywhere on the command line."""
 
     json: bool = False
     color: bool = True
@@ -43,17 +43,17 @@ class Output:
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str]) -> Output:
-        """Looked at before parsing, so that a mistake on the command line is answered in the right form, too."""
+        """Read before parsing, so that a usage error is also reported in the right format."""
         ours = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
         color = not os.environ.get("NO_COLOR") and "--no-color" not in ours
         return cls(json="--json" in ours, color=color)
 
     def say(self, text: str = "", *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
-        """One line for people; untrusted text is made harmless. Silent when JSON was asked for."""
+        """Print one line for people, with control characters removed. Silent with --json."""
         self._say(_without_promises(text), bold=bold, fg=fg, dim=dim)
 
     def promise(self, text: str) -> None:
-        """A promise: the only thing on standard output that looks like one."""
+        """Print a promise. Nothing else on stdout can look like one."""
         self._say(text, fg="green")
 
     def _say(self, text: str, *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
@@ -62,7 +62,7 @@ class Output:
             click.echo(styled, color=None if self.color else False)
 
     def note(self, text: str) -> None:
-        """One line for people on standard error, also when JSON was asked for."""
+        """Print one line for people on stderr, also with --json."""
         self._to_stderr(text)
 
     def finish(
@@ -73,7 +73,7 @@ class Output:
         *,
         promising: bool = False,
     ) -> ExitCode:
-        """End a command: print the envelope if JSON was asked for, and hand the exit status on.
+        """End a command: print the JSON envelope if --json was given, and return the exit status.
 
         Only where ``promising``, something in it may look like a promise.
         """
@@ -102,7 +102,7 @@ class Output:
 
     @contextmanager
     def progress(self, text: str) -> Iterator[Callable[[str], None]]:
-        """A spinner with the time taken, where somebody is watching; what is given changes its text."""
+        """Show a spinner with the elapsed time on a terminal; the yielded function changes its text."""
         if self.json or not sys.stderr.isatty():
             yield lambda _: None
             return
@@ -121,20 +121,20 @@ class Output:
 
 
 def harmless_text(text: str) -> str:
-    """JSON in which what no terminal should see, or what could be taken for a promise, is escaped: the same data."""
+    """Escape control characters and anything that looks like a promise in JSON text; the data stay the same."""
     text = re.sub(r"<(?=/?promise>)", r"\\u003c", text)
     # On GitHub, a line with this in it can be a command to the runner.
     text = text.replace("##[", "#\\u0023[")
     if not text.isprintable():
-        text = "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+        text = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
     return text
 
 
 def _line(text: str) -> str:
-    """Harmless, and one line: a title or a path with a line break in it must not look like two lines of ours."""
+    """Remove control characters and line breaks, so that a title or path can't look like a second line of output."""
     return plain_text(text).replace("\n", "⏎")
 
 
 def _without_promises(text: str) -> str:
-    """Somebody may be looking for a promise in what we print, and titles, fields and paths are anybody's words."""
+    """Replace promise tags in untrusted text: programs search the output for promises."""
     return text.replace("<promise>", "‹promise›").replace("</promise>", "‹/promise›")

@@ -1,4 +1,4 @@
-"""Where every outcome of the command line becomes an exit status."""
+"""Turn every outcome of a command into an exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; whatever happens inside ends as one of :class:`ExitCode`."""
+    """Run the command line and return one of :class:`ExitCode`, whatever happens."""
     _never_fail_to_print()
     output = Output.from_arguments(arguments)
     if sys.platform == "win32":
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _help_of(error: click.ClickException) -> str | None:
-    """The help text that click raises as an error where a group of commands is named and none of them."""
+    """The help text that click raises as an error if a group is called without a command."""
     context: click.Context | None = getattr(error, "ctx", None)
     return context.get_help() if context is not None and error.message == context.get_help() else None
 
@@ -76,14 +76,14 @@ def _internal_finding(error: Exception, arguments: Sequence[str]) -> Finding:
 
 
 def _never_fail_to_print() -> None:
-    """A character that the terminal lacks is shown as '?', and never ends the program."""
+    """Print '?' for a character that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def _leave_quietly() -> NoReturn:
-    """The reader of our output has gone (as with ``| head``): there is nobody left to tell."""
+    """Exit quietly when the reader of the output is gone, as with ``| head``."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(ExitCode.INTERNAL)

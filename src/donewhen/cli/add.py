@@ -1,4 +1,4 @@
-"""A new job."""
+"""`donewhen add`: create a job."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from donewhen.jobs.plan.job import STAKES, Stakes
     "criteria",
     multiple=True,
     metavar="TEXT",
-    help='What must be true, and after "::" how it is decided: "No test fails :: run pytest -q".',
+    help='An acceptance criterion and, after "::", its check: "No test fails :: run pytest -q".',
 )
 @click.option(
-    "--verify", "commands", multiple=True, metavar="CMD", help="A command that must succeed; there is no shell."
+    "--verify", "commands", multiple=True, metavar="CMD", help="A command that must succeed. It runs without a shell."
 )
 @click.option(
     "--output",
     "outputs",
     multiple=True,
     metavar="PATH",
-    help="A file that the job makes; relative to the job, or with a slash in front to the project.",
+    help="A file that the job creates; relative to the job, or to the project with a leading slash.",
 )
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     metavar="PATH",
-    help="A file, folder or pattern that the job depends on; without any, everything that git tracks.",
+    help="A file, folder or pattern that the job depends on (default: everything that git tracks).",
 )
-@click.option("--depends-on", multiple=True, metavar="JOB", help="A job that has to be done before.")
+@click.option("--depends-on", multiple=True, metavar="JOB", help="A job that must be done first.")
 @click.option("--stakes", type=click.Choice(STAKES), default="normal", show_default=True, help="How much is at stake.")
-@click.option("--workstream", metavar="NAME", help="The workstream it belongs to; made where there is none.")
+@click.option("--workstream", metavar="NAME", help="The workstream of the job; created if it does not exist.")
 @project_option
 @common_options
 @click.pass_obj
@@ -62,7 +62,7 @@ def command(
     workstream: str | None,
     project: Path | None,
 ) -> ExitCode:
-    """Make a job. Nobody has agreed to it yet.
+    """Create a job. A person has to agree to it before it can start.
 
     \b
     donewhen add "Log in with a password" \\

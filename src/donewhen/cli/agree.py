@@ -1,4 +1,4 @@
-"""Agreeing to what done means."""
+"""`donewhen agree`: seal what done means."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from donewhen.jobs.plan.workspace import Workspace
 
 @click.command()
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
-@click.option("--notes", default="", help="A remark to keep with the agreement.")
+@click.option("--notes", default="", help="A note to store with the agreement.")
 @approver_options
 @project_option
 @common_options
@@ -35,7 +35,7 @@ from donewhen.jobs.plan.workspace import Workspace
 def command(
     output: Output, jobs: tuple[str, ...], notes: str, key: Path | None, ci: bool, project: Path | None
 ) -> ExitCode:
-    """Seal what done means: for the JOBs named, or for everything that is not agreed.
+    """Seal what done means: for the given JOBs, or for everything that is not agreed yet.
 
     It shows what is being agreed to (as a difference, where it was agreed before) and asks you to type a word. From
     then on more may be asked for, but nothing may be loosened or removed without you.
@@ -43,20 +43,22 @@ def command(
     workspace = find_project(project)
     refused: list[Finding] = []
     chosen = _chosen(workspace, jobs, refused)
-    open_ones = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
-    ready = [one for one in open_ones if not one.problems and one.agreement.state != "agreed"]
-    tightened = [one for one in open_ones if not one.problems and one.agreement.state == "agreed"]
-    for one in tightened:
-        _show(output, one)
+    open_proposals = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
+    ready = [proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state != "agreed"]
+    tightened = [
+        proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state == "agreed"
+    ]
+    for proposal in tightened:
+        _show(output, proposal)
     if tightened:
         sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
-        output.say(f"{len(sealed)} tightened agreement(s) sealed; nobody has to be asked for that.")
-    for one in ready:
-        _show(output, one)
+        output.say(f"{len(sealed)} tightened agreement(s) sealed; this needs no approval.")
+    for proposal in ready:
+        _show(output, proposal)
     refused += [
         Finding(problem.code, problem.message, problem.where, "Repair it, then: donewhen agree")
-        for one in open_ones
-        for problem in one.problems
+        for proposal in open_proposals
+        for problem in proposal.problems
     ]
     for finding in refused:
         output.say(f"✗ {finding.where}: {finding.message}", fg="red")
@@ -65,9 +67,9 @@ def command(
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_AGREED, "That was another word; nothing was agreed.")
+        finding = Finding(FindingCode.NOT_AGREED, "The word didn't match. Nothing was agreed.")
         return output.fail(ExitCode.GATE_FAILED, finding)
-    entries = {one.chain: agree(workspace, one, approval, notes=notes) for one in ready}
+    entries = {proposal.chain: agree(workspace, proposal, approval, notes=notes) for proposal in ready}
     rebuild_views(workspace)
     after = {proposal.chain: proposal.agreement.state for proposal in agreement_proposals(workspace, chosen)}
     for name in entries:
@@ -81,7 +83,7 @@ def command(
     if any(after[name] != "agreed" for name in entries):
         finding = Finding(
             FindingCode.APPROVER,
-            f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here.",
+            f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here.",
             next="Let a person run: donewhen agree",
         )
         output.say(finding.message, fg="yellow")
@@ -91,7 +93,7 @@ def command(
 
 
 def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding]) -> list[Job]:
-    """The jobs that are meant. One that can't be read is a finding, and keeps nobody from the others."""
+    """The chosen jobs. Unreadable jobs are added to the findings and skipped."""
     if names:
         project = workspace.project().id
         return [workspace.job(name) for name in names if name != project]

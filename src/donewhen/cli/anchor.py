@@ -1,4 +1,4 @@
-"""Keeping the heads of the ledger in a second place."""
+"""`donewhen anchor`: store the heads of the ledger in git notes."""
 
 from __future__ import annotations
 

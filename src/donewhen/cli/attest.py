@@ -1,4 +1,4 @@
-"""Receipts that others can read."""
+"""`donewhen attest`: create and check receipts that others can verify."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOLD = {
 
 
 class _JobOrVerb(click.Group):
-    """`attest JOB` makes one; every other word is a job, unless it is a verb."""
+    """Treat `attest JOB` as `attest create JOB`: a first word that is not a subcommand is a job."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -41,7 +41,7 @@ class _JobOrVerb(click.Group):
 
 @click.group(cls=_JobOrVerb)
 def command() -> None:
-    """Make a receipt that others can read, and check one.
+    """Create a receipt that others can verify, or check one.
 
     `donewhen attest JOB` writes an in-toto Statement about a job that is done: its outputs by content, the contract,
     how each criterion was shown, and the job's chain. `donewhen attest verify FILE` checks one without the workspace.
@@ -56,13 +56,13 @@ def command() -> None:
 @command.command("job")
 @click.argument("job", metavar="JOB")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write it there, not to the screen."
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to FILE instead of stdout."
 )
 @click.option(
     "--key",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help=f"Sign it with this key; its passphrase is asked for, or stands in {PASSPHRASE}.",
+    help=f"Sign with this key. The passphrase is read from {PASSPHRASE}, or asked for.",
 )
 @project_option
 @common_options
@@ -88,7 +88,7 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
         output.say(f"{statement['predicate']['job']}: {len(statement['subject'])} subject(s), {out}")
         output.say(f"  receipt: {statement['predicate']['receipt']}", dim=True)
         if key is None:
-            output.say("  nobody has signed it; with --key, somebody vouches for it", dim=True)
+            output.say("  not signed; sign it with --key", dim=True)
     elif not output.json:
         click.echo(document, nl=False)
     data = {
@@ -108,15 +108,15 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
     "keys",
     multiple=True,
     metavar="KEY",
-    help="A public key that you trust: ed25519:…, or a PEM file. One that has signed is enough.",
+    help="A public key that you trust: ed25519:…, or a PEM file. One valid signature is enough.",
 )
 @click.option(
     "--files",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Compare the files in DIR with what was attested.",
+    help="Compare the files in DIR with the attested hashes.",
 )
-@click.option("--job", metavar="WI-…", help="The job that it has to be about.")
+@click.option("--job", metavar="WI-…", help="The job that the attestation must be about.")
 @common_options
 @click.pass_obj
 def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None, job: str | None) -> ExitCode:
@@ -154,7 +154,7 @@ def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None
 
 
 def _readable(statement: dict[str, Any]) -> bytes:
-    """For people and programs, and harmless on a terminal."""
+    """The statement as indented JSON that is safe to print."""
     return harmless_text(json.dumps(statement, indent=2)).encode() + b"\n"
 
 
@@ -178,7 +178,7 @@ def _write(path: Path, document: bytes) -> None:
 
 
 def _content(file: Path) -> bytes:
-    """No more than an attestation may have, and one byte by which it shows that there is more."""
+    """Read at most one byte more than the size limit, so that a larger file is detected."""
     if str(file) == "-":
         return sys.stdin.buffer.read(LARGEST + 1)
     try:

@@ -1,4 +1,4 @@
-"""Does the record hold?"""
+"""`donewhen audit`: verify the ledger, the plan files and the evidence."""
 
 from __future__ import annotations
 

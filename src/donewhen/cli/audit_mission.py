@@ -1,4 +1,4 @@
-"""How good is the judge as it is?"""
+"""`donewhen audit-mission`: measure the judge on labelled tickets."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from donewhen.reports.learning_text import learning_text
 
 @click.command()
 @mission_argument
-@click.option("--guidance", metavar="STEP|FILE", help="Judge by an earlier step, or by another file of rules.")
-@click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
-@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as a page, too.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as JSON, too.")
+@click.option("--guidance", metavar="STEP|FILE", help="Use the guidance of an earlier step, or from a file.")
+@click.option("--model", metavar="NAME", help="Use this model instead of the mission's.")
+@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report as an HTML page.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report as JSON.")
 @max_calls_option
 @executor_options
-@click.option("--quiet", is_flag=True, help="No bar and no report; only errors.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no report, only errors.")
 @common_options
 @click.pass_obj
 def command(
@@ -76,8 +76,8 @@ def command(
         try:
             report = asyncio.run(audit_judge(found, chosen, asking, advance))
         except BudgetError as error:
-            told = f"{done} ticket(s) were judged; of half an audit nothing is reported."
-            return output.fail(error.exit_code, budget_finding(error, asking, told))
+            message = f"{done} ticket(s) were judged; of half an audit nothing is reported."
+            return output.fail(error.exit_code, budget_finding(error, asking, message))
     if lost := lost_workers(asked):
         output.note(lost)
     if page is not None:

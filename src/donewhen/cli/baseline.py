@@ -1,4 +1,4 @@
-"""Recording which tests there are."""
+"""`donewhen baseline`: record which tests exist."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from donewhen.runtime import Session
 
 
 @click.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
-@click.option("--accept-losses", is_flag=True, help="Replace a baseline that has tests which are gone now.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Let the command see this environment variable.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write the baseline to."
+)
+@click.option("--accept-losses", is_flag=True, help="Replace the baseline even if tests are gone.")
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass this environment variable to the command.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=900.0,
     show_default=True,
     metavar="S",
-    help="Seconds that one command may take.",
+    help="Time limit for a command, in seconds.",
 )
 @click.argument("argv", nargs=-1, required=True, metavar="COMMAND...")
 @common_options
@@ -39,7 +41,7 @@ def command(
     timeout: float,
     argv: tuple[str, ...],
 ) -> ExitCode:
-    """Run a test command and write down which tests ran and which were skipped.
+    """Run a test command and record which tests ran and which were skipped.
 
     \b
     donewhen baseline --out tests/baseline.json -- python -m pytest --junitxml={junit}

@@ -1,4 +1,4 @@
-"""Is it done? Checks given on the command line."""
+"""`donewhen check`: run the checks given on the command line."""
 
 from __future__ import annotations
 
@@ -27,24 +27,28 @@ from donewhen.runtime import Session
 
 
 @click.command()
-@click.option("--file", "files", multiple=True, metavar="PATH", help="This file exists and is not empty.")
-@click.option("--run", "commands", multiple=True, metavar="CMD", help="This command succeeds. There is no shell.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file that must exist and not be empty.")
+@click.option(
+    "--run", "commands", multiple=True, metavar="CMD", help="A command that must succeed. It runs without a shell."
+)
 @click.option(
     "--tests",
     "suites",
     multiple=True,
     metavar="CMD",
-    help="This test command succeeds and its JUnit report agrees; write {junit} where the report's path goes.",
+    help="A test command that must succeed, also by its JUnit report; {junit} stands for the report's path.",
 )
-@click.option("--baseline", type=click.Path(dir_okay=False), help="No test of this baseline is lost or newly skipped.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Let the commands see this environment variable.")
+@click.option(
+    "--baseline", type=click.Path(dir_okay=False), help="Fail if a test of this baseline is lost or newly skipped."
+)
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass this environment variable to the commands.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=900.0,
     show_default=True,
     metavar="S",
-    help="Seconds that one command may take.",
+    help="Time limit for a command, in seconds.",
 )
 @common_options
 @click.pass_obj
@@ -57,7 +61,7 @@ def command(
     pass_env: tuple[str, ...],
     timeout: float,
 ) -> ExitCode:
-    """Check what is asked for; every check is made, and every one must pass.
+    """Run all given checks. Every one must pass.
 
     Without options, what the project's settings ask for when an agent stops.
 
@@ -86,14 +90,14 @@ def command(
             next_step="Give --file, --run or --tests, or write a [stop] table into donewhen.toml.",
         )
     context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(root))
-    results = [(label, _asked(output, label, one, context)) for label, one in checks]
+    results = [(label, _asked(output, label, checker, context)) for label, checker in checks]
     return _told(output, results)
 
 
 def suite_checker(
     text: str, *, baseline: str | None, timeout: float, pass_env: tuple[str, ...] = ()
 ) -> TestSuiteChecker:
-    """The checker for a test command as typed."""
+    """The checker for a test command."""
     try:
         return TestSuiteChecker(split_command(text), baseline=baseline, timeout=timeout, pass_env=pass_env, name=text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Completing a job: the one door to done."""
+"""`donewhen complete`: complete a job if all gates pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from donewhen.jobs.lifecycle.completion import Completion, complete
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Complete JOB, if it is done: run what is stale, ask every gate now, write it down, and give the promise.
+    """Complete JOB: run stale checks, evaluate every gate, record the result, and print the promise if all pass.
 
     The promise and its receipt are printed exactly when the job is done. Otherwise every closed gate is shown with its
     next command, the try is counted, and a job without tries left becomes blocked. A job that is done and still valid
@@ -33,8 +33,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
     if result.evaluation is not None:
         show_gates(output, result.evaluation)
-    for one in result.invalidated:
-        output.say(f"  {one.id} is not done any more: {' → '.join(one.chain)}: {one.why}", fg="yellow")
+    for invalidated in result.invalidated:
+        output.say(
+            f"  {invalidated.id} is not done any more: {' → '.join(invalidated.chain)}: {invalidated.why}", fg="yellow"
+        )
     for promise in (result.promise, *result.cascade):
         if promise is not None:
             show_promise(output, promise)
@@ -54,7 +56,10 @@ def _data(result: Completion) -> dict[str, object]:
         "promise": None if result.promise is None else result.promise.text.splitlines()[0],
         "receipt": None if result.promise is None else result.promise.receipt,
         "repeated": result.repeated,
-        "cascade": [one.id for one in result.cascade],
-        "invalidated": [{"id": one.id, "chain": list(one.chain), "why": one.why} for one in result.invalidated],
+        "cascade": [promise.id for promise in result.cascade],
+        "invalidated": [
+            {"id": invalidated.id, "chain": list(invalidated.chain), "why": invalidated.why}
+            for invalidated in result.invalidated
+        ],
         "evaluation": None if result.evaluation is None else evaluation_data(result.evaluation),
     }

@@ -1,4 +1,4 @@
-"""Completion for the shell."""
+"""`donewhen completion`: print the shell completion script."""
 
 from __future__ import annotations
 

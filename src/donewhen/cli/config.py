@@ -1,4 +1,4 @@
-"""The project's settings, with where each came from."""
+"""`donewhen config`: show the project's settings and their sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from donewhen.foundation.errors import ExitCode
 
 @click.group()
 def command() -> None:
-    """Look at the project's settings.
+    """Show the project's settings.
 
     They stand in donewhen.toml, or under [tool.donewhen] in pyproject.toml, of this folder or the nearest one above.
     """
@@ -28,7 +28,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def show(output: Output) -> ExitCode:
-    """Print every setting with its value and its source; a mistake in the file is an error."""
+    """Print every setting with its value and source. An invalid settings file is an error."""
     settings = load(Path.cwd())
     rows = list(_rows(settings, "", settings))
     for name in ("stop", "subagent_stop", "task_completed"):

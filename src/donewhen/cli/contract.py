@@ -1,4 +1,4 @@
-"""What was agreed, and what has changed since."""
+"""`donewhen contract`: show what was agreed, and what has changed since."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from donewhen.jobs.plan.workspace import Workspace
 
 @click.group()
 def command() -> None:
-    """Look at what was agreed."""
+    """Show what was agreed."""
 
 
 @command.command()
@@ -28,7 +28,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Print the terms that hold for JOB, or for the project: what was sealed, or else what would be."""
+    """Print the sealed terms of JOB or of the project; if nothing is sealed, the terms that would be."""
     workspace = find_project(project)
     proposal = _proposal(workspace, job)
     agreement = proposal.agreement
@@ -61,36 +61,38 @@ def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
     for unreadable in findings:
         output.say(f"✗ {unreadable.where}: {unreadable.message}", fg="red")
     data = []
-    for one in chosen:
-        agreement = one.agreement
+    for proposal in chosen:
+        agreement = proposal.agreement
         if job is None and agreement.state == "agreed" and not agreement.changes:
             continue
         color = {"agreed": "green", "voided": "red"}.get(agreement.state, "yellow")
-        output.say(f"{one.chain}  {agreement.state}", bold=True, fg=color)
+        output.say(f"{proposal.chain}  {agreement.state}", bold=True, fg=color)
         if agreement.seal is None:
-            output.say("    nobody has sealed anything yet", dim=True)
-            findings.append(Finding(agreement.state, f"{one.chain} is not sealed.", one.where, "donewhen agree"))
+            output.say("    nothing is sealed yet", dim=True)
+            findings.append(
+                Finding(agreement.state, f"{proposal.chain} is not sealed.", proposal.where, "donewhen agree")
+            )
         elif not agreement.changes:
             output.say("    nothing has changed", dim=True)
-        show_changes(output, agreement.changes, one.place)
+        show_changes(output, agreement.changes, proposal.place)
         findings += [
             Finding(
                 FindingCode.VOIDED,
                 f"{change.field} was {change.kind}: {change.before}.",
-                one.place(change),
+                proposal.place(change),
                 "donewhen agree",
             )
             for change in agreement.voiding
         ]
         data.append(
             {
-                "chain": one.chain,
+                "chain": proposal.chain,
                 "state": agreement.state,
-                "changes": [{**change._asdict(), "where": one.place(change)} for change in agreement.changes],
+                "changes": [{**change._asdict(), "where": proposal.place(change)} for change in agreement.changes],
             }
         )
     if not data:
-        output.say("Everything is as it was agreed.")
+        output.say("Nothing has changed since the agreement.")
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, {"contracts": data}, findings)
 
 
@@ -100,7 +102,7 @@ def _proposal(workspace: Workspace, job: str | None) -> AgreementProposal:
 
 
 def _all(workspace: Workspace, findings: list[Finding]) -> tuple[AgreementProposal, ...]:
-    """Everything that can be read; what can't is a finding, and keeps nobody from the others."""
+    """All readable plans. Unreadable ones are added to the findings and skipped."""
     jobs: list[Job] = []
     for place in workspace.places():
         try:

@@ -1,4 +1,4 @@
-"""The dashboard and the task tracker, made anew."""
+"""`donewhen dashboard`: rebuild the dashboard and the task tracker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from donewhen.jobs.board.views import dashboard_path, rebuild_views
 @common_options
 @click.pass_obj
 def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
-    """Write the dashboard and the task tracker anew, from every plan and every chain.
+    """Rebuild the dashboard and the task tracker from all plans and ledger chains.
 
     Every command that writes keeps both up to date, so this is needed after somebody has edited plans, or has merged
     branches. The page is one file that loads nothing; send it to whom you like. No plan file is touched.
@@ -42,8 +42,8 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
     counts = [f"{count} {name.replace('_', ' ')}" for name, count in board.counts.items() if count]
     output.say(f"{board.project.id}  {board.project.title}  ({board.project.agreement})", bold=True)
     output.say(f"  {', '.join(counts) or 'no jobs yet'}")
-    for one in board.unread:
-        output.say(f"✗ {one.where}: {one.says}", fg="red")
+    for unreadable in board.unread:
+        output.say(f"✗ {unreadable.where}: {unreadable.says}", fg="red")
     output.say(f"  page:    {workspace.where(page)}")
     output.say(f"  data:    {workspace.where(dashboard_path(workspace))}")
     output.say(f"  tracker: {workspace.where(tracker_path(workspace))}")

@@ -1,4 +1,4 @@
-"""Decisions about a job."""
+"""`donewhen decide`: record a decision about a job."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from donewhen.jobs.plan.job import STAKES
 
 @click.command()
 @click.argument("job")
-@click.option("--raise-budget", type=click.IntRange(min=1), metavar="N", help="Allow N iterations in all.")
-@click.option("--rescope", is_flag=True, help="The job will be agreed anew with other criteria.")
+@click.option("--raise-budget", type=click.IntRange(min=1), metavar="N", help="Allow N iterations in total.")
+@click.option("--rescope", is_flag=True, help="The job will be agreed again with other criteria.")
 @click.option("--split", is_flag=True, help="The job will be split into others.")
-@click.option("--stakes", type=click.Choice(STAKES), help="Other stakes; target and budget follow their defaults.")
-@click.option("--target", type=click.IntRange(0, 100), metavar="N", help="Another score to reach.")
-@click.option("--cancel", is_flag=True, help="The job is not wanted any more.")
-@click.option("--reason", required=True, help="Why; it is kept.")
+@click.option(
+    "--stakes", type=click.Choice(STAKES), help="Change the stakes; target and budget follow if they are defaults."
+)
+@click.option("--target", type=click.IntRange(0, 100), metavar="N", help="Change the target score.")
+@click.option("--cancel", is_flag=True, help="Cancel the job.")
+@click.option("--reason", required=True, help="The reason. It goes on record.")
 @approver_options
 @project_option
 @common_options
@@ -44,7 +46,7 @@ def command(
     ci: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Record a decision about JOB, and do what follows from it.
+    """Record a decision about JOB and apply it.
 
     As with agreeing, a person decides. What an agent says is recorded as a proposal.
 
@@ -66,13 +68,13 @@ def command(
     workspace = find_project(project)
     found = workspace.job(job)
     decision = Decision(kind, reason, None if value is True else value)
-    told = kind.replace("_", " ") + ("" if value is True else f" {value}")
+    summary = kind.replace("_", " ") + ("" if value is True else f" {value}")
     output.say(f"{found.id}  {found.title}", bold=True)
-    output.say(f"  {told}: {reason}")
+    output.say(f"  {summary}: {reason}")
     approval = ask_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
         return output.fail(
-            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was decided.")
+            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was decided.")
         )
     decided = decide(workspace, found, decision, approval)
     update_views(workspace, workspace.job_at(found.path))
@@ -80,7 +82,7 @@ def command(
 
 
 def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
-    """What became of a decision."""
+    """Print the recorded decision and whether it counts."""
     entry = decided.entry
     data = {
         "decision": dict(entry.data),
@@ -96,7 +98,7 @@ def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
         return output.finish(ExitCode.PASS, data)
     finding = Finding(
         FindingCode.APPROVER,
-        f"It was recorded as the word of {entry.by.name} ({entry.by.kind}), which does not count here.",
+        f"It was recorded for {entry.by.name} ({entry.by.kind}), whose decision does not count here.",
         next="Let a person decide it at a terminal.",
     )
     output.say(f"  {finding.message}", fg="yellow")

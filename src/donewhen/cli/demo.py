@@ -1,4 +1,4 @@
-"""Two minutes of an agent that cheats, a judge that learns, and people who have the last word."""
+"""`donewhen demo`: an agent cheats and is refused, a judge learns, people decide. Two minutes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ _BEFORE = (
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Tell it in DIR, and leave everything there; without it, in a temporary folder, which is removed.",
+    help="Run in DIR and keep the files (default: a temporary folder that is removed).",
 )
-@click.option("--model", default="contrast", show_default=True, metavar="NAME", help="Who judges and learns.")
+@click.option(
+    "--model", default="contrast", show_default=True, metavar="NAME", help="The model that judges and learns."
+)
 @common_options
 @click.pass_obj
 def command(output: Output, fast: bool, folder: Path | None, model: str) -> ExitCode:
@@ -127,7 +129,7 @@ def _data(teller: Storyteller, ending: Ending, seconds: float, folder: Path | No
 
 
 def _program() -> str:
-    """How the reader can call donewhen from where they are."""
+    """The command by which the reader can call donewhen."""
     called = sys.argv[0]
     return called if shutil.which("donewhen") is None and Path(called).name == "donewhen" else "donewhen"
 

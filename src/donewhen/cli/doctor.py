@@ -1,4 +1,4 @@
-"""Does donewhen work on this machine? Things are tried, not only looked at."""
+"""`donewhen doctor`: check whether donewhen works on this machine, by trying it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MARKS: dict[Health, tuple[str, str | None]] = {"ok": ("✓", "green"), "note": 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was tried."""
+    """The result of one check."""
 
     name: str
     health: Health
@@ -60,21 +60,24 @@ class Diagnosis:
 @common_options
 @click.pass_obj
 def command(output: Output) -> ExitCode:
-    """Try what donewhen needs on this machine, and say what is missing."""
+    """Check what donewhen needs on this machine, and report what is missing."""
     with output.progress("trying things"):
         found = [_tried(examine) for examine in _EXAMINATIONS] + _tried_hooks()
-    width = max(len(one.name) for one in found)
-    for one in found:
-        mark, color = _MARKS[one.health]
-        output.say(f"{mark} {one.name.ljust(width)}  {one.detail}", fg=color)
-        if one.next:
-            output.say(f"  {' ' * width}  next: {one.next}", dim=True)
-    broken = [one for one in found if one.health == "broken"]
+    width = max(len(diagnosis.name) for diagnosis in found)
+    for diagnosis in found:
+        mark, color = _MARKS[diagnosis.health]
+        output.say(f"{mark} {diagnosis.name.ljust(width)}  {diagnosis.detail}", fg=color)
+        if diagnosis.next:
+            output.say(f"  {' ' * width}  next: {diagnosis.next}", dim=True)
+    broken = [diagnosis for diagnosis in found if diagnosis.health == "broken"]
     output.say()
-    output.say(f"{len(broken)} problem(s) found." if broken else "Everything that donewhen needs is here.", bold=True)
-    findings = [Finding(f"doctor_{one.name.replace(' ', '_')}", one.detail, next=one.next) for one in broken]
+    output.say(f"{len(broken)} problem(s) found." if broken else "Everything works.", bold=True)
+    findings = [
+        Finding(f"doctor_{diagnosis.name.replace(' ', '_')}", diagnosis.detail, next=diagnosis.next)
+        for diagnosis in broken
+    ]
     status = ExitCode.GATE_FAILED if broken else ExitCode.PASS
-    return output.finish(status, {"diagnoses": [asdict(one) for one in found]}, findings)
+    return output.finish(status, {"diagnoses": [asdict(diagnosis) for diagnosis in found]}, findings)
 
 
 def _tried(examine: Callable[[], Diagnosis]) -> Diagnosis:
@@ -185,7 +188,7 @@ def _hooks_fire() -> list[Diagnosis]:
     scopes: tuple[Scope, Scope] = ("project", "user")
     for runtime in HOOK_TARGETS.values():
         by_scope = [_of_scope(runtime, scope, root) for scope in scopes]
-        found += [one for several in by_scope for one in several]
+        found += [diagnosis for diagnoses in by_scope for diagnosis in diagnoses]
         if all(by_scope):
             detail = "installed for the project and for you: every stop is checked twice"
             advice = f"donewhen hooks uninstall --{runtime.name} --user"
@@ -194,7 +197,7 @@ def _hooks_fire() -> list[Diagnosis]:
 
 
 def _of_scope(runtime: HookTarget, scope: Scope, root: Path) -> list[Diagnosis]:
-    """What is to say of one settings file; nothing when it has no hooks of ours."""
+    """The checks of one hook file; none if it has no hooks of donewhen."""
     name = f"{runtime.name} {scope}"
     path = runtime.path(scope, root, os.environ)
     try:
@@ -223,7 +226,7 @@ def _canaries(name: str, runtime: HookTarget, entries: Sequence[HookEntry], root
 
 
 def _canary(runtime: HookTarget, entry: HookEntry, root: Path) -> str | None:
-    """Send an event through the command line, as the runtime would; what was said when the refusal did not come."""
+    """Send an event through the hook's command line, as the runtime would; return the output if it did not refuse."""
     nonce = os.urandom(8).hex()
     event = {"session_id": "donewhen-doctor", "cwd": str(root), "hook_event_name": entry.event, CANARY: nonce}
     try:
@@ -254,7 +257,7 @@ def _too_short(name: str, entries: Sequence[HookEntry], root: Path) -> list[Diag
         settings = load(root)
     except DonewhenError:
         return []
-    longest = max(one.check_timeout for one in (settings.stop, settings.subagent_stop, settings.task_completed))
+    longest = max(table.check_timeout for table in (settings.stop, settings.subagent_stop, settings.task_completed))
     short = [entry for entry in entries if entry.timeout <= longest]
     if not short:
         return []

@@ -1,4 +1,4 @@
-"""What a code means."""
+"""`donewhen explain`: explain a reason code."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _CODES: dict[str, Reason] = _LEARNING | {
 def command(output: Output, code: str | None) -> ExitCode:
     """Explain CODE, or list every code with its meaning."""
     chosen = list(_CODES) if code is None else [_known(code)]
-    for one in chosen:
-        reason = _CODES[one]
-        output.say(one, bold=True)
+    for name in chosen:
+        reason = _CODES[name]
+        output.say(name, bold=True)
         output.say(f"  {reason.meaning}")
         output.say(f"  next: {reason.next_step}", dim=True)
-    return output.finish(ExitCode.PASS, {"reasons": {one: _CODES[one]._asdict() for one in chosen}})
+    return output.finish(ExitCode.PASS, {"reasons": {name: _CODES[name]._asdict() for name in chosen}})
 
 
 def _known(code: str) -> str:

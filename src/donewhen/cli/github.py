@@ -1,4 +1,4 @@
-"""Jobs as issues on GitHub."""
+"""`donewhen github`: mirror jobs to GitHub issues."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from donewhen.mirror.sync.sync_plan import Step
 from donewhen.mirror.sync.syncing import read_and_plan
 from donewhen.mirror.sync.syncing import sync as carry_out
 
-_job_option = click.option("--job", metavar="JOB", help="Only this job; without it, all of them.")
+_job_option = click.option("--job", metavar="JOB", help="Only this job (default: all).")
 _wait_option = click.option(
     "--max-wait",
     type=click.FloatRange(min=0),
     default=MAX_WAIT,
     show_default=True,
     metavar="S",
-    help="How many seconds to wait in all when GitHub says that it is too much.",
+    help="Maximum time to wait for GitHub's rate limits, in seconds.",
 )
 
 
 @click.group()
 def command() -> None:
-    """Mirror jobs to issues on GitHub, and see where they differ.
+    """Mirror jobs to issues on GitHub, and compare them.
 
     A job is an issue, a wave a milestone, a status a label. The record decides; an issue only shows it. The token comes
     from GH_TOKEN or GITHUB_TOKEN (on an Enterprise server GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN).
@@ -54,12 +54,12 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--repo", metavar="OWNER/NAME", help="The repository; without it, that of the git remote `origin`.")
+@click.option("--repo", metavar="OWNER/NAME", help="The repository (default: from the git remote `origin`).")
 @project_option
 @common_options
 @click.pass_obj
 def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
-    """Switch mirroring on. Nothing is sent: github_enabled and github_repo are set in the project's plan.
+    """Enable mirroring: set github_enabled and github_repo in the project's plan. Nothing is sent.
 
     \b
     donewhen github enable --repo owner/name
@@ -72,20 +72,22 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
     if state == "agreed":
         output.say("  Once the project is agreed to again, switching it off needs a person: donewhen agree", dim=True)
     elif state == "voided":
-        output.say("  A person had agreed to another, and has to agree to this one: donewhen agree", fg="yellow")
+        output.say(
+            "  Another repository was agreed to before; a person has to agree to this one: donewhen agree", fg="yellow"
+        )
     output.say("  next: donewhen github sync --dry-run", dim=True)
     return output.finish(ExitCode.PASS, {"repo": name, "enabled": True, "agreement": state})
 
 
 @command.command()
-@click.option("--dry-run", is_flag=True, help="Say what would be done: nothing is written, here or there.")
+@click.option("--dry-run", is_flag=True, help="Print the planned changes without making any.")
 @_job_option
 @_wait_option
 @project_option
 @common_options
 @click.pass_obj
 def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Bring the issues up to date with the jobs. What is there then is put on record.
+    """Update the issues to match the jobs, and record the result.
 
     What people wrote around our part of an issue's text, and labels that are not ours, stay. A run that is cut off goes
     on where it stopped.
@@ -112,13 +114,13 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, left), *_doubled(looked)]
     _show(output, findings)
     if not steps and not findings:
-        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
+        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are up to date.", fg="green")
     data = {
         "repo": mirror.api.repo,
         "dry_run": dry_run,
         "jobs": len(looked.targets),
         "steps": [{"step": type(step).__name__, "told": step.told} for step in steps],
-        "gaps": [one._asdict() for one in left],
+        "gaps": [gap._asdict() for gap in left],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
@@ -130,7 +132,7 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
 @common_options
 @click.pass_obj
 def parity(output: Output, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
-    """Compare each issue with its job. Content and state count, each gap is explained, and nothing is changed.
+    """Compare each issue with its job, and explain each difference. Nothing is changed.
 
     \b
     donewhen github parity
@@ -145,11 +147,11 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
     findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
     _show(output, findings)
     if not findings:
-        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are as they should be.", fg="green")
+        output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are up to date.", fg="green")
     data: dict[str, Any] = {
         "repo": mirror.api.repo,
         "jobs": len(looked.targets),
-        "gaps": [one._asdict() for one in found],
+        "gaps": [gap._asdict() for gap in found],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
@@ -192,7 +194,7 @@ def _told(looked: RemoteIssues, mirror: Mirror, found: Iterable[Gap]) -> Iterato
 
 
 def _unreadable(looked: RemoteIssues) -> Iterator[Finding]:
-    return (Finding.of(one) for one in looked.unreadable)
+    return (Finding.of(error) for error in looked.unreadable)
 
 
 def _doubled(looked: RemoteIssues) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The rules that a judge follows: as they are, as they were, and for use elsewhere."""
+"""`donewhen guidance`: show, compare, export and accept the rules of a judge."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RuleChange(NamedTuple):
 
 @click.group()
 def command() -> None:
-    """Look at the rules that a judge follows, and go back to earlier ones.
+    """Show the rules of a judge, compare them, and roll back.
 
     The scaffold, S1, S2, …, is written by people, and nothing changes it. G0, G1, … are learned: each step changes one
     rule, and every step is kept.
@@ -58,7 +58,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def show(output: Output, mission: Path, step: int | None) -> ExitCode:
-    """Print the rules of MISSION with what each is based on.
+    """Print the rules of MISSION with their evidence.
 
     A hit is a ticket that is right with the rule and wrong without it; a miss is the reverse.
     """
@@ -66,10 +66,10 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
     guidance = _chosen(found, step)
     output.say(f"{found.name}  {_title(found, guidance)}", bold=True)
     if guidance.scaffold:
-        output.say("scaffold: binds, and is never changed", dim=True)
+        output.say("scaffold: always applies, never changed by learning", dim=True)
     for key, text in guidance.scaffold.items():
         output.say(f"  {key.ljust(4)} {one_line(text, _RULE)}", fg="cyan")
-    output.say("rules: learned, and changed by evidence", dim=True)
+    output.say("rules: learned from evidence", dim=True)
     for key, text in guidance.learned.items():
         output.say(f"  {key.ljust(4)} {one_line(text, _RULE)}")
         meta = guidance.metadata.get(key)
@@ -85,13 +85,17 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
 
 @command.command()
 @mission_argument
-@click.option("--from", "start", type=click.IntRange(min=0), metavar="N", help="From this step on, not the beginning.")
-@click.option("--accepted", "from_accepted", is_flag=True, help="From what the gates of jobs follow.")
-@click.option("--to", "end", type=click.IntRange(min=0), metavar="N", help="Up to this step, not the newest.")
+@click.option(
+    "--from", "start", type=click.IntRange(min=0), metavar="N", help="Compare from this step (default: the first)."
+)
+@click.option("--accepted", "from_accepted", is_flag=True, help="Compare from the accepted guidance.")
+@click.option(
+    "--to", "end", type=click.IntRange(min=0), metavar="N", help="Compare up to this step (default: the newest)."
+)
 @common_options
 @click.pass_obj
 def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, end: int | None) -> ExitCode:
-    """Print how the rules of MISSION have changed, rule by rule; by default from what it began with."""
+    """Print how the rules of MISSION have changed (default: since the beginning)."""
     found = read_mission(mission, code=False)
     if from_accepted:
         if start is not None:
@@ -121,25 +125,30 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
 @command.command()
 @mission_argument
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest."
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Show at most N entries, the newest.",
 )
 @common_options
 @click.pass_obj
 def log(output: Output, mission: Path, limit: int) -> ExitCode:
-    """Print every change of the rules of MISSION, oldest first: when, by whom, and by how many tickets."""
+    """Print the history of the rules of MISSION, oldest first: time, author, number of tickets."""
     found = read_mission(mission, code=False)
     history = found.store.history() if found.store.exists else ()
-    for one in history[-limit:]:
-        tickets = f", {len(one.change.evidence)} ticket(s)" if one.change.evidence else ""
-        output.say(f"{one.step}  {one.at}  {_label(found, one)}  by {one.by}{tickets}")
-        for line in (one.change.text, one.change.rationale):
+    for revision in history[-limit:]:
+        tickets = f", {len(revision.change.evidence)} ticket(s)" if revision.change.evidence else ""
+        output.say(f"{revision.step}  {revision.at}  {_label(found, revision)}  by {revision.by}{tickets}")
+        for line in (revision.change.text, revision.change.rationale):
             if line:
-                output.say(f"    {one_line(line, _RULE)}", dim=line != one.change.text)
+                output.say(f"    {one_line(line, _RULE)}", dim=line != revision.change.text)
     if not history:
         output.say("Nothing was learned yet.")
     elif len(history) > limit:
         output.say(f"({len(history) - limit} older; -n shows more)", dim=True)
-    rows = [{**one._asdict(), "change": _builtins(one.change)} for one in history[-limit:]]
+    rows = [{**revision._asdict(), "change": _builtins(revision.change)} for revision in history[-limit:]]
     return output.finish(ExitCode.PASS, {"mission": found.name, "revisions": rows, "total": len(history)})
 
 
@@ -149,13 +158,13 @@ def log(output: Output, mission: Path, limit: int) -> ExitCode:
 @common_options
 @click.pass_obj
 def rollback(output: Output, step: int, mission: Path) -> ExitCode:
-    """Go back to the rules that MISSION had at STEP.
+    """Restore the rules that MISSION had at STEP.
 
     Nothing is lost: it is a step of its own, recorded under your name, and can itself be rolled back.
     """
     found = read_mission(mission, code=False)
     if not found.store.exists:
-        raise UsageError("Nothing was learned yet, so there is nothing to go back to.", where=str(found.folder))
+        raise UsageError("Nothing was learned yet, so there is no earlier step.", where=str(found.folder))
     before = found.store.read()
     if step == before.step:
         raise UsageError(f"Step {step} is where it is.", next_step="donewhen guidance log")
@@ -169,12 +178,12 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
 
 @command.command()
 @mission_argument
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="This step; without it, the newest.")
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="The step to accept (default: the newest).")
 @approver_options
 @common_options
 @click.pass_obj
 def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci: bool) -> ExitCode:
-    """Let the gates follow the guidance of MISSION as it is now, or as it was at a step.
+    """Accept the guidance of MISSION, so that the gates follow it.
 
     Until somebody has looked at what a judge has learned, the gates of jobs follow the guidance that was accepted last.
     It shows what would change, and asks you to type a word. MISSION must be one of the project's, in its folder of
@@ -192,7 +201,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     known = accepted_guidance(workspace, name, found)
     data: dict[str, Any] = {"mission": name, "from": known.step, "to": chosen.step}
     if known.hash == chosen.hash:
-        output.say(f"{name}  the gates follow step {known.step} already, which says the same.", bold=True)
+        output.say(f"{name}  the gates already follow step {known.step}, which is the same.", bold=True)
         return output.finish(ExitCode.PASS, data | {"accepted": True, "changes": []})
     before = as_accepted(found, known)
     changes = list(changes_between(before, chosen))
@@ -202,7 +211,9 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     _tell_changes(output, changes)
     approval = ask_for_approval(output, "let the gates follow this", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; the gates follow what they did.")
+        finding = Finding(
+            FindingCode.NOT_DECIDED, "The word didn't match. The gates follow the same guidance as before."
+        )
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
     update_views(workspace)
@@ -210,7 +221,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if counts:
         output.say(f"✓ The gates follow step {chosen.step}.", fg="green")
         return output.finish(ExitCode.PASS, data)
-    message = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
+    message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here."
     output.say(message, fg="yellow")
     next_step = f"Let a person run: donewhen guidance accept {name}"
     return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, message, next=next_step)])
@@ -224,14 +235,14 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     type=click.Choice(["prompt", "markdown", "json"]),
     default="markdown",
     show_default=True,
-    help="As a judge is shown it, for people, or as guidance.json has it.",
+    help="Format: prompt, Markdown, or JSON.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it to FILE.")
 @click.option("--step", type=click.IntRange(min=0), metavar="N", help="The rules at an earlier step.")
 @common_options
 @click.pass_obj
 def export(output: Output, mission: Path, form: Format, out: Path | None, step: int | None) -> ExitCode:
-    """Print the rules of MISSION for use elsewhere: as a prompt, as Markdown, as JSON."""
+    """Export the rules of MISSION as a prompt, Markdown or JSON."""
     found = read_mission(mission, code=False)
     guidance = _chosen(found, step)
     text = _exported(found, guidance, form)
@@ -330,7 +341,7 @@ def _tell_changes(output: Output, changes: list[RuleChange]) -> None:
         if change.after is not None:
             output.say(f"  + {one_line(change.after, _RULE)}", fg="green")
     if not changes:
-        output.say("Nothing differs.")
+        output.say("No differences.")
 
 
 def _evidence(meta: RuleMeta) -> str:

@@ -66,7 +66,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _event() -> str:
-    """What is on standard input, whatever it is; nothing when there is none, or when a person is sitting there."""
+    """Read the event from stdin; an empty string if there is none, or if stdin is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
     return sys.stdin.buffer.read().decode("utf-8", errors="replace")

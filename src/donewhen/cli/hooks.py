@@ -1,4 +1,4 @@
-"""Putting donewhen's hooks into agent runtimes, and taking them out."""
+"""`donewhen hooks`: install, remove and check the hooks in agent runtimes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
 
 _TRUST = (
     "Codex runs a hook only after you have trusted it: start `codex` once, choose to review the hooks, and trust "
-    "this one. Until then it is skipped without a word. `donewhen doctor` asks Codex whether it is trusted."
+    "this one. Until then it is skipped silently. `donewhen doctor` asks Codex whether it is trusted."
 )
 _PROJECT_TRUST = "A project's hooks also need the project itself to be trusted by Codex."
 
 
 @click.group()
 def command() -> None:
-    """Let Claude Code and Codex ask donewhen before an agent stops."""
+    """Install, remove and check the hooks of Claude Code and Codex."""
 
 
 def _targets(verb: Any) -> Any:
@@ -42,10 +42,10 @@ def _targets(verb: Any) -> Any:
 
 @command.command("install")
 @_targets
-@click.option("--dry-run", is_flag=True, help="Show the change, and make none.")
+@click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @click.pass_obj
 def install_command(output: Output, claude: bool, codex: bool, user: bool, project: bool, dry_run: bool) -> ExitCode:
-    """Add the hooks to the runtime's settings file. Foreign hooks stay; a backup of the file is kept beside it."""
+    """Add the hooks to the runtime's settings file. Other hooks stay, and a backup is kept beside the file."""
     scope = _scope(user, project)
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
@@ -65,7 +65,7 @@ def install_command(output: Output, claude: bool, codex: bool, user: bool, proje
 
 
 def _twice(output: Output, runtime: HookTarget, scope: Scope, root: Path) -> list[Finding]:
-    """Both scopes at once ask twice at every stop, and count twice."""
+    """Warn if the hooks are installed in both scopes: every stop would be checked and counted twice."""
     other: Scope = "user" if scope == "project" else "project"
     path = runtime.path(other, root, os.environ)
     if not installed_hooks(path):
@@ -77,13 +77,13 @@ def _twice(output: Output, runtime: HookTarget, scope: Scope, root: Path) -> lis
 
 
 def _about_settings(output: Output) -> list[Finding]:
-    """What is wrong with the settings that the hooks will read."""
+    """Problems with the settings that the hooks read."""
     root = find_root(Path.cwd())
     try:
         if load(root).stop.has_checks:
             return []
     except ConfigError as error:
-        output.say(f"The settings have a mistake, which holds every agent: {error}", fg="yellow")
+        output.say(f"The settings are invalid, so every agent is refused: {error}", fg="yellow")
         return [Finding.of(error)]
     message = "No checks are set up yet, so every stop is allowed."
     output.say(f"{message} Write a [stop] table into {root / CONFIG_FILE}.")
@@ -92,10 +92,10 @@ def _about_settings(output: Output) -> list[Finding]:
 
 @command.command("uninstall")
 @_targets
-@click.option("--dry-run", is_flag=True, help="Show the change, and make none.")
+@click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @click.pass_obj
 def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, project: bool, dry_run: bool) -> ExitCode:
-    """Remove exactly what install has added."""
+    """Remove the hooks that install has added."""
     scope = _scope(user, project)
     rows = [
         _told(
@@ -114,7 +114,7 @@ def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, pro
 @common_options
 @click.pass_obj
 def status_command(output: Output) -> ExitCode:
-    """Say for each runtime and scope whether the hooks are there and up to date."""
+    """Show for each runtime and scope whether the hooks are installed and up to date."""
     root = find_root(Path.cwd())
     rows = []
     scopes: tuple[Scope, Scope] = ("project", "user")

@@ -1,4 +1,4 @@
-"""Jobs out of what other tools keep."""
+"""`donewhen import`: create jobs from other tools' files."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _MOST_FINDINGS = 40
     "--from",
     "kind",
     type=click.Choice(KINDS),
-    help="What the source is; without it, that is found out by what is there.",
+    help="Source format (default: detect).",
 )
 @click.option(
     "--run",
     "commands",
     multiple=True,
     metavar="CMD",
-    help="A command that must succeed for every job that is made; there is no shell.",
+    help="A command that must succeed for every created job. It runs without a shell.",
 )
-@click.option("--workstream", metavar="NAME", help="The workstream they belong to; made where there is none.")
-@click.option("--dry-run", is_flag=True, help="Show what would be made, and write nothing.")
+@click.option("--workstream", metavar="NAME", help="The workstream of the jobs; created if it does not exist.")
+@click.option("--dry-run", is_flag=True, help="Show what would be created, and write nothing.")
 @project_option
 @common_options
 @click.pass_obj
@@ -53,7 +53,7 @@ def command(
     dry_run: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Make jobs of what another tool keeps in SOURCE, a file or a folder.
+    """Create jobs from SOURCE, a file or folder of another tool.
 
     Whatever the source says is done, is planned here: nothing is taken on trust, and nobody has agreed to anything.
     Importing again makes what is new, and tells what has changed.
@@ -82,7 +82,7 @@ def command(
         "would_be_made": done.new if dry_run else 0,
         "claimed_done": done.claimed,
         "taken_on_trust": 0,
-        "items": [_row(one) for one in done.made],
+        "items": [_row(imported) for imported in done.made],
     }
     findings = [
         Finding(finding.code, finding.message, finding.where, FINDINGS[finding.code].next_step)
@@ -107,9 +107,9 @@ def _row(job: ImportedJob) -> dict[str, object]:
 
 def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
     output.say(f"{NAMES[done.kind]} in {done.root}", bold=True)
-    width = min(40, max(len(one.item.name) for one in done.made[:_MOST_ROWS]))
-    for one in done.made[:_MOST_ROWS]:
-        output.say(f"  {_line(one, width, dry_run)}")
+    width = min(40, max(len(imported.item.name) for imported in done.made[:_MOST_ROWS]))
+    for imported in done.made[:_MOST_ROWS]:
+        output.say(f"  {_line(imported, width, dry_run)}")
     if len(done.made) > _MOST_ROWS:
         output.say(f"  … and {len(done.made) - _MOST_ROWS:,} more; --json has all of them", dim=True)
     for finding in done.findings[:_MOST_FINDINGS]:
@@ -121,7 +121,7 @@ def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
     there = len(done.made) - done.new
     output.say(f"{_jobs(done.new)} {verb}" + (f", {there:,} there already" if there else "") + ".", bold=True)
     if done.claimed:
-        output.say(f"{done.claimed:,} of {len(done.made):,} claimed done: none is taken on trust.")
+        output.say(f"{done.claimed:,} of {len(done.made):,} claimed done; claims are not trusted.")
     if done.new and not dry_run:
         output.say("  next: read the plans, and agree to what is right: donewhen agree", dim=True)
 
@@ -149,7 +149,7 @@ def _jobs(count: int) -> str:
 
 @contextmanager
 def _bar(output: Output) -> Iterator[Watch]:
-    """A bar where somebody is watching."""
+    """A progress bar on a terminal."""
     if output.json or not sys.stderr.isatty():
         yield lambda _done, _all: None
         return

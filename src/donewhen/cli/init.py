@@ -1,4 +1,4 @@
-"""Beginning to work with jobs."""
+"""`donewhen init`: create a project."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from donewhen.jobs.plan.creating import create_project
 
 
 @click.command()
-@click.option("--title", default="", help="What the project is called; without it, the folder's name.")
-@click.option("--workstreams", is_flag=True, help="Make the big form: a folder PJ-… of its own, with workstreams.")
+@click.option("--title", default="", help="Title of the project (default: the folder's name).")
+@click.option("--workstreams", is_flag=True, help="Create a folder PJ-… with workstreams instead.")
 @common_options
 @click.pass_obj
 def command(output: Output, title: str, workstreams: bool) -> ExitCode:
-    """Make a project here: jobs/ beside your code, and .donewhen/ for what is agreed and what was shown.
+    """Create a project here: jobs/ beside your code, and .donewhen/ for the ledger and the evidence.
 
     \b
     donewhen init --title "Shop"

@@ -1,4 +1,4 @@
-"""Tickets in, verdicts out: files and pipes of any length."""
+"""`donewhen judge`: judge tickets from files or stdin."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _BAR_AFTER = 2.0
 
 @click.command()
 @click.argument("arguments", nargs=-1, metavar="[MISSION] [FILES]...", type=click.Path(path_type=Path))
-@click.option("--text", "texts", is_flag=True, help="FILES are plain texts, each of them a ticket.")
-@click.option("--guidance", metavar="STEP|FILE", help="Judge by an earlier step, or by another file of rules.")
-@click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
+@click.option("--text", "texts", is_flag=True, help="Treat each file as the text of one ticket.")
+@click.option("--guidance", metavar="STEP|FILE", help="Use the guidance of an earlier step, or from a file.")
+@click.option("--model", metavar="NAME", help="Use this model instead of the mission's.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the verdicts there, when all of them are made.",
+    help="Write the verdicts to FILE once all are made.",
 )
-@click.option("--append", is_flag=True, help="Add to the --out file instead, each verdict as it comes.")
+@click.option("--append", is_flag=True, help="Append each verdict to the --out file at once.")
 @max_calls_option
 @executor_options
-@click.option("--quiet", is_flag=True, help="No bar and no summary.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
 @common_options
 @click.pass_obj
 def command(
@@ -65,7 +65,7 @@ def command(
     quiet: bool,
     executor: ChosenExecutor,
 ) -> ExitCode:
-    """Judge the tickets in FILES, or on standard input, by the guidance of MISSION.
+    """Judge the tickets in FILES, or on stdin, by the guidance of MISSION.
 
     MISSION is a folder; without one, it is this folder. A ticket is a line of JSON with a group_id and a text (or
     evidence), labelled or not; the label is never shown to the model. With --text, it is a plain text.
@@ -110,20 +110,20 @@ def command(
         bar = _Bar(output, tally, asking, files, wanted=not (quiet or texts or output.json or on_screen))
         found = stream_verdicts(Judge(mission, chosen, asking), tickets, piped=not all(map(_is_file, files)))
         with _destination(out, append=append) as write, bar:
-            async for one in found:
-                tally.count(one)
+            async for verdict in found:
+                tally.count(verdict)
                 bar.moved()
-                if isinstance(one, TicketError):
+                if isinstance(verdict, TicketError):
                     if output.json:
-                        problems.append(Finding.of(one))
+                        problems.append(Finding.of(verdict))
                     else:
-                        output.note(f"✗ {one}")
+                        output.note(f"✗ {verdict}")
                 elif output.json and out is None:
-                    collected.append(one.as_dict())
+                    collected.append(verdict.as_dict())
                 elif on_screen:
-                    _show(output, one)
+                    _show(output, verdict)
                 else:
-                    write(harmless_json(one.as_dict()).encode() + b"\n")
+                    write(harmless_json(verdict.as_dict()).encode() + b"\n")
 
     async def to_the_end(asking: MeteredModel) -> None:
         try:
@@ -168,13 +168,13 @@ def command(
 
 
 def _made(tally: Tally, out: Path | None) -> str:
-    """How many verdicts there are when it breaks off."""
+    """How many verdicts were made before it stopped."""
     kept = f", which are in {part_of(out)}" if out is not None and part_of(out).exists() else ""
     return f"{tally.judged + tally.unjudged} verdict(s) were made{kept}."
 
 
 class Tally:
-    """What has come of the tickets so far."""
+    """Counts of the verdicts so far."""
 
     def __init__(self) -> None:
         self.verdicts = {"pass": 0, "fail": 0}
@@ -231,7 +231,7 @@ def _show(output: Output, verdict: Verdict) -> None:
 
 
 def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
-    """The mission, which is a folder or its settings file, and the files."""
+    """Split the arguments into the mission (a folder or its settings file) and the ticket files."""
     if not arguments:
         return Path(), ()
     first = arguments[0]
@@ -281,7 +281,7 @@ def _name(path: Path) -> str:
 
 @contextmanager
 def _destination(out: Path | None, *, append: bool) -> Iterator[Callable[[bytes], None]]:
-    """Where verdicts go. A file is complete or untouched; what was judged of a run that broke off is beside it."""
+    """Open the destination. The file is replaced only when complete; verdicts of an interrupted run stay beside it."""
     if out is None:
         yield _writing(sys.stdout.buffer)
     elif append or (out.exists() and not out.is_file()):
@@ -299,7 +299,7 @@ def _destination(out: Path | None, *, append: bool) -> Iterator[Callable[[bytes]
 
 
 def part_of(out: Path) -> Path:
-    """Where verdicts are until they are complete."""
+    """The file that holds verdicts until all are made."""
     target = Path(os.path.realpath(out))
     return target.with_name(f"{target.name}.part")
 
@@ -313,7 +313,7 @@ def _writing(file: IO[bytes]) -> Callable[[bytes], None]:
 
 
 def _ends_in_the_middle(path: Path) -> bool:
-    """Whether the last line of a file was cut off; the next one must not be glued to it."""
+    """Whether the last line of a file is incomplete, so that the next must not be appended to it."""
     if not path.is_file() or not path.stat().st_size:
         return False
     with path.open("rb") as file:
@@ -322,7 +322,7 @@ def _ends_in_the_middle(path: Path) -> bool:
 
 
 class _Bar:
-    """How far it is, on standard error, where somebody is watching and it takes longer than a moment."""
+    """A progress bar on stderr, on a terminal, once it takes longer than a moment."""
 
     def __init__(
         self, output: Output, tally: Tally, asking: MeteredModel, files: tuple[Path, ...], *, wanted: bool

@@ -1,4 +1,4 @@
-"""Keys that may agree, and that sign attestations."""
+"""`donewhen key`: create and show keys for agreeing and signing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from donewhen.jobs.ledger.signing import key_id, new_key, open_key, public_pem
 
 @click.group()
 def command() -> None:
-    """Make and look at keys, with which one agrees where there is no terminal of one's own, and signs attestations."""
+    """Create and show keys: for agreeing without a terminal, and for signing attestations."""
 
 
 @command.command()
@@ -23,7 +23,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def new(output: Output, path: Path) -> ExitCode:
-    """Make an ed25519 key under a passphrase.
+    """Create an ed25519 key protected by a passphrase.
 
     Its public half is printed: for `approval.keys` in donewhen.toml, or for those who check what it signs.
     """
@@ -35,11 +35,11 @@ def new(output: Output, path: Path) -> ExitCode:
 
 @command.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--pem", is_flag=True, help="As PEM, which other programs read.")
+@click.option("--pem", is_flag=True, help="Print it as PEM, for other programs.")
 @common_options
 @click.pass_obj
 def show(output: Output, path: Path, pem: bool) -> ExitCode:
-    """Print the public half of a key.
+    """Print the public key.
 
     \b
     donewhen key show release.pem

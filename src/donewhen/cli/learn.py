@@ -1,4 +1,4 @@
-"""Learn guidance from labelled tickets."""
+"""`donewhen learn`: learn guidance from labelled tickets."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ from donewhen.reports.learning_text import learning_text
 
 @click.command()
 @mission_argument
-@click.option("--resume", is_flag=True, help="Go on with the newest run, which was cut off.")
-@click.option("--run", "run_name", metavar="RUN", help="The run to go on with, where it is not the newest.")
-@click.option("--model", metavar="NAME", help="Ask this model instead of the mission's.")
-@click.option("--epochs", type=click.IntRange(1, 1000), help="At most so many rounds.")
-@click.option("--seed", type=click.IntRange(0), help="Divide the tickets by another seed.")
-@click.option("--trial", type=click.Choice(["on", "off"]), help="off: changes are made without being tried.")
-@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="At most so many calls, of every kind.")
+@click.option("--resume", is_flag=True, help="Resume the newest run, if it was interrupted.")
+@click.option("--run", "run_name", metavar="RUN", help="The run to resume (default: the newest).")
+@click.option("--model", metavar="NAME", help="Use this model instead of the mission's.")
+@click.option("--epochs", type=click.IntRange(1, 1000), help="Maximum number of epochs.")
+@click.option("--seed", type=click.IntRange(0), help="Split the tickets with another seed.")
+@click.option("--trial", type=click.Choice(["on", "off"]), help="off: apply changes without a trial.")
+@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Maximum number of model calls of all kinds.")
 @executor_options
-@click.option("--no-adopt", is_flag=True, help="Leave the mission's guidance as it is; the run keeps what it learned.")
-@click.option("--quiet", is_flag=True, help="No bars, no report; only errors.")
+@click.option(
+    "--no-adopt", is_flag=True, help="Don't change the mission's guidance; the run's folder keeps the result."
+)
+@click.option("--quiet", is_flag=True, help="Print no progress and no report, only errors.")
 @common_options
 @click.pass_obj
 def command(
@@ -70,9 +72,9 @@ def command(
     """
     found = read_mission(mission)
     going_on = resume or run_name is not None
-    changed = [one for one in (epochs, seed, trial, max_calls) if one is not None]
+    changed = [value for value in (epochs, seed, trial, max_calls) if value is not None]
     if going_on and changed:
-        raise UsageError("A run goes on with the settings that it began with; only model and executor may be others.")
+        raise UsageError("A resumed run keeps its settings; only --model and --executor can be changed.")
     folder = _cut_off(found, run_name) if going_on else None
     found = _with_options(found, model, epochs, seed, trial, max_calls)
     earlier = run_folders(found)
@@ -90,7 +92,7 @@ def command(
         again += f" --model {shlex.quote(model)}" if model is not None else ""
         again += executor.options
         again += " --no-adopt" if no_adopt else ""
-        finding = Finding("interrupted", "Interrupted; all that was answered is kept.", next=again)
+        finding = Finding("interrupted", "Interrupted. All answers so far are kept.", next=again)
         return output.fail(ExitCode.INTERRUPTED, finding)
     if lost := lost_workers(opened):
         output.note(lost)
@@ -120,12 +122,12 @@ def _cut_off(mission: Mission, name: str | None) -> Path:
 
 
 def _has_begun(mission: Mission, earlier: tuple[Path, ...]) -> bool:
-    """Whether a run has come since that has something on record."""
+    """Whether a newer run has recorded events."""
     return any(first_event(folder / EVENTS) is not None for folder in run_folders(mission) if folder not in earlier)
 
 
 def _at(mission: Path) -> str:
-    """The mission as an argument of the next command; nothing where it is here."""
+    """The mission as an argument for the next command; empty for the current folder."""
     return f" {shlex.quote(str(mission))}" if str(mission) != "." else ""
 
 
@@ -134,7 +136,7 @@ def _with_options(
 ) -> Mission:
     settings = mission.settings
     given: dict[str, Any] = {"model": model, "epochs": epochs, "seed": seed}
-    settings = msgspec.structs.replace(settings, **{name: one for name, one in given.items() if one is not None})
+    settings = msgspec.structs.replace(settings, **{name: value for name, value in given.items() if value is not None})
     if trial == "off":
         settings = msgspec.structs.replace(settings, trial="off")
     elif trial == "on" and settings.trial == "off":
@@ -161,14 +163,14 @@ def _say_what_next(output: Output, learned: LearnResult, page: Path, mission: Pa
 
 
 class Followed(NamedTuple):
-    """Which step the gates of a project follow after a run."""
+    """The step that the gates of a project follow after a run."""
 
     step: int
     newest: bool
 
 
 def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
-    """What the gates follow now. Where that was agreed to, they follow what has stood its trial in this run."""
+    """The step that the gates follow now. If the contract allows it, guidance that passed its trials is accepted."""
     try:
         workspace = find_workspace(mission.folder)
         name = gate_mission_name(workspace, mission)
@@ -228,7 +230,7 @@ def _finished(output: Output, learned: LearnResult, page: Path, followed: Follow
 
 
 def report_width() -> int:
-    """How wide a report may be on this terminal."""
+    """The width of a report on this terminal."""
     try:
         return max(60, min(110, os.get_terminal_size().columns))
     except OSError:

@@ -1,4 +1,4 @@
-"""Lessons: kept, found, and answered."""
+"""`donewhen lessons`: record, find and answer lessons."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from donewhen.jobs.plan.workspace import Workspace
 
 _NAMES = {"context": "Context", "worked": "What worked", "failed": "What failed", "recommendation": "Recommendation"}
 
-job_option = click.option("--job", "job", metavar="JOB", help="The job; without it, the one in progress.")
+job_option = click.option("--job", "job", metavar="JOB", help="The job (default: the job in progress).")
 
 
 @click.group()
 def command() -> None:
-    """Keep what a job has learned, find it again, and say what became of it.
+    """Record what a job has learned, find it again, and record how it was used.
 
     Lessons stand in notes/lessons-learned.md. A job that is started is given those of others that fit: they are quoted
     in its plan, and each wants an answer. What is kept and answered is on record, and counts in the score.
@@ -47,13 +47,13 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--context", help="What happened, so that others see whether it is their case.")
+@click.option("--context", help="The situation, so that others can tell whether it applies to them.")
 @click.option("--worked", help="What worked.")
 @click.option("--failed", default="", help="What did not.")
-@click.option("--recommendation", help="What to do the next time.")
-@click.option("--tag", "tags", multiple=True, metavar="WORD", help="What it is about; may be repeated.")
+@click.option("--recommendation", help="What to do next time.")
+@click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag for the topic; may be repeated.")
 @click.option(
-    "--job", "jobs", multiple=True, metavar="JOB", help="A job that learned it; without any, the one in progress."
+    "--job", "jobs", multiple=True, metavar="JOB", help="A job that learned it (default: the job in progress)."
 )
 @project_option
 @common_options
@@ -68,7 +68,7 @@ def add(
     jobs: tuple[str, ...],
     project: Path | None,
 ) -> ExitCode:
-    """Write a lesson down. At a terminal, what is missing is asked for.
+    """Record a lesson. On a terminal, missing parts are asked for.
 
     Placeholders, texts with a secret in them, and a lesson that is there already are refused.
 
@@ -95,7 +95,7 @@ def add(
 @common_options
 @click.pass_obj
 def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -> ExitCode:
-    """Put a lesson on record that is in the file.
+    """Record a lesson that was added to the file by hand.
 
     It names JOB, and was written by hand, by another tool, or changed since.
 
@@ -109,15 +109,19 @@ def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -
 @command.command()
 @click.argument("words", nargs=-1)
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Only lessons with this tag; may be repeated.")
-@click.option("--job", metavar="JOB", help="As JOB would look: by its words where none are given, and by jobs near it.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option(
+    "--job", metavar="JOB", help="Search on behalf of JOB: with its words if none are given, and its related jobs."
+)
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Maximum number of lessons."
+)
 @project_option
 @common_options
 @click.pass_obj
 def search(
     output: Output, words: tuple[str, ...], tags: tuple[str, ...], job: str | None, limit: int, project: Path | None
 ) -> ExitCode:
-    """Find lessons, the best first, each with why it was found.
+    """Find lessons, best match first, with the reasons for each match.
 
     Words in common, tags, jobs that it came from and how often it was used by others decide; among equals the newest
     comes first.
@@ -127,34 +131,36 @@ def search(
     donewhen lessons search --tag parsing --job 001
     """
     if not (words or tags or job):
-        raise UsageError("Say what to look for: words, --tag or --job.", next_step="donewhen lessons list")
+        raise UsageError("Give words to search for, --tag or --job.", next_step="donewhen lessons list")
     workspace = find_project(project)
     lessons = read_lessons(workspace)
-    wanted = frozenset(one.casefold() for one in tags)
+    wanted = frozenset(tag.casefold() for tag in tags)
     chosen = [lesson for lesson in lessons if not wanted or wanted & {tag.casefold() for tag in lesson.tags}]
     query = lesson_query_for(workspace, workspace.job(job), lessons) if job else LessonQuery()
     query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
     if words and not query.words:
-        raise UsageError("These words stand in every text.", next_step="Give one that tells it from others.")
+        raise UsageError("These words are too common to search for.", next_step="Give a more specific word.")
     found = rank_lessons(chosen, query, lesson_usage(workspace).used)
-    for one in found[:limit]:
-        _show_line(output, one.lesson)
-        output.say(f"    {'; '.join(one.reasons)}", dim=True)
+    for match in found[:limit]:
+        _show_line(output, match.lesson)
+        output.say(f"    {'; '.join(match.reasons)}", dim=True)
     if not found:
-        output.say("No lesson fits.")
+        output.say("No lesson matches.")
     elif len(found) > limit:
         output.say(f"({len(found) - limit} more; -n shows them)", dim=True)
-    data = {"lessons": [_found(one) for one in found[:limit]], "total": len(found)}
+    data = {"lessons": [_found(match) for match in found[:limit]], "total": len(found)}
     return output.finish(ExitCode.PASS, data)
 
 
 @command.command(name="list")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of lessons."
+)
 @project_option
 @common_options
 @click.pass_obj
 def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
-    """All lessons, the newest first."""
+    """List all lessons, newest first."""
     workspace = find_project(project)
     lessons = sorted(read_lessons(workspace), key=lambda lesson: lesson.age, reverse=True)
     for lesson in lessons[:limit]:
@@ -175,7 +181,7 @@ def list_(output: Output, limit: int, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
-    """One lesson in full."""
+    """Print one lesson in full."""
     workspace = find_project(project)
     found = find_lesson(workspace, lesson)
     where = f"{workspace.where(lessons_path(workspace))}:{found.line}"
@@ -192,12 +198,12 @@ def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
 @command.command()
 @click.argument("lesson", metavar="LL-…")
 @job_option
-@click.option("--how", "said", required=True, help="What was done with it; it is kept.")
+@click.option("--how", "said", required=True, help="How it was used. It goes on record.")
 @project_option
 @common_options
 @click.pass_obj
 def used(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
-    """Say how JOB has used a lesson. It was given it, or somebody has found it.
+    """Record how JOB used a lesson that it was given or that was found.
 
     \b
     donewhen lessons used LL-20260214-001 --job 002 --how "The test has a file without a newline now."
@@ -208,12 +214,12 @@ def used(output: Output, lesson: str, job: str | None, said: str, project: Path 
 @command.command(name="not-relevant")
 @click.argument("lesson", metavar="LL-…")
 @job_option
-@click.option("--reason", "said", required=True, help="Why it does not fit; it is kept.")
+@click.option("--reason", "said", required=True, help="Why it does not apply. It goes on record.")
 @project_option
 @common_options
 @click.pass_obj
 def not_relevant(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
-    """Say why a lesson that JOB was given does not fit it.
+    """Record why a lesson that JOB was given does not apply.
 
     \b
     donewhen lessons not-relevant LL-20260214-001 --job 002 --reason "This one reads no files."
@@ -231,7 +237,7 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
 
 
 def _in_progress(workspace: Workspace) -> list[Job]:
-    """The one job in progress, if it is one."""
+    """The job in progress, if there is exactly one."""
     working = [job for job in survey_jobs(workspace).jobs if job.status == "in_progress"]
     return [workspace.job_at(working[0].path)] if len(working) == 1 else []
 
@@ -239,7 +245,7 @@ def _in_progress(workspace: Workspace) -> list[Job]:
 def _one_job(workspace: Workspace, job: str | None) -> Job:
     found = [workspace.job(job)] if job else _in_progress(workspace)
     if not found:
-        raise UsageError("Name the job: there is not exactly one in progress.", next_step="Give it with --job.")
+        raise UsageError("No job given, and there is not exactly one in progress.", next_step="Give it with --job.")
     return found[0]
 
 
@@ -253,14 +259,14 @@ def _asked(output: Output, name: str, given: str | None) -> str:
 def _told(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCode:
     lesson = kept.lesson
     if kept.recorded:
-        update_views(workspace, *(workspace.job(one) for one in kept.recorded))
+        update_views(workspace, *(workspace.job(name) for name in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
         output.say(f"  on record for {_listed(kept.recorded)}", fg="green")
     if kept.unrecorded:
         output.say(f"  not on record for {_listed(kept.unrecorded)}: nothing has happened to it here yet", fg="yellow")
     if not lesson.linked and not kept.recorded:
-        output.say("  linked to no job; name one with --job", fg="yellow")
+        output.say("  linked to no job; give one with --job", fg="yellow")
     data = {**_data(lesson), "recorded": list(kept.recorded), "unrecorded": list(kept.unrecorded)}
     return output.finish(ExitCode.PASS, data)
 

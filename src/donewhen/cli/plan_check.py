@@ -1,4 +1,4 @@
-"""Is the plan as a whole sound? What can be done next?"""
+"""`donewhen plan-check` and `donewhen ready`: check all plans, and list what can start."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check(output: Output, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def ready_(output: Output, project: Path | None) -> ExitCode:
-    """Say what can start now, in which waves the rest follows, and which chain of jobs takes longest."""
+    """List the jobs that can start now, the waves of the others, and the critical path."""
     workspace = find_project(project)
     with output.progress("looking at the jobs"):
         seen = survey_jobs(workspace)
@@ -56,7 +56,7 @@ def ready_(output: Output, project: Path | None) -> ExitCode:
         output.say(f"critical path: {' → '.join(found.critical_path)} ({found.hours:g} h)", dim=True)
     data = {
         "ready": list(found.now),
-        "waves": [list(one) for one in found.waves],
+        "waves": [list(wave) for wave in found.waves],
         "critical_path": list(found.critical_path),
         "hours": found.hours,
     }

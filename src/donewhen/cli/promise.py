@@ -1,4 +1,4 @@
-"""Is this promise real?"""
+"""`donewhen promise`: check whether a promise is genuine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from donewhen.jobs.lifecycle.promise import verify_promise
 
 @click.group()
 def command() -> None:
-    """Look at promises."""
+    """Check promises."""
 
 
 @command.command()
@@ -26,9 +26,9 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def verify(output: Output, file: Path | None, project: Path | None) -> ExitCode:
-    """Tell a real promise from a typed one: in FILE, or on standard input.
+    """Check whether the promise in FILE, or on stdin, is genuine.
 
-    A real one has a receipt on the next line that the ledger knows, and what was done then still stands.
+    A genuine promise has a receipt on the next line that is in the ledger, and the completion is still valid.
     """
     text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8", errors="replace")
     workspace = find_project(project)

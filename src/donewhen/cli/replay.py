@@ -1,4 +1,4 @@
-"""Do the events of a run lead to its guidance?"""
+"""`donewhen replay`: rebuild the guidance of a run from its events."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ from donewhen.learning.running.run_folders import EVENTS, find_run
 
 @click.command()
 @click.argument("run", required=False, metavar="[RUN]")
-@click.option("--mission", default=".", type=click.Path(path_type=Path), help="The mission, where it is not here.")
+@click.option(
+    "--mission",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="The mission's folder (default: the current folder).",
+)
 @common_options
 @click.pass_obj
 def command(output: Output, run: str | None, mission: Path) -> ExitCode:
-    """Rebuild the guidance of RUN from its events alone, and compare it with what the run left behind.
+    """Rebuild the guidance of RUN from its events, and compare it with the run's files.
 
     RUN is a run's name or its folder; without it, the newest. No model is asked. Exit status: 0 when they are the
     same, 1 when they are not.

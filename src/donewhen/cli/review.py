@@ -1,4 +1,4 @@
-"""What needs a person, one thing after the other; a verdict with one key."""
+"""`donewhen review`: review what needs a person, with one key per verdict."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from donewhen.review.queue import find_item, review_queue
 from donewhen.review.verdicts import RecordedVerdict, Verdict, record_verdict, write_missing_labels
 
 _LINES = 14
-"""Of each piece of evidence, so many lines are shown at first."""
+"""Lines of each piece of evidence that are shown at first."""
 _ESCAPE = b"\x1b"
 _REST = 0.05
-"""So many seconds the rest of a key may take that sends several characters."""
+"""Seconds to wait for the remaining characters of a key that sends several."""
 _KEYS: dict[str, Verdict] = {"p": "pass", "f": "fail"}
 
 
 @click.command()
 @click.argument("item", required=False)
-@click.option("--verdict", type=click.Choice(["pass", "fail"]), help="Settle ITEM by this, without being asked.")
-@click.option("--reason", default="", help="Why; it is kept with the verdict.")
-@click.option("--list", "listing", is_flag=True, help="Only list what needs a person.")
+@click.option("--verdict", type=click.Choice(["pass", "fail"]), help="Record this verdict on ITEM without prompting.")
+@click.option("--reason", default="", help="The reason, recorded with the verdict.")
+@click.option("--list", "listing", is_flag=True, help="Only list the items.")
 @click.option("--kind", type=click.Choice(list(KINDS)), help="Only this kind.")
-@click.option("--mission", metavar="NAME", help="Only what is about this mission.")
-@click.option("--second", is_flag=True, help="Also what somebody else has labelled: for a second opinion.")
+@click.option("--mission", metavar="NAME", help="Only items of this mission.")
+@click.option("--second", is_flag=True, help="Include items that another person has labelled, for a second opinion.")
 @approver_options
 @project_option
 @common_options
@@ -60,7 +60,7 @@ def command(
     ci: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Look at what needs a person, and settle it with one key: p for pass, f for fail.
+    """Review what needs a person: press p for pass, f for fail.
 
     That is: verdicts of a judge whose votes don't agree, refusals that an agent disputes, stops that ended unverified,
     labels that look wrong, rules that are close to being tried, and a few of the verdicts of which a judge was sure.
@@ -81,7 +81,7 @@ def command(
             raise UsageError("--verdict needs an ITEM.", next_step="donewhen review --list")
         return _settled_at_once(output, workspace, find_item(workspace, item, by=by), verdict, reason, key, ci)
     found = [find_item(workspace, item, by=by)] if item is not None else list(review_queue(workspace, by=by))
-    found = [one for one in found if kind in (None, one.kind) and mission in (None, one.mission)]
+    found = [item for item in found if kind in (None, item.kind) and mission in (None, item.mission)]
     # A key proves who it is; a key to press needs a terminal all the same.
     watched = is_at_terminal() and (detected_agent() is None or key is not None)
     if listing or output.json or not found or not watched:
@@ -90,17 +90,17 @@ def command(
 
 
 def _listed(output: Output, found: Sequence[ReviewItem], *, whole: bool) -> ExitCode:
-    for one in found:
+    for item in found:
         if whole:
-            _show(output, one, "", everything=True)
+            _show(output, item, "", everything=True)
         else:
-            output.say(f"{one.id}  {one.kind.replace('_', ' ')}  {one.title}", bold=True)
-            output.say(f"    {one_line(one.question, 160)}")
-            output.say(f"    {one_line(one.why, 200)}", dim=True)
-    output.say("Nothing needs a person." if not found else f"{len(found)} thing(s) need a person.", bold=True)
+            output.say(f"{item.id}  {item.kind.replace('_', ' ')}  {item.title}", bold=True)
+            output.say(f"    {one_line(item.question, 160)}")
+            output.say(f"    {one_line(item.why, 200)}", dim=True)
+    output.say("Nothing needs a person." if not found else f"{len(found)} item(s) need a person.", bold=True)
     if found:
         output.say("  next, for a person at a terminal: donewhen review", dim=True)
-    return output.finish(ExitCode.PASS, {"items": [_data(one) for one in found]})
+    return output.finish(ExitCode.PASS, {"items": [_data(item) for item in found]})
 
 
 def _settled_at_once(
@@ -108,7 +108,7 @@ def _settled_at_once(
 ) -> ExitCode:
     approval = ask_for_approval(output, f"give {item.id} the verdict {verdict}", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
+        finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was recorded.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     done = record_verdict(workspace, item, verdict, approval, reason)
     output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
@@ -124,30 +124,30 @@ def _settled_at_once(
 def _one_by_one(
     output: Output, workspace: Workspace, found: Sequence[ReviewItem], key: Path | None, ci: bool
 ) -> ExitCode:
-    output.say(f"{len(found)} thing(s) need a person.", bold=True)
+    output.say(f"{len(found)} item(s) need a person.", bold=True)
     approval = ask_for_approval(output, "review under your name", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was recorded.")
+        finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was recorded.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     given: list[RecordedVerdict] = []
-    for number, one in enumerate(found, 1):
-        answer = _asked(output, workspace, one, f"{number} of {len(found)}", approval)
+    for number, item in enumerate(found, 1):
+        answer = _asked(output, workspace, item, f"{number} of {len(found)}", approval)
         if answer == "quit":
             break
         if isinstance(answer, RecordedVerdict):
             given.append(answer)
     output.say()
-    labelled = sum(one.ticket is not None for one in given)
+    labelled = sum(verdict.ticket is not None for verdict in given)
     output.say(f"{len(given)} verdict(s) given, {labelled} labelled ticket(s) made.", bold=True)
     if labelled:
-        output.say("  next: donewhen learn, on what people have said", dim=True)
-    return output.finish(ExitCode.PASS, {"given": [one.told for one in given]})
+        output.say("  next: donewhen learn, to learn from these verdicts", dim=True)
+    return output.finish(ExitCode.PASS, {"given": [verdict.told for verdict in given]})
 
 
 def _asked(
     output: Output, workspace: Workspace, item: ReviewItem, place: str, approval: Approval
 ) -> RecordedVerdict | str:
-    """Show one thing until there is a verdict on it, or it is skipped."""
+    """Show an item until it has a verdict or is skipped."""
     reason = ""
     _show(output, item, place)
     while True:
@@ -172,7 +172,7 @@ def _asked(
 
 
 def _pressed(output: Output, words: str) -> str:
-    """One key, without Enter. What was typed a moment too early is not thrown away, as click.getchar does."""
+    """Read one key without Enter. Unlike click.getchar, it keeps keys that were typed early."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:

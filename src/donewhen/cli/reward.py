@@ -1,4 +1,4 @@
-"""The score, the truth, and the next action of a job."""
+"""`donewhen reward`, `truth-eval` and `next`: the score, the truth and the next action of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from donewhen.protocols import ReasonCode
 
 
 class _Told(NamedTuple):
-    """What there is to say of one job."""
+    """The result for one job."""
 
     status: ExitCode
     data: dict[str, Any]
@@ -30,12 +30,12 @@ class _Told(NamedTuple):
 
 @click.command()
 @partial(job_argument, optional=True)
-@click.option("--explain", is_flag=True, help="Every component: points got, points possible, and why.")
+@click.option("--explain", is_flag=True, help="Show every component: points, maximum, reason.")
 @project_option
 @common_options
 @click.pass_obj
 def reward(output: Output, job: str | None, explain: bool, project: Path | None) -> ExitCode:
-    """Compute the score of JOB, or of every job that is not cancelled, from what is objectively there, and write it
+    """Compute the score of JOB, or of every job that is not cancelled, from objective evidence, and write it
     into the plan.
 
     The score never decides alone: the other gates stand beside it. Exit status 1 while it is below the target.
@@ -60,8 +60,8 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
 @common_options
 @click.pass_obj
 def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Run what is stale and decide whether JOB, or every job that is not cancelled, is truthfully done, criterion by
-    criterion."""
+    """Run stale checks and decide, criterion by criterion, whether JOB is done; without JOB, for every job that is not
+    cancelled."""
 
     def on_progress(found: EvaluatedJob) -> _Told:
         gate = found.evaluation.truth
@@ -74,7 +74,7 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
             "mode": found.job.truth_mode,
             "failures": [reason._asdict() for reason in gate.reasons],
         }
-        findings = [Finding(one.code, one.message, one.where, gate.next) for one in gate.reasons]
+        findings = [Finding(reason.code, reason.message, reason.where, gate.next) for reason in gate.reasons]
         return _Told(exit_code(found.evaluation, gate.passed), data, findings)
 
     return _each(output, job, project, on_progress, collecting=True)
@@ -86,14 +86,14 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Say the one next thing to do: for JOB, for the job in progress, or which job to start."""
+    """Print the next thing to do: for JOB, for the job in progress, or which job to start."""
     from donewhen.jobs.board.survey import survey_jobs
     from donewhen.jobs.lifecycle.planning import find_ready_jobs
 
     workspace = find_project(project)
     if job is None:
         seen = survey_jobs(workspace)
-        working = [one.id for one in seen.jobs if one.status == "in_progress"]
+        working = [job.id for job in seen.jobs if job.status == "in_progress"]
         waiting = find_ready_jobs(seen.jobs).now
         job = working[0] if working else None
         if job is None:
@@ -116,10 +116,10 @@ def _each(
     *,
     collecting: bool,
 ) -> ExitCode:
-    """One job, or all of them; among all, one that can't be read is a finding and keeps nobody from the others."""
+    """Report on one job or on all. With all, unreadable jobs are added to the findings and skipped."""
     if job is not None:
-        one = on_progress(_looked_at(output, job, project, collecting=collecting))
-        return output.finish(*one)
+        report = on_progress(_looked_at(output, job, project, collecting=collecting))
+        return output.finish(*report)
     workspace = find_project(project)
     lines: list[_Told] = []
     findings: list[Finding] = []
@@ -133,10 +133,10 @@ def _each(
     if not lines and not findings:
         output.say("There are no jobs, and zero checks is not a pass.", fg="red")
         findings.append(Finding(ReasonCode.NO_JOB, "There are no jobs.", str(workspace.root), "donewhen add TITLE"))
-    statuses = [one.status for one in lines] + ([ExitCode.GATE_FAILED] if findings else [])
-    data = {"jobs": [one.data for one in lines]}
+    statuses = [report.status for report in lines] + ([ExitCode.GATE_FAILED] if findings else [])
+    data = {"jobs": [report.data for report in lines]}
     return output.finish(
-        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for one in lines for f in one.findings)]
+        max(statuses, default=ExitCode.PASS), data, [*findings, *(f for report in lines for f in report.findings)]
     )
 
 

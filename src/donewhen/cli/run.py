@@ -1,4 +1,4 @@
-"""Making evidence."""
+"""`donewhen run`: run checks and store the results as evidence."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ _NUMBERS = ("passed", "failed", "skipped", "coverage")
 @click.command()
 @click.argument("job")
 @click.argument("argv", nargs=-1, metavar="[-- CMD...]")
-@click.option("--criterion", metavar="ID", help="Evidence for this criterion; without CMD, by its own check.")
-@click.option("--again", is_flag=True, help="Run it also where what it showed is still fresh.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds that CMD may take.")
+@click.option("--criterion", metavar="ID", help="Store the result for this criterion; without CMD, run its own check.")
+@click.option("--again", is_flag=True, help="Run again even if the evidence is still fresh.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Time limit for CMD, in seconds."
+)
 @project_option
 @common_options
 @click.pass_obj
@@ -43,7 +45,7 @@ def command(
     timeout: float | None,
     project: Path | None,
 ) -> ExitCode:
-    """Run CMD as evidence for JOB; without CMD, everything that JOB has to show and that is not fresh.
+    """Run CMD as evidence for JOB; without CMD, run all checks of JOB whose evidence is not fresh.
 
     donewhen runs it itself, without a shell and with a small environment, and records what it saw: the program, its
     inputs by content, the exit status, the output and the test report. Evidence is reused until one of them changes.
@@ -86,7 +88,7 @@ def command(
 def _judged(
     output: Output, workspace: Workspace, job: Job, only: Requirement | None, again: bool
 ) -> list[tuple[str, EvidenceRun]]:
-    """Judges come last, and only where everything else speaks for the work."""
+    """Run judges last, and only if all other checks have passed."""
     results: list[tuple[str, EvidenceRun]] = []
     chosen = (only,) if only is not None else requirements_of(job)
     for requirement in chosen:
@@ -132,14 +134,14 @@ def _one_command(
         )
     _tell(output, text, ran)
     if not is_required_evidence(job, text):
-        output.say("  It is kept, but no criterion of the job asks for it.", fg="yellow")
+        output.say("  Stored, but no criterion of the job requires it.", fg="yellow")
     return text, ran
 
 
 def _something(job: Job, requirement: Requirement | None) -> None:
     """Zero checks is not a pass."""
     chosen = requirements_of(job) if requirement is None else (requirement,)
-    if any(one.check.kind in ("run", "file", "judge") for one in chosen):
+    if any(requirement.check.kind in ("run", "file", "judge") for requirement in chosen):
         return
     if requirement is not None and requirement.check.kind == "verification":
         raise UsageError(
@@ -167,7 +169,7 @@ def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
     if report := data.get("report"):
         output.say("  " + ", ".join(f"{key}: {report[key]}" for key in _NUMBERS if key in report))
     if not ran.reused and data.get("unlogged"):
-        output.say(f"  It has no line in the execution log: {data['unlogged']}.", fg="yellow")
+        output.say(f"  Not written to the execution log: {data['unlogged']}.", fg="yellow")
     # What could not be asked at all has no key, and nothing that could have changed.
     if not data["settled"] and data.get("key") != "":
         output.say("  Its inputs changed while it ran, so it counts as stale.", fg="yellow")

@@ -1,4 +1,4 @@
-"""The page."""
+"""`donewhen serve`: serve the pages for a browser."""
 
 from __future__ import annotations
 
@@ -30,21 +30,27 @@ _LONGEST_NAME = 60
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen; for other machines to see it, a token is needed.",
+    help="Address to listen on. Other machines need a token.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8642,
+    show_default=True,
+    help="Port to listen on; 0 chooses a free one.",
+)
 @click.option(
     "--reviewer",
     "reviewers",
     multiple=True,
     metavar="NAME",
-    help="Who may give verdicts, each by a link of their own; without it, you.",
+    help="A person who may give verdicts, by a link of their own (default: you).",
 )
 @click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The token without which nothing is shown; without it, hosts other than this machine get one that is printed.",
+    help="File with the access token (default: a new token is printed if other machines can connect).",
 )
 @click.option("--open", "opening", is_flag=True, help="Open it in the browser.")
 @project_option
@@ -59,7 +65,7 @@ def command(
     opening: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Serve a page for the browser: jobs with their gates, the graph, what needs a person, missions and runs.
+    """Serve pages for a browser: jobs and gates, the graph, the review queue, missions and runs.
 
     It is for looking. Nothing on it agrees to a contract, sets a status or completes a job. What it takes is a
     person's verdict in the review queue, and for that it prints a link that signs them in, once, on the terminal of
@@ -87,7 +93,7 @@ def command(
     with listening(host, port) as listener:
         site.url = url_of(listener)
         _say_where(output, site.url, people, token, from_file=token_file is not None)
-        names = [one.name for one in people.named]
+        names = [person.name for person in people.named]
         output.finish(ExitCode.PASS, {"url": f"{site.url}/", "pid": os.getpid(), "reviewers": names})
         sys.stdout.flush()
         if opening:
@@ -98,21 +104,21 @@ def command(
 
 
 def _say_where(output: Output, url: str, people: Reviewers, token: str | None, *, from_file: bool) -> None:
-    """What whoever started it needs to know; secrets only on the terminal."""
+    """Print the addresses. Secrets are printed on a terminal only."""
     output.say(f"The page is at {url}/", bold=True)
     if token is not None:
         shown = "TOKEN" if from_file else token
         output.note(f"Nothing is shown without the token: {url}/open?token={shown}")
         output.note("What is sent is not encrypted. Beyond a network that you trust, put TLS before it.")
-    for one in people.named:
-        output.note(f"To give verdicts as {one.name}, once: {url}{people.link(one.name)}")
+    for person in people.named:
+        output.note(f"To give verdicts as {person.name}, once: {url}{people.link(person.name)}")
     if people.why_not:
         output.note(people.why_not)
     output.note("Ctrl-C ends it.")
 
 
 def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
-    """Whose verdicts count, or why nobody's do: only somebody at a terminal can hand links to people."""
+    """Who may give verdicts, or why nobody may: links are only given out at a terminal."""
     sign = detected_agent()
     if sign is None and is_at_terminal():
         names = dict.fromkeys(" ".join(reviewer.split()) for reviewer in reviewers)
@@ -122,8 +128,8 @@ def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
         return tuple(Actor(name, "person") for name in names) or (person_at_terminal(),), ""
     why = f"{sign} shows that an agent is at work" if sign else "it was not started at a terminal"
     if reviewers:
-        raise UsageError(f"Nobody can give verdicts on this page: {why}.", next_step="Start it at a terminal.")
-    return (), f"This page is for reading: {why}. Verdicts are given at a terminal: donewhen review"
+        raise UsageError(f"Verdicts can't be given on this page: {why}.", next_step="Start it at a terminal.")
+    return (), f"This page is read-only: {why}. Give verdicts at a terminal: donewhen review"
 
 
 def _token(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""A person's word for what no command can show."""
+"""`donewhen sign-off`: sign off a criterion that is checked by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from donewhen.jobs.ledger.finding_codes import FindingCode
 def command(
     output: Output, job: str, criterion: str, reason: str, key: Path | None, ci: bool, project: Path | None
 ) -> ExitCode:
-    """Sign off a criterion of JOB that is checked by hand. It holds until the job's outputs change.
+    """Sign off a criterion of JOB that is checked by hand. It is valid until the job's outputs change.
 
     \b
     donewhen sign-off WI-20260214-001 --criterion AC-2 --reason "Looked at it on a phone."
@@ -38,7 +38,7 @@ def command(
     approval = ask_for_approval(output, "sign this off", key=key, ci=ci)
     if approval is None:
         return output.fail(
-            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "That was another word; nothing was signed off.")
+            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was signed off.")
         )
     signed = sign_off(workspace, found, criterion, reason, approval)
     update_views(workspace, workspace.job_at(found.path))

@@ -1,4 +1,4 @@
-"""Beginning a job."""
+"""`donewhen start`: start a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from donewhen.jobs.lifecycle.start import start_job
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Begin JOB, or begin it again, which counts as an iteration.
+    """Start JOB, or start it again, which counts as an iteration.
 
     It is refused without an agreement, while other jobs have to be done first, and after the budget ran out until
     somebody has decided. What the job builds on and puts out is noted by content, and its test commands are run once.

@@ -1,4 +1,4 @@
-"""All jobs at a glance."""
+"""`donewhen status`: list all jobs with their status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 40
 @common_options
 @click.pass_obj
 def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
-    """List the jobs with where each stands; a file that can't be read is named and stops nobody.
+    """List the jobs with their status. Unreadable files are reported and skipped.
 
     Files that have not changed since the last look are not read again. Exit status 1 when something is wrong.
     """
@@ -32,8 +32,8 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
         found = survey_jobs(workspace)
     output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
     shown = found.jobs if everything else found.jobs[:_SHOWN]
-    for one in shown:
-        _tell(output, one)
+    for job in shown:
+        _tell(output, job)
     if len(found.jobs) > len(shown):
         output.say(f"({len(found.jobs) - len(shown)} more; --all lists them)", dim=True)
     for problem in found.problems:
@@ -42,7 +42,7 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     output.say(
         ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "There are no jobs yet.", bold=True
     )
-    findings = [Finding(one.code, one.message, one.where) for one in found.problems] + [
+    findings = [Finding(problem.code, problem.message, problem.where) for problem in found.problems] + [
         Finding(
             FindingCode.TAMPERED,
             f"{job.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
@@ -77,7 +77,7 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
 
 
 def _tell(output: Output, job: JobRecord) -> None:
-    tampered = f"  tampered: {', '.join(one.field for one in job.tampered)}" if job.tampered else ""
+    tampered = f"  tampered: {', '.join(mismatch.field for mismatch in job.tampered)}" if job.tampered else ""
     color = {"agreed": None, "voided": "red"}.get(job.agreement, "yellow")
     line = f"  {job.id}  {job.status.ljust(11)} {job.agreement.ljust(8)}  {job.title}{tampered}"
     output.say(line, fg="red" if job.tampered else color)

@@ -1,4 +1,4 @@
-"""Does a branch keep what was agreed on its base?"""
+"""`donewhen verify`: run the contract of the base branch on this branch."""
 
 from __future__ import annotations
 
@@ -26,12 +26,26 @@ _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗",
 
 
 @click.command()
-@click.option("--base", metavar="REF", help="The branch that has the contract; in a pull request on GitHub, its base.")
-@click.option("--job", "jobs", multiple=True, metavar="JOB", help="This job and what it depends on, said done or not.")
-@click.option("--junit", "junit_file", type=_FILE, metavar="FILE", help="Write JUnit XML: a case a gate and criterion.")
-@click.option("--sarif", "sarif_file", type=_FILE, metavar="FILE", help="Write SARIF: each reason at its job file.")
+@click.option("--base", metavar="REF", help="Branch with the contract (default in a pull request on GitHub: its base).")
 @click.option(
-    "--summary", "summary_file", type=_FILE, metavar="FILE", help="Add a summary in Markdown; on GitHub, the step's."
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="JOB",
+    help="Verify this job and its dependencies, even if not claimed done.",
+)
+@click.option(
+    "--junit", "junit_file", type=_FILE, metavar="FILE", help="Write JUnit XML, with one case per gate and criterion."
+)
+@click.option(
+    "--sarif", "sarif_file", type=_FILE, metavar="FILE", help="Write SARIF, with each reason at its job file."
+)
+@click.option(
+    "--summary",
+    "summary_file",
+    type=_FILE,
+    metavar="FILE",
+    help="Append a Markdown summary (default on GitHub: the step summary).",
 )
 @project_option
 @common_options
@@ -45,13 +59,13 @@ def command(
     summary_file: Path | None,
     project: Path | None,
 ) -> ExitCode:
-    """Run what was agreed on the base branch again, on the work that stands here.
+    """Run the contract of the base branch again on the work in this checkout.
 
     Plans, agreements, settings and judges come from the base; so do its tests, and the scripts that agreed commands
     name. The branch's own tests are run besides, and must have every test of the base. Ledger, receipts and evidence
-    on the branch prove nothing here: where they are false, that is told. Nothing in your folder is changed.
+    on the branch are not trusted: false ones are reported. Nothing in your folder is changed.
 
-    Every job that the branch says is done is run; what is not run is reported as skipped, and is no pass. In GitHub
+    Every job that the branch claims done is run; other jobs are reported as skipped, not as passed. In GitHub
     Actions, reasons also appear beside the lines of the pull request.
 
     \b
@@ -69,14 +83,14 @@ def command(
     _show(output, found)
     for line in annotation_lines(found) if on_github else ():
         click.echo(line, err=output.json)
-    for one in failed:
-        output.note(f"donewhen: {one.where}: {one.message}")
+    for finding in failed:
+        output.note(f"donewhen: {finding.where}: {finding.message}")
     findings = [Finding(reason.code, reason.message, reason.where or None, reason.next) for reason in found.reasons]
     return output.finish(status if not failed or status else ExitCode.USAGE, _data(found), [*findings, *failed])
 
 
 def _written(file: Path | None, write: Callable[[Path], None]) -> list[Finding]:
-    """What is in the way of a report; the others are written all the same."""
+    """Write a report file; return findings if that fails, so that the others are still written."""
     try:
         if file is not None:
             write(file)
@@ -91,7 +105,7 @@ def _add(file: Path, text: str) -> None:
 
 
 def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | None) -> tuple[Verification, ExitCode]:
-    """What was found; an error is reported in the same form, so that nobody takes a missing report for a pass."""
+    """The verification; an error has the same form, so that a missing report can't be taken for a pass."""
     try:
         if not base:
             raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
@@ -102,15 +116,15 @@ def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | 
     except DonewhenError as error:
         if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):
             raise
-        told = Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
-        return told, error.exit_code
+        verification = Verification.of_error(base, error.code, error.message, error.where or "", error.next_step)
+        return verification, error.exit_code
     except Exception as error:
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
         code = GateCode.GATE_ERROR
         message = one_line(f"The look broke: {type(error).__name__}: {error}", 400)
-        told = Verification.of_error(base, code, message, "", GATE_REASONS[code].next_step)
-        return told, ExitCode.INTERNAL
+        verification = Verification.of_error(base, code, message, "", GATE_REASONS[code].next_step)
+        return verification, ExitCode.INTERNAL
 
 
 def _base_on_github() -> str:
@@ -136,7 +150,7 @@ def _show(output: Output, found: Verification) -> None:
         output.say("Not verified.", bold=True)
         return
     claimed = [job for job in found.jobs if job.claimed]
-    good = sum(one.passed for one in claimed)
+    good = sum(job.passed for job in claimed)
     word = "verified." if found.passed else "not verified."
     output.say(
         escape_runner_commands(f"{good} of {len(claimed)} job(s) hold by the contract of {found.base}: {word}"),
@@ -163,7 +177,7 @@ def _data(found: Verification) -> dict[str, Any]:
         "passed": found.passed,
         "base": found.base,
         "commit": found.commit,
-        "project": [_case_data(one) for one in found.project],
+        "project": [_case_data(case) for case in found.project],
         "jobs": [
             {
                 "job": job.id,

@@ -1,4 +1,4 @@
-"""Where the evidence stands."""
+"""`donewhen why`: explain the evidence of a job."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CODES: dict[State, FindingCode] = {
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Say what JOB has to show and how far it is shown; for stale evidence, which input changed. Nothing is run.
+    """Explain the evidence of JOB: passed, stale (with the changed input) or missing. Nothing is run.
 
     Exit status 0 when it is agreed and everything is shown and fresh.
     """
@@ -65,14 +65,14 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             )
     notes = asserted_evidence(workspace, found)
     for path in notes:
-        output.say(f"  ? {path}  asserted: somebody wrote it, the gate did not see it", dim=True)
+        output.say(f"  ? {path}  asserted: written by somebody, not verified by the gate", dim=True)
     if not rows:
         findings.append(
             Finding(
                 FindingCode.CRITERIA_MISSING, f"{found.id} has nothing to show.", None, "Write acceptance criteria."
             )
         )
-        output.say("  It has nothing to show, so it can't be shown to be done.", fg="red")
+        output.say("  It has no requirements, so it can't be verified.", fg="red")
     data = {
         "job": found.id,
         "agreement": {agreement.chain: agreement.agreement.state for agreement in agreements},

@@ -73,13 +73,13 @@ class Stage:
         """What the agent says, which is only said."""
         self._tell(StoryLine("agent", "says", text))
 
-    def writes(self, who: Who, files: Mapping[str, str], told: str) -> None:
+    def writes(self, who: Who, files: Mapping[str, str], what: str) -> None:
         """Somebody changes files."""
         for name, text in files.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        self._tell(StoryLine(who, "does", told))
+        self._tell(StoryLine(who, "does", what))
 
     def run(
         self,
@@ -119,9 +119,9 @@ class Stage:
                 theirs = -1
                 screen = self._conversation(ours, show, list(keys))
         finally:
-            for one in (ours, theirs):
-                if one != -1:
-                    os.close(one)
+            for descriptor in (ours, theirs):
+                if descriptor != -1:
+                    os.close(descriptor)
         return self._ended(arguments, CommandRun(child.returncode, screen), status)
 
     def wants_to_stop(self) -> str | None:
@@ -153,19 +153,19 @@ class Stage:
     def _conversation(self, terminal: int, show: Sequence[str], keys: list[str]) -> str:
         """Everything that appears on the terminal. Words and keys are given when they are asked for."""
         screen = ""
-        told = 0
+        shown_up_to = 0
         for chunk in _chunks(terminal):
             screen += chunk
             whole = screen.rfind("\n") + 1
-            lines = screen[told:whole].splitlines()
+            lines = screen[shown_up_to:whole].splitlines()
             for line in lines:
                 self._answer(line, (*show, _ASKED))
-            told = whole
+            shown_up_to = whole
             word = _WORD.search(screen)
-            if word is not None and screen[told:].rstrip().endswith(_ASKED_FOR_WORD):
+            if word is not None and screen[shown_up_to:].rstrip().endswith(_ASKED_FOR_WORD):
                 self._tell(StoryLine("person", "types", word[1]))
                 os.write(terminal, f"{word[1]}\n".encode())
-                told = len(screen)
+                shown_up_to = len(screen)
             elif any(_ASKED_FOR_KEY in line for line in lines):
                 key = keys.pop(0) if keys else "q"
                 self._tell(StoryLine("person", "presses", key))
@@ -173,7 +173,7 @@ class Stage:
         return screen
 
     def _answer(self, line: str, show: Sequence[str]) -> None:
-        found = next((match for one in show if (match := re.search(one, line.strip()))), None)
+        found = next((match for pattern in show if (match := re.search(pattern, line.strip()))), None)
         if found is not None:
             text = found[1] if found.re.groups else found.string
             self._tell(StoryLine("donewhen", "answer", text, good=_judged(text)))
